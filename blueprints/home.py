@@ -12,6 +12,7 @@ from domain.alerts.listing.queries import count_by_status, count_open_by_severit
 from domain.alerts.listing.watched_projects import projects_of_member
 from domain.database.paging import ListPart, words
 from domain.escalations.explanation import unanswered_among
+from domain.escalations.routes import paging_nobody
 from domain.incidents.listing import open_incidents_of
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring
 from domain.on_call.shifts import duties_of
@@ -53,6 +54,9 @@ def index() -> ResponseReturnValue:
         is_first_visit=not mine.projects and not _administers_projects(user),
         first_password_hint=has_first_password(
             get_current_user().username, settings().instance_path
+        ),
+        paging_nobody=paging_nobody(
+            [each for each in mine.projects if each.shows_alerts], session=session
         ),
         **_alerts_that_wait(user),
         **_what_is_mine(user),

@@ -6,7 +6,6 @@ from flask.typing import ResponseReturnValue
 from domain.maintenance_windows import actions
 from domain.maintenance_windows.types import MaintenanceWindow, WindowChange
 from domain.projects.views import Holder
-from domain.time_zones import zone_names
 from forms.maintenance_windows import MaintenanceWindowForm, form_of
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
@@ -70,7 +69,6 @@ def _form_page(
         holder=holder,
         form=form,
         window=window,
-        zones=zone_names(),
     )
     return page, 422 if form.errors else 200
 

@@ -132,6 +132,14 @@ class Lines(Line, TextAreaField):
     """The same for a text of several lines."""
 
 
+class WordsLine(Line):
+    """The same for words that commas separate."""
+
+    def process_data(self, value: Any) -> None:
+        """Take words, or a text."""
+        super().process_data(", ".join(value) if isinstance(value, list | tuple) else value)
+
+
 class DurationLine(Line):
     """The same for a length of time, such as 1h30m."""
 

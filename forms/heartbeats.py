@@ -15,7 +15,7 @@ from domain.heartbeats.types import (
     NewHeartbeat,
     UrlReset,
 )
-from forms.base import DurationLine, Form, Line, Lines, at_most
+from forms.base import DurationLine, Form, Line, Lines, TimeZoneField, at_most
 
 _INTERVAL, _CRON = "interval", "cron"
 
@@ -35,7 +35,7 @@ class HeartbeatForm(Form):
     )
     every = DurationLine("Interval", default="1d")
     cron = Line("Cron expression")
-    time_zone = Line("Time zone", default="UTC")
+    time_zone = TimeZoneField(default="UTC")
     grace = DurationLine(
         "Grace time", DataRequired("Enter how late a ping may be, such as 5m."), default="1h"
     )

@@ -33,7 +33,7 @@ from domain.alerts.reading.mapping import AlertField
 from domain.database.paging import LARGEST_ID
 from domain.grace_period import GracePeriod
 from domain.text_links import is_web_url
-from forms.base import Form, Line, UrlLine, at_most
+from forms.base import Form, Line, UrlLine, WordsLine, at_most
 
 
 class IntegrationForm(Form):
@@ -53,7 +53,16 @@ class IntegrationForm(Form):
             ),
         ],
     )
+    environment_labels = WordsLine("Labels that name the environment")
+    service_labels = WordsLine("Labels that name the service")
     active = BooleanField("Active", default=True)
+
+    def use(self, proposal: str) -> None:
+        """Add a label to those that name something: `environment:namespace`."""
+        kind, _, name = proposal.partition(":")
+        field = {"environment": self.environment_labels, "service": self.service_labels}.get(kind)
+        if field is not None and name:
+            field.data = f"{field.data or ''}, {name}".lstrip(", ")
 
     def validate_api_url(self, field: URLField) -> None:
         """Refuse malformed URLs; the domain decides by the type whether one is required."""

@@ -23,7 +23,16 @@ from domain.maintenance_windows.recurrence import (
 )
 from domain.maintenance_windows.types import LONGEST_NAME, MaintenanceWindow, NewWindow
 from forms.alerts import SEVERITY_CHOICES
-from forms.base import DurationLine, Form, Line, Lines, LocalTimeField, at_most, lines_of
+from forms.base import (
+    DurationLine,
+    Form,
+    Line,
+    Lines,
+    LocalTimeField,
+    TimeZoneField,
+    at_most,
+    lines_of,
+)
 
 ONCE, DAILY, WEEKLY, RULE = "once", "daily", "weekly", "rule"
 BY_DAY, BY_WEEKDAY = "monthly_day", "monthly_weekday"
@@ -48,9 +57,7 @@ class MaintenanceWindowForm(Form):
         at_most(LONGEST_NAME, "A name"),
     )
     starts_at = LocalTimeField("Start", InputRequired("Enter when it starts."))
-    time_zone = Line(
-        "Time zone", DataRequired("Enter a time zone, such as Europe/Berlin or UTC."), default="UTC"
-    )
+    time_zone = TimeZoneField(default="UTC")
     duration = DurationLine(
         "Duration", DataRequired("Enter a duration, such as 90m or 2h."), default="2h"
     )

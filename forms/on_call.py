@@ -7,41 +7,49 @@ from zoneinfo import ZoneInfo
 
 from wtforms import (
     DateField,
+    FieldList,
+    FormField,
+    HiddenField,
     IntegerField,
     RadioField,
     SelectField,
     SelectMultipleField,
-    TextAreaField,
     TimeField,
 )
+from wtforms import Form as PlainForm
 from wtforms.validators import (
     DataRequired,
     InputRequired,
-    Length,
     NumberRange,
     Optional,
     ValidationError,
 )
 
 from domain.on_call.plans import Unit
-from domain.on_call.rotation_syntax import WEEKDAYS, parse_restriction, written_time
+from domain.on_call.rotation_syntax import WEEKDAYS
 from domain.on_call.types import (
     HIGHEST_LAYER,
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
+    MOST_RESTRICTIONS,
+    MOST_USERS,
+    NewCover,
     NewOverride,
     NewRotation,
     NewSwap,
-    OnCallRestriction,
+    OnCallPeriod,
     OnCallRotation,
     OnCallSchedule,
-    OnCallShift,
+    OnCallTurn,
+    OwnSchedule,
 )
 from domain.time_zones import instant, zone
-from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most, lines_of
+from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_LONGEST_TEXT = 2000
+_LONGEST_USERNAME = 255
+#: Of users, and as many more for each "Add more".
+_EMPTY_ROWS = 3
 _NINE = time(9)
 _FIRST_WEEKDAY = ("mon",)
 
@@ -56,16 +64,41 @@ class ScheduleForm(Form):
     description = Lines("Description", at_most(LONGEST_DESCRIPTION, "A description"))
 
 
+class RestrictionForm(PlainForm):
+    """A time of day on some days; one without days is on every day, without times a whole day."""
+
+    weekdays = SelectMultipleField("Days", choices=list(zip(WEEKDAYS, _DAYS, strict=True)))
+    start_time = TimeField("From", validators=[Optional()])
+    end_time = TimeField("Until", validators=[Optional()])
+
+    def validate(self, extra_validators: Any = None) -> bool:
+        """Ask for both times or none."""
+        is_valid = bool(super().validate(extra_validators))
+        if is_valid and (self.start_time.data is None) != (self.end_time.data is None):
+            self.end_time.errors = ["Enter both times, or none for whole days."]
+            return False
+        return is_valid
+
+    @property
+    def given(self) -> dict[str, object]:
+        """What was entered; nothing for a row that was left empty."""
+        start, end = self.start_time.data or time(), self.end_time.data or time()
+        days = {"weekdays": self.weekdays.data} if self.weekdays.data else {}
+        is_empty = not days and self.start_time.data is None
+        return {} if is_empty else {"start_time": start, "end_time": end, **days}
+
+
 class RotationForm(Form):
     """A rotation of a schedule."""
 
     #: Errors name the whole list of rotations: beside the users is where most of them belong.
     fields_of: ClassVar = {"rotations": "users"}
     name = Line("Name", at_most(LONGEST_NAME, "A name"))
-    users = Line(
+    users = FieldList(
+        Line("User", at_most(_LONGEST_USERNAME, "A user name")),
         "Users in the order of their turns",
-        DataRequired("Enter at least one user name."),
-        Length(max=_LONGEST_TEXT, message="Too many users."),
+        min_entries=_EMPTY_ROWS,
+        max_entries=MOST_USERS,
     )
     kind = RadioField(
         "Turns",
@@ -95,8 +128,11 @@ class RotationForm(Form):
             NumberRange(0, HIGHEST_LAYER, f"A layer is a number from 0 to {HIGHEST_LAYER}."),
         ],
     )
-    restrictions = Lines(
-        "Only at these times", Length(max=_LONGEST_TEXT, message="Too many times.")
+    restrictions = FieldList(
+        FormField(RestrictionForm),
+        "Only at these times",
+        min_entries=1,
+        max_entries=MOST_RESTRICTIONS,
     )
 
     @classmethod
@@ -105,20 +141,29 @@ class RotationForm(Form):
         return cls(
             data={
                 **dict(rotation),
-                "users": ", ".join(each.username for each in rotation.users),
+                "users": [*(each.username for each in rotation.users), ""],
                 "kind": rotation.type,
                 "weekdays": rotation.weekdays or _FIRST_WEEKDAY,
-                "restrictions": "\n".join(map(_line, rotation.restrictions)),
+                "restrictions": [dict(each) for each in rotation.restrictions],
             }
         )
 
-    def validate_restrictions(self, field: TextAreaField) -> None:
-        """Refuse a line that says no time."""
-        for line in lines_of(field.data):
-            try:
-                parse_restriction(line)
-            except ValueError as error:
-                raise ValidationError(f"“{line[:50]}” {error}.") from error
+    def with_more_rows(self) -> "RotationForm":
+        """Return the form as it was posted, with empty rows for further users and times."""
+        empty = [""] * _EMPTY_ROWS
+        return RotationForm(
+            formdata=None,
+            data={
+                **self.data,
+                "users": [*self._usernames, *empty][:MOST_USERS],
+                "restrictions": [*self.restrictions.data, {}][:MOST_RESTRICTIONS],
+            },
+        )
+
+    def validate_users(self, field: Any) -> None:
+        """Ask for a user."""
+        if not any(field.data):
+            raise ValidationError("Choose at least one user.")
 
     def validate_weekdays(self, field: SelectMultipleField) -> None:
         """Refuse weekly turns without a day of hand-over."""
@@ -135,20 +180,24 @@ class RotationForm(Form):
         return self.read(
             NewRotation,
             type=self.kind.data,
-            users=[name for each in (self.users.data or "").split(",") if (name := each.strip())],
-            restrictions=lines_of(self.restrictions.data),
+            users=self._usernames,
+            restrictions=self._times,
         )
 
+    @property
+    def _usernames(self) -> list[str]:
+        return [name for name in self.users.data if name]
 
-def _line(each: OnCallRestriction) -> str:
-    times = f"{written_time(each.start_time)}-{written_time(each.end_time)}"
-    return f"{','.join(each.weekdays)} {times}"
+    @property
+    def _times(self) -> list[dict[str, object]]:
+        return [given for entry in self.restrictions if (given := entry.form.given)]
 
 
 class OverrideForm(Form):
     """A user, and when they are on call instead of everybody else."""
 
     user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
+    instead_of = SelectField("Instead of")
     starts_at = LocalTimeField("From", InputRequired("Enter when it starts."))
     ends_at = LocalTimeField("Until", InputRequired("Enter when it ends."))
 
@@ -164,6 +213,7 @@ class OverrideForm(Form):
         super().__init__(*args, **kw)
         self._zone = zone(schedule.time_zone)
         self.user.choices = [(name, name) for name in names]
+        self.instead_of.choices = [("", "everybody"), *self.user.choices]
         if not self.is_submitted():
             self.starts_at.data = now.astimezone(self._zone)
 
@@ -172,6 +222,7 @@ class OverrideForm(Form):
         """The posted override; its times are those of the schedule's wall clock."""
         return NewOverride(
             user=self.user.data,
+            instead_of=self.instead_of.data,
             starts_at=self._moment(self.starts_at),
             ends_at=self._moment(self.ends_at),
         )
@@ -194,16 +245,15 @@ class SwapForm(Form):
         self,
         *args: Any,
         schedule: OnCallSchedule,
-        shifts: Sequence[OnCallShift],
+        turns: Sequence[OnCallTurn],
         own: str | None,
         **kw: Any,
     ) -> None:
-        """Offer shifts: first one of `own`, unless that is None, and one of somebody else."""
+        """Offer turns: first one of `own`, unless that is None, and one of somebody else."""
         super().__init__(*args, **kw)
         self._shifts = {
-            f"{user.username}@{shift.starts_at:%Y%m%dT%H%M%S}": (shift, user.username)
-            for shift in shifts
-            for user in shift.users
+            f"{turn.user.username}@{turn.starts_at:%Y%m%dT%H%M%S}": (turn, turn.user.username)
+            for turn in turns
         }
         place = zone(schedule.time_zone)
         choices = [
@@ -213,7 +263,7 @@ class SwapForm(Form):
         mine = [each for each in choices if own is None or self._shifts[each[0]][1] == own]
         self.shift.choices, self.other_shift.choices = mine, choices
         if mine and not self.other_shift.data:
-            first = self._shifts[mine[0][0]][1]
+            first = self._shifts.get(self.shift.data, self._shifts[mine[0][0]])[1]
             others = (key for key, (_, name) in self._shifts.items() if name != first)
             self.other_shift.data = next(others, None)
 
@@ -232,7 +282,83 @@ class SwapForm(Form):
         )
 
 
-def _from_to(shift: OnCallShift, place: ZoneInfo) -> str:
+class CoverForm(Form):
+    """Who covers the user, and when: from one time to another, or during a turn."""
+
+    fields_of: ClassVar = {"schedules": "what"}
+    what = SelectField("Shifts", validators=[InputRequired("Choose what is covered.")])
+    user = SelectField("Who covers you", validators=[InputRequired("Choose somebody.")])
+    starts_at = LocalTimeField("From", Optional())
+    ends_at = LocalTimeField("Until", Optional())
+    #: What the page has shown that is covered: it is asked once more if that is something else.
+    seen = HiddenField()
+
+    def __init__(
+        self,
+        *args: Any,
+        schedules: Sequence[OwnSchedule],
+        names: Sequence[str],
+        time_zone: str,
+        **kw: Any,
+    ) -> None:
+        """Offer all shifts, those of each schedule, and each turn."""
+        super().__init__(*args, **kw)
+        self._zone = zone(time_zone)
+        self._turns = {
+            f"{schedule.schedule_id}@{turn.starts_at:%Y%m%dT%H%M%S}": (schedule, turn)
+            for schedule in schedules
+            for turn in schedule.turns
+        }
+        self.what.choices = [
+            *([("all", "All my shifts, from and until below")] if len(schedules) > 1 else []),
+            *(
+                (str(each.schedule_id), f"{_full_name(each)}, from and until below")
+                for each in schedules
+            ),
+            *(
+                (key, f"My turn {_from_to(turn, self._zone)}: {_full_name(schedule)}")
+                for key, (schedule, turn) in self._turns.items()
+            ),
+        ]
+        self.user.choices = [(name, name) for name in names]
+
+    def validate(self, extra_validators: Any = None) -> bool:
+        """Ask for times unless a turn has them."""
+        is_valid = super().validate(extra_validators)
+        if self.what.data not in self._turns:
+            for each in (self.starts_at, self.ends_at):
+                if each.data is None and not each.errors:
+                    self.object_to(each.name, "Enter a time, or choose one of your turns.")
+                    is_valid = False
+        return is_valid
+
+    @property
+    def cover(self) -> NewCover:
+        """The posted cover."""
+        schedules: tuple[int, ...] = ()
+        if self.what.data in self._turns:
+            schedule, turn = self._turns[self.what.data]
+            schedules, start, end = (schedule.schedule_id,), turn.starts_at, turn.ends_at
+        else:
+            schedules = () if self.what.data == "all" else (int(self.what.data),)
+            start, end = (
+                instant(cast("datetime", each.data), self._zone)
+                for each in (self.starts_at, self.ends_at)
+            )
+        return NewCover(user=self.user.data, starts_at=start, ends_at=end, schedules=schedules)
+
+    def has_shown(self, cover: NewCover) -> bool:
+        """Return whether the page has shown what is covered; from now on, it has."""
+        text = cover.model_dump_json()
+        had, self.seen.data = self.seen.data == text, text
+        return had
+
+
+def _full_name(schedule: OwnSchedule) -> str:
+    return f"{schedule.name} of {schedule.project_path}"
+
+
+def _from_to(shift: OnCallPeriod, place: ZoneInfo) -> str:
     """Write a shift so that a select box on a telephone has room for it."""
     start, end = shift.starts_at.astimezone(place), shift.ends_at.astimezone(place)
     if start.date() == end.date():

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     Date,
+    ForeignKey,
     Index,
     LargeBinary,
     SmallInteger,
@@ -86,12 +87,14 @@ class OnCallTurn(Base):
 
 
 class OnCallOverride(Numbered):
-    """A time in which one user is on call instead of everybody else."""
+    """A time in which one user is on call instead of everybody else, or of one other user."""
 
     __tablename__ = "on_call_overrides"
 
     schedule_id: Mapped[int] = belongs_to("on_call_schedules")
     user_id: Mapped[int] = belongs_to("users", index=True)
+    #: Whose shifts they are; NULL: those of everybody.
+    instead_of_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)
     created_by: Mapped[int | None] = refers_to("users", index=True)

@@ -18,13 +18,16 @@ from domain.escalations.steps import Target, TargetKind
 from domain.on_call.change_actions import overrides_ahead, swaps_ahead
 from domain.on_call.feeds import find_feed
 from domain.on_call.final_schedule import Source
+from domain.on_call.own_actions import TURNS_BEGAN_WITHIN, turns_of
 from domain.on_call.people import candidates
 from domain.on_call.plans import Period
 from domain.on_call.shifts import schedules_now, shifts_of
-from domain.on_call.types import OnCallSchedule, OnCallShift
+from domain.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn, OwnSchedule
+from domain.projects.access import get_project
 from domain.projects.views import ProjectView
 from domain.reports.actions import notes_of_schedule
 from domain.time_zones import instant, zone
+from web.access.marks import get_current_user, viewer
 from web.extensions import db
 from web.http.work import work
 from web.services import now
@@ -35,8 +38,8 @@ _DAYS_OF_A_WEEK = 7
 FIRST, LAST = date(2000, 2, 1), date(2099, 11, 1)
 #: So many people have a colour of their own.
 COLOURS = 6
-#: So far ahead shifts can be chosen for a swap, and so many of them.
-_SWAPPED_WITHIN, _MOST_SHIFTS = timedelta(days=56), 120
+#: So far ahead turns can be chosen for a swap, and so many of them.
+_SWAPPED_WITHIN, _MOST_TURNS = timedelta(days=56), 120
 _MOST_CANDIDATES = 500
 
 
@@ -172,20 +175,34 @@ def names_to_choose(project: ProjectView) -> tuple[str, ...]:
     )
 
 
-def shifts_to_swap(schedule: OnCallSchedule) -> Sequence[OnCallShift]:
-    """Return the shifts of the next weeks that can be swapped, the running ones among them."""
+def turns_to_swap(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
+    """Return the turns of the next weeks that can be swapped, the running ones among them."""
     moment = now()
     # From a day on, not from a moment: a form that is posted finds the same beginnings.
     today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    within = Period(today - _SWAPPED_WITHIN, today + _SWAPPED_WITHIN)
+    within = Period(today - TURNS_BEGAN_WITHIN, today + _SWAPPED_WITHIN)
     shown = [
         each
-        for each in shifts_of(work(), schedule.id, within)
-        if each.ends_at > moment
-        and each.on_call
-        and all(duty.source != Source.OVERRIDE for duty in each.on_call)
+        for each in turns_of(work(), schedule.id, within)
+        if each.ends_at > moment and each.source != Source.OVERRIDE
     ]
-    return shown[:_MOST_SHIFTS]
+    return shown[:_MOST_TURNS]
+
+
+def names_who_cover(schedules: Sequence[OwnSchedule]) -> list[str]:
+    """Return the names of others who can be on call in one of these schedules."""
+    projects = (
+        get_project(path, viewer(), session=db.session())
+        for path in {each.project_path for each in schedules}
+    )
+    found = {name for project in projects for name in names_to_choose(project)}
+    return sorted(found - {current_user.username}, key=str.lower)
+
+
+def zone_of(schedules: Sequence[OwnSchedule]) -> str:
+    """Return the time zone of schedules, or of the user if they have several."""
+    zones = {each.time_zone for each in schedules}
+    return zones.pop() if len(zones) == 1 else get_current_user().time_zone
 
 
 def asked_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> Grid:

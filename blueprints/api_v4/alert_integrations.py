@@ -3,7 +3,12 @@
 from flask import Response
 
 from domain.alerts.deliveries import get_body
-from domain.alerts.integrations import actions, delivery_actions, mapping_actions
+from domain.alerts.integrations import (
+    actions,
+    delivery_actions,
+    mapping_actions,
+    received_labels,
+)
 from domain.alerts.integrations.integrations import get_receiver
 from domain.database.paging import LARGEST_ID
 from domain.projects.views import ProjectView
@@ -20,6 +25,7 @@ _DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
 
 alert_integrations = Resources("alert_integrations", __name__, url_prefix=_AT)
 alert_integrations.bind_usual(actions, _ONE)
+alert_integrations.bind("GET", f"{_ONE}/labels", received_labels.list_labels)
 alert_integrations.bind("POST", f"{_ONE}/test", delivery_actions.send_test, status=200)
 
 alert_integration_keys = Resources("alert_integration_keys", __name__, url_prefix=f"{_AT}{_ONE}")

@@ -17,7 +17,7 @@ from domain.incidents import note_actions, rule_actions
 from domain.maintenance_windows import actions as maintenance_window_actions
 from domain.oauth.setting_up import actions as application_actions
 from domain.on_call import actions as on_call_actions
-from domain.on_call import change_actions
+from domain.on_call import change_actions, own_actions
 from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
 from domain.reports import actions as report_actions
@@ -132,6 +132,11 @@ on_call_handover_notes = Resources(
 )
 on_call_handover_notes.bind_usual(report_actions, _one("note_id"))
 on_call_handover_notes.bind("GET", "/draft", report_actions.draft_handover_note)
+
+own_on_call = Resources("own_on_call", __name__, url_prefix="/user/on_call")
+own_on_call.bind("GET", "", own_actions.show_own_on_call)
+own_on_call.bind("GET", "/cover", own_actions.preview_cover)
+own_on_call.bind("POST", "/cover", own_actions.cover_shifts)
 
 # Problems that people work on.
 _INCIDENT = f"{_PROJECT}/incidents{_one('iid', LARGEST_IID)}"

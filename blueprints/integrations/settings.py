@@ -15,6 +15,7 @@ from domain.alerts.integrations.mapping_preview import (
     preview_on_deliveries,
     preview_on_sample,
 )
+from domain.alerts.integrations.received_labels import received_labels
 from domain.alerts.integrations.samples import MappingDraft
 from domain.alerts.integrations.types import IntegrationChange, IntegrationView
 from domain.alerts.reading.mapping_rules import Operator
@@ -66,6 +67,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show all settings; change name, API URL and whether it is active."""
     integration = domain.get_integration(work(), project, integration_id)
     form = _form_of(integration, is_posted=True)
+    form.use(request.form.get("use", ""))
     if form.is_submitted() and form.carry_out(
         lambda: actions.change_integration(
             work(), project, integration_id, form.read(IntegrationChange)
@@ -188,6 +190,7 @@ def _page(
         words=words_form(integration.mapping.rules.severity_words),
         operators=tuple(Operator),
         may_map=domain.allows_several(work()),
+        received=received_labels(work(), integration),
     )
     return page, 422 if form.errors or editor.form.errors else 200
 

@@ -1,6 +1,6 @@
 """Pages that add, change and end the rotations of an on-call schedule."""
 
-from flask import flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.errors import InvalidError, NotFoundError
@@ -26,7 +26,7 @@ on_call_rotations = PageBlueprint(
 def new(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     """Add a rotation, above the others."""
     schedule = show_schedule(work(), project, schedule_id)
-    form = RotationForm(users=_first_user(project, schedule))
+    form = _with_rows(RotationForm(users=_first_user(project, schedule)))
     if _is_put(project, schedule_id, form, None):
         flash("Rotation added.")
         return _to_schedule(project, schedule_id)
@@ -39,7 +39,7 @@ def edit(project: ProjectView, schedule_id: int, rotation_id: int) -> ResponseRe
     """Change a rotation from now on; past shifts stay as they were."""
     schedule = show_schedule(work(), project, schedule_id)
     rotation = _rotation(schedule, rotation_id)
-    form = RotationForm.of(rotation)
+    form = _with_rows(RotationForm.of(rotation))
     if _is_put(project, schedule_id, form, rotation_id):
         flash("Rotation saved. It applies from now on; past shifts do not change.")
         return _to_schedule(project, schedule_id)
@@ -56,17 +56,26 @@ def delete(project: ProjectView, schedule_id: int, rotation_id: int) -> Response
     return _to_schedule(project, schedule_id)
 
 
-def _first_user(project: ProjectView, schedule: OnCallSchedule) -> str | None:
+def _first_user(project: ProjectView, schedule: OnCallSchedule) -> list[str]:
     """Return who most likely begins the first rotation: whoever adds it."""
     me = get_current_user().username
-    return me if not schedule.rotations and me in names_to_choose(project) else None
+    return [me] if not schedule.rotations and me in names_to_choose(project) else []
+
+
+def _with_rows(form: RotationForm) -> RotationForm:
+    """Return the form with more rows, if somebody asks for them without a script."""
+    return form.with_more_rows() if _asks_for_rows() else form
+
+
+def _asks_for_rows() -> bool:
+    return request.form.get("do") == "add_rows"
 
 
 def _is_put(
     project: ProjectView, schedule_id: int, form: RotationForm, replaced: int | None
 ) -> bool:
     """Store the posted rotation, or show what is wrong with it and return False."""
-    if not form.is_submitted():
+    if not form.is_submitted() or _asks_for_rows():
         return False
     stored = form.carry_out(
         lambda: put_rotation(work(), project, schedule_id, replaced, form.rotation)

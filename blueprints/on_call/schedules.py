@@ -25,7 +25,7 @@ from forms.on_call import OverrideForm, ScheduleForm, SwapForm
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.on_call import asked_grid, names_to_choose, schedule_page, shifts_to_swap
+from web.on_call import asked_grid, names_to_choose, schedule_page, turns_to_swap
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
 from web.services import now
@@ -154,7 +154,8 @@ def new_swap(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     """Swap two shifts of two users."""
     schedule = actions.show_schedule(work(), project, schedule_id)
     own = None if project.can_maintain else get_current_user().username
-    form = SwapForm(schedule=schedule, shifts=shifts_to_swap(schedule), own=own)
+    chosen = list_query("shift").get("shift")
+    form = SwapForm(schedule=schedule, turns=turns_to_swap(schedule), own=own, shift=chosen)
     if _is_done(form, lambda: create_swap(work(), project, schedule_id, form.swap)):
         flash("Shifts swapped.")
         return _to_schedule(project, schedule_id)

@@ -219,6 +219,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_integrations.index": _project(_READ, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.create": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.show": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_integrations.labels": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.change": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.test": _project(_WRITE, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
@@ -279,6 +280,10 @@ PERMISSIONS: Mapping[str, Permission] = {
     "incident_documents.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "incident_documents.download": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "incident_documents.change": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    # Their own, in all projects.
+    "own_on_call.show": _instance(_READ_ALERTS),
+    "own_on_call.preview_cover": _instance(_READ_ALERTS),
+    "own_on_call.cover": _instance(_WRITE_ALERTS),
     # URLs may hold a secret: no right to read is enough.
     "hooks.index": _project(_WRITE, Role.MAINTAINER),
     "hooks.show": _project(_WRITE, Role.MAINTAINER),

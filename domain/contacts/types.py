@@ -1,12 +1,12 @@
 """Contacts of users, channels of projects, and how users want to be paged."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from domain.notifications.contact_types.registry import ADDRESS_WORDS, CONTACT_TYPE_NAMES
 from domain.notifications.recipients import PagingPreferences, QuietHours, minutes_of, written_time
-from domain.types.base import Body, OffsetQuery, RequiredText, Resource, Text
+from domain.types.base import Body, OffsetQuery, Option, RequiredText, Resource, Text
 
 
 class ContactQuery(OffsetQuery):
@@ -21,7 +21,7 @@ class ContactBody(Body):
 
     type: Literal[*CONTACT_TYPE_NAMES]  # type: ignore[valid-type]
     address: RequiredText = Field(description=f"Such as {ADDRESS_WORDS}.")
-    label: Text = Field(default="", max_length=100)
+    label: Annotated[Text, Option("--name", former="--label")] = Field(default="", max_length=100)
 
 
 class ContactCodeBody(Body):

@@ -11,6 +11,7 @@ from domain.alerts.matching.conditions import Conditions, conditions_from, meets
 from domain.alerts.matching.labels import AlertLabels
 from domain.errors import InvalidError
 from domain.escalations.types import AlertRoute
+from domain.projects.views import ProjectView
 from domain.types.base import columns_of
 from models import AlertRoute as RouteRow
 from models import EscalationPolicy
@@ -74,6 +75,13 @@ class Routing:
 def pages_nobody(project_id: int, *, session: Session) -> bool:
     """Return whether no alert of a project can page anybody."""
     return read_routing([project_id], session=session)[project_id].pages_nobody
+
+
+def paging_nobody(projects: Sequence[ProjectView], *, session: Session) -> tuple[ProjectView, ...]:
+    """Return the projects of which no alert can page anybody, archived ones left out."""
+    live = [each for each in projects if not each.is_archived]
+    routing = read_routing([each.id for each in live], session=session)
+    return tuple(each for each in live if routing[each.id].pages_nobody)
 
 
 def read_routing(project_ids: Collection[int], *, session: Session) -> Mapping[int, Routing]:

@@ -1,6 +1,6 @@
 """What can be done with overrides and swaps, which change whose shifts are whose."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from sqlalchemy import ColumnElement, func, or_, select
@@ -15,7 +15,7 @@ from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundE
 from domain.on_call import notices
 from domain.on_call.final_schedule import Source, spans
 from domain.on_call.notices import ShiftChange
-from domain.on_call.people import id_of_candidate
+from domain.on_call.people import id_of_candidate, ids_of
 from domain.on_call.plans import Period
 from domain.on_call.reading import read_plans
 from domain.on_call.schedules import get_row, get_schedule
@@ -39,7 +39,14 @@ from models import OnCallSwap as SwapRow
 _MOST_AHEAD = 200
 _FIRST, _SECOND = ("starts_at", "ends_at"), ("other_starts_at", "other_ends_at")
 #: By the fields that name people: the columns with their ids.
-_PEOPLE = {"user": "user_id", "other_user": "other_user_id", "created_by": "created_by"}
+_PEOPLE = {
+    "user": "user_id",
+    "instead_of": "instead_of_id",
+    "other_user": "other_user_id",
+    "created_by": "created_by",
+}
+#: What a swap exchanges: overrides count on top of it.
+_EXCHANGED = frozenset({Source.ROTATION, Source.SWAP})
 _NAMES: Mapping[type, str] = {OverrideRow: "Override", SwapRow: "Swap"}
 _Row = TypeVar("_Row", OverrideRow, SwapRow)
 _Shown = TypeVar("_Shown", OnCallOverride, OnCallSwap)
@@ -81,7 +88,7 @@ def show_override(
 def create_override(
     work: Work, project: ProjectView, schedule_id: int, new: NewOverride
 ) -> OnCallOverride:
-    """Put one user on call for a time, instead of everybody else.
+    """Put one user on call for a time, instead of everybody else or of one other user.
 
     Members without the Maintainer role can do it for shifts of their own, and where nobody is on
     call. Raises InvalidError, or ForbiddenError for others' shifts.
@@ -90,16 +97,18 @@ def create_override(
     user_id = id_of_candidate(work, project, new.user, field="user")
     during = checked_period(new.starts_at, new.ends_at, fields=_FIRST)
     check_is_not_over(during, field="ends_at", now=work.now)
+    covered_id = _covered(work, schedule.id, new, user_id, during) if new.instead_of else None
     ahead = (OverrideRow.schedule_id == schedule.id) & (OverrideRow.ends_at > work.now)
     _check_count(work, ahead, "overrides")
-    if not _may_change_all(work, project):
+    if not (_may_change_all(work, project) or (covered_id and covered_id == work.actor.id)):
         _check_shifts(work, schedule.id, during)
     row = OverrideRow(
         schedule_id=schedule.id,
         user_id=user_id,
+        instead_of_id=covered_id,
         starts_at=during.start,
         ends_at=during.end,
-        created_by=work.actor.id,
+        created_by=None if work.actor.is_trusted else work.actor.id,
         created_at=work.now,
     )
     work.session.add(row)
@@ -202,8 +211,8 @@ def create_swap(work: Work, project: ProjectView, schedule_id: int, new: NewSwap
         (first, mine, _FIRST, new.user),
         (second, theirs, _SECOND, new.other_user),
     ):
-        if not _is_on_call(work, schedule.id, user_id, during):
-            message = f"{name} is not on call in the rotations for this whole period."
+        if not _is_on_call(work, schedule.id, user_id, during, by=_EXCHANGED):
+            message = f"{name} is not on call in the rotations in this period."
             raise InvalidError(message, field=field)
     row = SwapRow(
         schedule_id=schedule.id,
@@ -305,6 +314,18 @@ def _check_shifts(work: Work, schedule_id: int, during: Period) -> None:
             raise ForbiddenError(message)
 
 
+def _covered(work: Work, schedule_id: int, new: NewOverride, user_id: int, during: Period) -> int:
+    """Return whose shifts an override takes; raise InvalidError for who has none in its time."""
+    (covered_id,) = ids_of([new.instead_of], field="instead_of", session=work.session)
+    if covered_id == user_id:
+        raise InvalidError("Nobody covers themselves: choose somebody else.", field="user")
+    within = Period(max(during.start, work.now), during.end)
+    if not _is_on_call(work, schedule_id, covered_id, within, by=frozenset(Source)):
+        message = f"{new.instead_of} is not on call in this time."
+        raise InvalidError(message, field="instead_of")
+    return covered_id
+
+
 def _users(work: Work, project: ProjectView, new: NewSwap) -> tuple[int, int]:
     first = id_of_candidate(work, project, new.user, field="user")
     second = id_of_candidate(work, project, new.other_user, field="other_user")
@@ -324,11 +345,15 @@ def _periods(work: Work, new: NewSwap) -> tuple[Period, Period]:
     return Period(max(mine.start, now), mine.end), Period(max(theirs.start, now), theirs.end)
 
 
-def _is_on_call(work: Work, schedule_id: int, user_id: int, during: Period) -> bool:
+def _is_on_call(
+    work: Work, schedule_id: int, user_id: int, during: Period, *, by: Collection[Source]
+) -> bool:
+    """Return whether a user has a shift in a period: within a turn, others may be on call too."""
     plans = read_plans([schedule_id], during, session=work.session, today=work.now.date())
-    return all(
-        any(duty.user_id == user_id and duty.source is not Source.OVERRIDE for duty in span.duties)
+    return any(
+        duty.user_id == user_id and duty.source in by
         for span in spans(plans[schedule_id], during.start, during.end)
+        for duty in span.duties
     )
 
 
@@ -366,6 +391,8 @@ def _record(
         "starts_at": written(shown.starts_at),
         "ends_at": written(shown.ends_at),
     }
+    if isinstance(shown, OnCallOverride) and shown.instead_of:
+        details["instead_of"] = shown.instead_of.username
     if isinstance(shown, OnCallSwap):
         kind = EventKind.ON_CALL_SWAP_CHANGED
         details["other_user"] = shown.other_user.username

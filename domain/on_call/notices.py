@@ -14,15 +14,18 @@ from domain.access.actor import Work
 from domain.accounts.profiles import UserReference, user_references
 from domain.accounts.users import ACTIVE
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.on_call.final_schedule import spans
+from domain.on_call.final_schedule import Source, spans
 from domain.on_call.plans import Period
 from domain.on_call.reading import read_plans
+from domain.on_call.turns import turns
 from domain.on_call.types import OnCallOverride, OnCallSchedule, OnCallSwap
 from domain.projects.views import ProjectView
 from domain.time_zones import zone
 from models import User
 
 Changed = TypeVar("Changed")
+#: So many are listed in a message.
+_MOST_SHIFTS = 20
 
 
 @dataclass(frozen=True)
@@ -130,23 +133,43 @@ def _sides(
 def tell_of_override(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue a message to whom somebody else put on call, and to whose shifts that takes."""
     when = change.period(override.starts_at, override.ends_at)
+    covered, shifts = override.instead_of, ""
+    instead = "instead of everybody else"
+    if covered is not None:
+        instead, shifts = f"for the shifts of {_name(covered)}", _taken_shifts(override, change)
     put = _Notice(
         key=_key(override, "made"),
         subject="You were put on call",
-        text=lambda _, by: f"{by} put you on call {when}, instead of everybody else.",
+        text=lambda _, by: f"{by} put you on call {when}, {instead}.{shifts}",
         told=(override.user,),
     )
     taken = _Notice(
         key=_key(override, "taken"),
         subject="Your on-call shift was taken over",
         text=lambda _, by: (
-            f"{by} put {_name(override.user)} on call {when}, instead of everybody else. You are "
-            "not on call in this time any more."
+            f"{by} put {_name(override.user)} on call {when}, {instead}. You are not on call in "
+            f"this time any more.{shifts}"
         ),
         told=_others_on_call(override, change),
     )
     _tell(put, change)
     _tell(taken, change)
+
+
+def _taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
+    """Write the first shifts that an override takes, a line each."""
+    work, within = change.work, Period(override.starts_at, override.ends_at)
+    plans = read_plans([change.schedule.id], within, session=work.session, today=work.now.date())
+    parts = [
+        part
+        for turn in turns(plans[change.schedule.id], within)
+        if (turn.duty.source, turn.duty.source_id) == (Source.OVERRIDE, override.id)
+        for part in turn.parts
+    ]
+    more = len(parts) - _MOST_SHIFTS
+    lines = [change.period(each.start, each.end) for each in parts[:_MOST_SHIFTS]]
+    lines += [f"and {more} more"] if more > 0 else []
+    return "\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
 def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> None:
@@ -219,7 +242,12 @@ def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[tuple[s
 
 
 def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[UserReference, ...]:
-    """Return who is on call in the time of an override without it, but for its own user."""
+    """Return who is on call in the time of an override without it, but for its own user.
+
+    Of one for the shifts of one user, that is this one.
+    """
+    if override.instead_of is not None:
+        return (override.instead_of,)
     work, schedule_id = change.work, change.schedule.id
     start = max(override.starts_at, work.now)
     within = Period(start, override.ends_at)
@@ -237,14 +265,16 @@ def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[User
 
 def _tell(notice: _Notice, change: ShiftChange) -> None:
     work = change.work
-    told = [each for each in notice.told if each.id != work.actor.id]
+    # The operator does it for somebody, who did not do it.
+    made_by_id = None if work.actor.is_trusted else work.actor.id
+    told = [each for each in notice.told if each.id != made_by_id]
     rows = work.session.execute(
         select(User.id, User.email).where(
             User.id.in_([each.id for each in told]), User.state == ACTIVE
         )
     )
     addresses = {row.id: row.email for row in rows}
-    made_by = change.people([work.actor.id] if work.actor.id else []).values()
+    made_by = change.people([made_by_id] if made_by_id else []).values()
     by = next(map(_name, made_by), "Somebody")
     messages = [
         NewMessage(

@@ -258,11 +258,13 @@ class RotationPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Override:
-    """A user who is on call instead of everybody else."""
+    """A user who is on call instead of everybody else, or of one other user."""
 
     id: int
     user_id: int
     during: Period
+    #: Whose duties they have; None: those of everybody, and those of nobody.
+    instead_of_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

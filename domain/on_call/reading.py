@@ -157,7 +157,8 @@ def _overrides(
     )
     for row in rows:
         during = Period(row.starts_at, row.ends_at)
-        found[row.schedule_id].append(Override(id=row.id, user_id=row.user_id, during=during))
+        override = Override(**columns_of(row, Override), during=during)
+        found[row.schedule_id].append(override)
     return found
 
 

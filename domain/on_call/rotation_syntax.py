@@ -11,7 +11,18 @@ from domain.on_call.plans import EVERY_DAY, Cadence, Restriction, Unit
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _LETTERS = 3
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
-_RESTRICTION = re.compile(r"(?:(?P<days>[A-Za-z,-]+)\s+)?(?P<start>[0-9:]+)-(?P<end>[0-9:]+)")
+#: What stands for a dash between two times or two days, and the spaces around it and commas.
+_DASH, _COMMA = (
+    re.compile(r"\s*[\u2010\u2013\u2014-]\s*|\s+(?:to|until)\s+"),
+    re.compile(r"\s*,\s*"),
+)
+_HOUR = r"[0-9]{1,2}(?::[0-9]{2})?\s?(?:[ap]m)?"
+_RESTRICTION = re.compile(rf"(?:(?P<days>[a-z,-]+)\s+)?(?P<start>{_HOUR})-(?P<end>{_HOUR})")
+_LOOSE_TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?\s?([ap]m)?")
+_NOON = 12
+_GROUPS = {"weekdays": "mon-fri", "workdays": "mon-fri", "weekends": "sat-sun", "daily": "mon-sun"}
+_GROUPS |= {word.removesuffix("s"): days for word, days in _GROUPS.items()}
+_OPTIONS = frozenset({"from", "layer", "only"})
 _TURN = re.compile(r"([0-9]{1,4})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 #: What a rotation looks like, for errors and help.
@@ -29,25 +40,37 @@ def time_of_day(text: str) -> time:
     return time(int(found[1]), int(found[2]))
 
 
+def loose_time(text: str) -> time:
+    """Return a time of day as people write it: 09:00, 9, 9:30, 5pm or 24; raise ValueError."""
+    found = _LOOSE_TIME.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError("must be a time of day like 09:00")
+    hour, half = int(found[1]), found[3]
+    if half and not 1 <= hour <= _NOON:
+        raise ValueError("must be a time of day like 09:00")
+    hour = hour % _NOON + (_NOON if half == "pm" else 0) if half else hour
+    return time_of_day(f"{hour:02}:{found[2] or '00'}")
+
+
 def written_time(moment: time) -> str:
     """Return a time of day: `09:00`."""
     return moment.isoformat("minutes")
 
 
 def weekday(text: str) -> int:
-    """Return the number of a day, 0 for `mon` or `Monday`; raise ValueError."""
+    """Return the number of a day, 0 for `mon`, `Monday` or `Mondays`; raise ValueError."""
     word = text.strip().lower()
-    full = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-    if word in WEEKDAYS:
-        return WEEKDAYS.index(word)
-    if word in full:
-        return full.index(word)
+    full = ("mondays", "tuesdays", "wednesdays", "thursdays", "fridays", "saturdays", "sundays")
+    for number, name in enumerate(full):
+        if len(word) >= _LETTERS and name.startswith(word):
+            return number
     raise ValueError(f"must be one of {', '.join(WEEKDAYS)}")
 
 
 def weekdays(text: str) -> tuple[int, ...]:
     """Return the days of a text like `mon,thu` or `fri-mon` in order; raise ValueError."""
-    found = {day for part in text.split(",") for day in _range(part)}
+    parts = (_GROUPS.get(part.strip().lower(), part) for part in text.split(","))
+    found = {day for part in parts for day in _range(part)}
     return tuple(sorted(found))
 
 
@@ -87,14 +110,19 @@ def written_restriction(each: Restriction) -> str:
 
 
 def parse_restriction(text: str) -> dict[str, Any]:
-    """Return the fields of a restriction like `mon-fri 09:00-17:00`, or raise ValueError."""
-    given = _RESTRICTION.fullmatch(text.strip())
+    """Return the fields of a restriction like `mon-fri 09:00-17:00`, or raise ValueError.
+
+    It is read as people write it: `Mon - Fri, 9 to 17` or `weekdays 9am-5pm` as well.
+    """
+    spaced = _COMMA.sub(",", _DASH.sub("-", text.strip().lower().replace("every day", "daily")))
+    # A comma before the times belongs to nothing.
+    given = _RESTRICTION.fullmatch(re.sub(r",(?=[0-9])", " ", spaced))
     if given is None:
         raise ValueError("must be like mon-fri 09:00-17:00, or 22:00-06:00 for every day")
     days = weekdays(given["days"]) if given["days"] else EVERY_DAY
     return {
-        "start_time": time_of_day(given["start"]),
-        "end_time": time_of_day(given["end"]),
+        "start_time": loose_time(given["start"]),
+        "end_time": loose_time(given["end"]),
         "weekdays": [WEEKDAYS[day] for day in days],
     }
 
@@ -128,12 +156,12 @@ class _Reader:
         found = self._found
         found.update(self._length())
         found["users"] = self._users()
-        if self._words and self._words[0][:_LETTERS].lower() in WEEKDAYS:
+        if self._words and _names_days(self._words[0]):
             if found["type"] != "weekly" and found.get("unit") != "weeks":
                 raise ValueError("names weekdays, which only a weekly rotation is handed over on")
             found["weekdays"] = [WEEKDAYS[day] for day in weekdays(self._take())]
-        if self._words and ":" in self._words[0]:
-            found["handover_time"] = time_of_day(self._take())
+        if self._words and self._words[0][0].isdecimal():
+            found["handover_time"] = loose_time(self._take())
         while self._words:
             self._read_option()
         return found
@@ -160,11 +188,16 @@ class _Reader:
         elif word == "layer":
             self._found["layer"] = int(self._take())
         elif word == "only":
-            has_days = self._words[0][:_LETTERS].lower() in WEEKDAYS
-            given = [self._take() for _ in range(2 if has_days else 1)]
+            given = [self._take()]
+            while self._words and self._words[0].lower() not in _OPTIONS:
+                given.append(self._take())
             self._found.setdefault("restrictions", []).append(parse_restriction(" ".join(given)))
         else:
             raise ValueError(f"has the unknown word “{word[:20]}”")
+
+
+def _names_days(word: str) -> bool:
+    return word[:_LETTERS].lower() in WEEKDAYS or word.lower() in _GROUPS
 
 
 def _day(text: str) -> date:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import or_, select, union
 from sqlalchemy.orm import Session
@@ -14,7 +14,7 @@ from domain.on_call.final_schedule import Span, by_users, spans
 from domain.on_call.plans import Period, Plan
 from domain.on_call.reading import read_plans
 from domain.on_call.schedules import all_schedules
-from domain.on_call.types import OnCallNow, OnCallSchedule, OnCallShift, OnCallUser, ScheduleOnCall
+from domain.on_call.types import OnCallNow, OnCallShift, OnCallUser, ScheduleOnCall
 from domain.projects.views import ProjectView
 from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
 from models import OnCallSchedule as ScheduleRow
@@ -68,7 +68,18 @@ def _on_call(plan: Plan, at: datetime) -> _OnCall:
     return _OnCall(now=found[0], next=following, changes=len(found) > 1)
 
 
-def schedules_now(work: Work, schedules: Sequence[OnCallSchedule]) -> Sequence[ScheduleOnCall]:
+class _Named(Protocol):
+    """A schedule."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def time_zone(self) -> str: ...
+
+
+def schedules_now(work: Work, schedules: Sequence[_Named]) -> Sequence[ScheduleOnCall]:
     """Return who is on call now and next in some schedules, in their order."""
     found = on_call_and_next([each.id for each in schedules], at=work.now, session=work.session)
     both = (span for each in found.values() for span in (each.now, each.next) if span)
@@ -142,21 +153,14 @@ class MyDuty:
 
 def duties_of(user_id: int, *, session: Session, now: datetime) -> tuple[MyDuty, ...]:
     """Return where a user is on call now, and then where they are next, the earliest first."""
-    rows = session.execute(
-        select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone, Project.path)
-        .join(Project, Project.id == ScheduleRow.project_id)
-        .where(
-            ScheduleRow.id.in_(_schedules_of(user_id, session=session, now=now)),
-            Project.deleted_at.is_(None),
-        )
-    ).all()
+    rows = schedules_of_user(user_id, session=session, now=now)
     plans = on_call_and_next([row.id for row in rows], at=now, session=session)
     found = [
         MyDuty(
             schedule_id=row.id,
             schedule=row.name,
             time_zone=row.time_zone,
-            project_path=row.path,
+            project_path=row.project_path,
             is_now=is_now,
             start=start,
             end=end,
@@ -176,7 +180,16 @@ def _duty(plan: _OnCall, user_id: int) -> list[tuple[bool, datetime, datetime | 
     return []
 
 
-def _schedules_of(user_id: int, *, session: Session, now: datetime) -> Collection[int]:
+class UserSchedule(NamedTuple):
+    """A schedule that names a user."""
+
+    id: int
+    name: str
+    time_zone: str
+    project_path: str
+
+
+def schedules_of_user(user_id: int, *, session: Session, now: datetime) -> Sequence[UserSchedule]:
     """Return the schedules in which a user has a turn, an override or a swap ahead."""
     turns = (
         select(OnCallRotation.schedule_id)
@@ -188,4 +201,11 @@ def _schedules_of(user_id: int, *, session: Session, now: datetime) -> Collectio
     )
     is_mine = or_(OnCallSwap.user_id == user_id, OnCallSwap.other_user_id == user_id)
     swaps = select(OnCallSwap.schedule_id).where(is_mine, OnCallSwap.over_at > now)
-    return session.scalars(union(turns, overrides, swaps)).all()
+    ids = session.scalars(union(turns, overrides, swaps)).all()
+    rows = session.execute(
+        select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone, Project.path)
+        .join(Project, Project.id == ScheduleRow.project_id)
+        .where(ScheduleRow.id.in_(ids), Project.deleted_at.is_(None), Project.archived_at.is_(None))
+        .order_by(Project.path_key, ScheduleRow.name_key, ScheduleRow.id)
+    )
+    return [UserSchedule(*row) for row in rows]

@@ -30,6 +30,7 @@ from domain.types.base import (
     Body,
     GivenDay,
     GivenTime,
+    Numbers,
     OffsetQuery,
     Option,
     PagedQuery,
@@ -402,22 +403,28 @@ class ChangeQuery(PagedQuery):
 
 
 class NewOverride(Body):
-    """A time in which one user is on call instead of everybody else.
+    """A time in which one user is on call instead of everybody else, or of one other user.
 
     Members without the Maintainer role can make one for shifts of their own, and where nobody is on
     call.
     """
 
     user: RequiredText = Field(description="A user name.")
+    instead_of: Text = Field(
+        default="",
+        description="The name of the user whose shifts they are. Without it, nobody else is on "
+        "call in this time.",
+    )
     starts_at: GivenTime
     ends_at: GivenTime
 
 
 class OnCallOverride(Resource):
-    """A time in which one user is on call instead of everybody else."""
+    """A time in which one user is on call instead of everybody else, or of one other user."""
 
     id: int
     user: UserReference
+    instead_of: UserReference | None = Field(description="Null for everybody.")
     starts_at: Time
     ends_at: Time
     created_by: UserReference | None
@@ -450,3 +457,81 @@ class OnCallSwap(Resource):
     other_ends_at: Time
     created_by: UserReference | None
     created_at: Time
+
+
+class OnCallPeriod(Resource):
+    """A time."""
+
+    starts_at: Time
+    ends_at: Time
+
+
+class OnCallTurn(OnCallPeriod):
+    """What one user has on call from one hand-over to the next."""
+
+    user: UserReference
+    source: Annotated[str, one_of(*(each.value for each in Source))]
+    shifts: tuple[OnCallPeriod, ...] = Field(
+        description="The times within it in which the user is on call; between them, others are."
+    )
+
+
+class OwnSchedule(ScheduleOnCall):
+    """A schedule in which a user is on call, with their turns."""
+
+    project_path: str
+    web_url: str
+    turns: tuple[OnCallTurn, ...]
+
+
+class PagedAlert(Resource):
+    """An open alert about which a user was paged."""
+
+    project_path: str
+    iid: int
+    title: str
+    severity: str
+    status: str
+    paged_at: Time = Field(description="When the last page about it became due.")
+    web_url: str
+
+
+class OwnOnCallQuery(Query):
+    """How far ahead the turns are listed."""
+
+    weeks: int = Field(default=4, ge=1, le=13)
+
+
+class OwnOnCall(Resource):
+    """When and where a user is on call, and what they were paged about."""
+
+    schedules: tuple[OwnSchedule, ...]
+    alerts: tuple[PagedAlert, ...]
+
+
+class NewCover(Body):
+    """A time in which somebody has your shifts."""
+
+    user: RequiredText = Field(description="The user who covers you.")
+    starts_at: Annotated[GivenTime, Option("--from")]
+    ends_at: Annotated[GivenTime, Option("--until")]
+    schedules: Annotated[Numbers, Option("--schedule")] = Field(
+        default=(), description="Ids of schedules; without any, all in which you are on call then."
+    )
+
+
+class CoverQuery(Query):
+    """A cover to look at before it is made."""
+
+    user: Text = Field(default="", description="The user who would cover you.")
+    starts_at: GivenTime
+    ends_at: GivenTime
+    schedules: Numbers = ()
+
+
+class OnCallCover(Resource):
+    """The shifts that somebody covers."""
+
+    starts_at: Time
+    ends_at: Time
+    schedules: tuple[OwnSchedule, ...]

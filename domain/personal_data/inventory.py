@@ -270,7 +270,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         OnCallOverride,
-        "On-call overrides for the person, or created by the person",
+        "On-call overrides for the person, of their shifts, or created by the person",
         exported="schedule_id starts_at ends_at created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),

@@ -165,11 +165,12 @@ class Option:
     """What the command line calls a field, if that is not its name.
 
     `Option("--for")`, or for what can be turned off `Option("--on/--off")`. With `null`, a flag
-    that sends null instead: `Option("--policy", null="--nobody")`.
+    that sends null instead: `Option("--policy", null="--nobody")`. A former name still works.
     """
 
     words: str
     null: str = ""
+    former: str = ""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,8 @@ def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str
     api_caller(gatebell, person, at).done("POST", status=201, json={**email, "label": "Team"})
     link = AcknowledgementLink(user_id=1, first_batch_id=1, last_batch_id=1)
     sealed = seal_link(link, [settings_of(gatebell).secret_key], now=now())
-    return ["/-/user_settings/contacts", f"/{path}/-/settings/channels", f"/-/acknowledge/{sealed}"]
+    own = ["/-/user_settings/contacts", "/-/on_call", "/-/on_call/cover"]
+    return [*own, f"/{path}/-/settings/channels", f"/-/acknowledge/{sealed}"]
 
 
 def escalation_pages(service: LiveGatebell, person: Person, path: str) -> list[str]:

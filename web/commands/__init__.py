@@ -76,6 +76,7 @@ _COMMANDS = {
     ),
     "member-roles": ("member_roles:member_roles", "Custom member roles."),
     "members": ("domain.projects.member_actions", "Members of groups and projects."),
+    "on-call": ("users:on_call", "When and where users are on call, and who covers them."),
     "projects": ("namespaces:projects", "Projects."),
     "prune": ("prune:prune_command", "Remove expired and deleted data now."),
     "registry": ("registry:registry", "The container registry."),

@@ -171,7 +171,7 @@ def _option(name: str, field: FieldInfo, said: Option) -> click.Option:
     # Flags that were not given would be false; a default would satisfy what is required.
     usual: dict[str, Any] = {} if is_required else {"default": None}
     return click.Option(
-        [name, word],
+        [name, word, *([said.former] if said.former else [])],
         required=is_required,
         **usual,
         # Words such as `--on/--off` say by themselves that they take no value.

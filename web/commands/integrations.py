@@ -8,13 +8,14 @@ import click
 from domain.alerts.integrations import actions, delivery_actions
 from domain.alerts.integrations.mapping_actions import shown_recognition
 from domain.alerts.integrations.mapping_preview import recognize
+from domain.alerts.integrations.received_labels import list_labels
 from domain.alerts.integrations.trials import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
 from domain.database.paging import LARGEST_ID
 from domain.durations import parse_duration
 from domain.errors import InvalidError
 from domain.grace_period import GracePeriod
-from web.commands.generated import commands_of
+from web.commands.generated import command_of, commands_of
 from web.commands.transaction import one_transaction, project_at
 from web.http.work import work
 from web.services import now, reading
@@ -24,6 +25,7 @@ _LONGEST_FILE = 1024 * 1024
 integrations = commands_of(
     "integrations", f"{actions.__name__}:alert_integrations", "Alert integrations of projects."
 )
+integrations.add_command(command_of(list_labels))
 deliveries = commands_of(
     "deliveries",
     f"{delivery_actions.__name__}:alert_deliveries",

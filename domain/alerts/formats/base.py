@@ -102,6 +102,8 @@ class IntegrationType:
     takes_over: ClassVar[bool] = False
     #: Whether a custom mapping says from which keys the fields of an alert are read.
     has_mapping: ClassVar[bool] = False
+    #: Whether integrations choose which labels name environment and service.
+    has_labels: ClassVar[bool] = False
 
 
 class Link(IntegrationType):

@@ -36,7 +36,8 @@ from domain.alerts.reading.incoming import (
     RefusedItem,
 )
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
-from domain.alerts.reading.severity import METRICS_WORDS, NO_WORDS, Words, read_severity
+from domain.alerts.reading.mapping_rules import NO_RULES, MappingRules
+from domain.alerts.reading.severity import METRICS_WORDS, read_severity
 from domain.alerts.reading.text import (
     WHOLE,
     first_text,
@@ -156,7 +157,7 @@ def _first_whole(names: Mapping[str, object], *keys: str) -> str | None:
     return None
 
 
-def _read_item(item: object, index: int, own: Words, *, now: datetime) -> IncomingAlert:
+def _read_item(item: object, index: int, rules: MappingRules, *, now: datetime) -> IncomingAlert:
     if not isinstance(item, dict):
         raise _NoAlertError("it is not an object")
     labels, annotations = _read_names(item, "labels"), _read_names(item, "annotations")
@@ -165,7 +166,7 @@ def _read_item(item: object, index: int, own: Words, *, now: datetime) -> Incomi
         raise _NoAlertError("startsAt is missing")
     start = read_start(item["startsAt"], name="startsAt", now=now)
     started_at, end = in_order(start, _read_end(item, now=now))
-    severity = read_severity(labels.get("severity"), METRICS_WORDS, own)
+    severity = read_severity(labels.get("severity"), METRICS_WORDS, rules.severity_words)
     identity, source = _identify(item, labels, title)
     generator_url = _first_whole(item, "generatorURL", "generatorUrl")
     return IncomingAlert(
@@ -175,10 +176,10 @@ def _read_item(item: object, index: int, own: Words, *, now: datetime) -> Incomi
         state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
         started_at=started_at,
         ended_at=end.time,
-        service=short_text(labels.get("service"), 100),
+        service=first_text(map(labels.get, (*rules.service_labels, "service")), 100),
         monitoring_tool=MONITORING_TOOL,
         hosts=_read_hosts(labels),
-        environment=first_text(map(labels.get, _ENVIRONMENT), 255),
+        environment=first_text(map(labels.get, (*rules.environment_labels, *_ENVIRONMENT)), 255),
         fingerprint=identity,
         fingerprint_source=source,
         severity_reason=severity.reason,
@@ -222,11 +223,11 @@ def _items_of(body: Mapping[str, object]) -> list[object]:
 
 
 def parse(
-    body: Mapping[str, object], *, now: datetime, severity_words: Words = NO_WORDS
+    body: Mapping[str, object], *, now: datetime, rules: MappingRules = NO_RULES
 ) -> ParsedBody:
     """Read one alert for each item; invalid items are refused one by one.
 
-    `severity_words` is the integration's own table of words.
+    Of the rules, the integration's own words for severities and its choice of labels count.
 
     Raise MissingAttributes, or NoValidItem if no item is valid. Any value of `version` is accepted,
     and the attributes of the group are not used for the items.
@@ -234,7 +235,7 @@ def parse(
     alerts, refused = [], []
     for index, item in enumerate(_items_of(body)):
         try:
-            alerts.append(_read_item(item, index, severity_words, now=now))
+            alerts.append(_read_item(item, index, rules, now=now))
         except _NoAlertError as error:
             refused.append(RefusedItem(item_index=index, reason=str(error)))
     if not alerts:
@@ -297,6 +298,7 @@ class Prometheus(Format):
     )
     has_markdown = True
     body = MetricsAlerts
+    has_labels = True
     #: Alertmanager tries again after a 503, and not after a 429.
     retry_status = HTTPStatus.SERVICE_UNAVAILABLE
     tools = (
@@ -324,7 +326,7 @@ class Prometheus(Format):
         del reading
         payload = checked_object(value)
         try:
-            return parse(payload, now=now, severity_words=mapping.rules.severity_words)
+            return parse(payload, now=now, rules=mapping.rules)
         except MissingAttributes as error:
             if _MARKS & payload.keys():
                 raise

@@ -17,6 +17,7 @@ from domain.alerts.integrations.integrations import (
     lock_integrations,
     numbered_integrations,
     set_settings,
+    settings_of,
 )
 from domain.alerts.integrations.types import (
     LONGEST_GRACE,
@@ -99,8 +100,7 @@ def change_integration(
     """
     by_id = {each.id: each for each in lock_integrations(project.id, session=work.session)}
     row = by_id.pop(get_integration(work, project, integration_id).id)
-    present = {name: getattr(row, name) for name in IntegrationBody.model_fields}
-    wanted = IntegrationBody.model_construct(**{**present, **change.given})
+    wanted = IntegrationBody.model_construct(**{**settings_of(row), **change.given})
     set_settings(row, wanted, [*by_id.values()])
     is_changed = work.session.is_modified(row)
     work.session.flush()

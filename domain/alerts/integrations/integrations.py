@@ -1,6 +1,7 @@
 """Finds the integrations through which a project receives alerts, and checks their settings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +14,8 @@ from domain.alerts.deliveries import outcome_of
 from domain.alerts.formats.base import IntegrationType
 from domain.alerts.formats.registry import type_named
 from domain.alerts.integrations.types import IntegrationBody, IntegrationView
-from domain.alerts.reading.mapping import UNMAPPED, stored_mapping
+from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_mapping
+from domain.alerts.reading.mapping_rules import LABEL_FIELDS, checked_labels
 from domain.database.paging import Listed, ListPart, fetch_part
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import ProjectView
@@ -104,8 +106,33 @@ def set_settings(
     usual = kind.api_url.usual if kind.api_url else None
     # Of a new one, the other fields are no settings.
     values = {each: getattr(wanted, each) for each in IntegrationBody.model_fields}
+    labels = {name: checked_labels(values.pop(name), field=name) for name in LABEL_FIELDS}
     for name, value in {**values, "name": clean, "api_url": wanted.api_url or usual}.items():
         setattr(integration, name, value)
+    _set_labels(integration, kind, labels)
+
+
+def settings_of(integration: Integration) -> dict[str, Any]:
+    """Return the present settings by the names that a change has for them."""
+    rules = stored_mapping(integration.mapping).rules
+    labels = {name: getattr(rules, name) for name in LABEL_FIELDS}
+    others = IntegrationBody.model_fields.keys() - labels.keys()
+    return {**labels, **{name: getattr(integration, name) for name in others}}
+
+
+def _set_labels(
+    integration: Integration, kind: IntegrationType, labels: dict[str, tuple[str, ...]]
+) -> None:
+    """Choose labels, which are stored with the rules for reading; raise InvalidError."""
+    mapping = stored_mapping(integration.mapping)
+    if all(getattr(mapping.rules, name) == chosen for name, chosen in labels.items()):
+        return
+    if not kind.has_labels:
+        message = f"A {kind.label} has no labels to choose: map its fields instead."
+        raise InvalidError(message, field=next(name for name in labels if labels[name]))
+    chosen: dict[str, Any] = {**labels}
+    rules = replace(mapping.rules, **chosen)
+    integration.mapping = dict(FieldMapping(mapping.paths, rules).stored) or None
 
 
 def _integrations(project_id: int, *, session: Session) -> list[Integration]:
@@ -181,7 +208,8 @@ def _view(work: Work, project: ProjectView, row: Row[*tuple[Any, ...]]) -> Integ
     mapping = stored_mapping(integration.mapping)
     return IntegrationView(
         **columns_of(integration, IntegrationView)
-        | {"type": type_named(integration.type), "mapping": mapping},
+        | {"type": type_named(integration.type), "mapping": mapping}
+        | {name: getattr(mapping.rules, name) for name in LABEL_FIELDS},
         url=_receiving_url(work, project, integration),
         last_delivery_at=row.received_at,
         last_outcome=None if row.status_code is None else outcome_of(row.status_code),

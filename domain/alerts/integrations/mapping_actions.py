@@ -80,7 +80,7 @@ def save_draft(work: Work, project: ProjectView, integration_id: int, draft: Map
 def delete_mapping(work: Work, project: ProjectView, integration_id: int) -> None:
     """Delete the sample and the mapping; fields are read from the keys with their names again.
 
-    The words for severities stay.
+    The words for severities and the choice of labels stay.
     """
     integration = get_integration(work, project, integration_id)
     _store(work, integration, FieldMapping(rules=_words_of(integration)), None)
@@ -187,7 +187,7 @@ def _draft(work: Work, integration: IntegrationView, body: AlertMappingBody) -> 
 
 
 def _words_of(integration: IntegrationView) -> MappingRules:
-    return MappingRules(severity_words=integration.mapping.rules.severity_words)
+    return replace(integration.mapping.rules, resolved_when=(), dropped_when=(), joins={})
 
 
 def _store(

@@ -16,12 +16,14 @@ from domain.types.base import (
     Body,
     GivenTime,
     KeysetQuery,
+    OffsetQuery,
     Option,
     PagedQuery,
     Resource,
     SecretResource,
     Text,
     Time,
+    Words,
     one_of,
     partial,
 )
@@ -65,6 +67,14 @@ class IntegrationBody(Body):
         "its API; deprecated, since it is stored and never called.",
     )
     resolve_after_minutes: _Silence = Field(default=None, description=f"{_SILENCE[:-1]}, as 0 is.")
+    environment_labels: Annotated[Words, Option("--environment-label")] = Field(
+        default=(),
+        description="Of `prometheus`: labels of which the first that an alert has "
+        "names its environment, before `platform_environment_name`.",
+    )
+    service_labels: Annotated[Words, Option("--service-label")] = Field(
+        default=(), description="The same for its service, before `service`."
+    )
 
 
 class _Typed(Body):
@@ -80,6 +90,21 @@ class NewIntegration(IntegrationBody, _Typed):
 @partial
 class IntegrationChange(IntegrationBody):
     """Changes to an integration; omitted fields are kept."""
+
+
+class LabelQuery(OffsetQuery):
+    """Labels that an integration received, proposals first."""
+
+
+class ReceivedLabel(Resource):
+    """A label of the latest deliveries of an integration."""
+
+    name: str
+    values: int = Field(description="How many different values it had.")
+    examples: tuple[str, ...]
+    proposed_as: Annotated[str | None, one_of("environment", "service")] = Field(
+        description="What it may name; null for others, and for labels that are chosen already."
+    )
 
 
 class IntegrationSummary(Resource):
@@ -109,6 +134,8 @@ class Integration(Resource):
     api_url: str | None
     has_mapping: bool
     resolve_after_minutes: int | None = Field(description=_SILENCE)
+    environment_labels: tuple[str, ...]
+    service_labels: tuple[str, ...]
     created_at: Time
     last_delivery_at: Time | None
     last_outcome: Outcome | None = Field(description="Of the last delivery.")
@@ -144,6 +171,9 @@ class IntegrationView:
     has_mapping: bool
     #: After so long without a report its open alerts are resolved; None: never.
     resolve_after_minutes: int | None
+    #: The first that an alert has names its environment, or its service.
+    environment_labels: tuple[str, ...]
+    service_labels: tuple[str, ...]
 
     @property
     def receives(self) -> bool:

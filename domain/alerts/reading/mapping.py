@@ -7,9 +7,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.mapping_rules import (
+    LABEL_FIELDS,
     NO_RULES,
     Join,
     MappingRules,
@@ -81,7 +83,8 @@ class FieldMapping:
         volatile = [sources[alert_field] for alert_field in VOLATILE]
         volatile += [shown(rule.path) for rule in self.rules.resolved_when]
         object.__setattr__(self, "volatile", ", ".join(dict.fromkeys(volatile)))
-        other_rules = replace(self.rules, severity_words={})
+        none: dict[str, Any] = dict.fromkeys(LABEL_FIELDS, ())
+        other_rules = replace(self.rules, severity_words={}, **none)
         object.__setattr__(self, "reads_fields", bool(self.paths or other_rules != NO_RULES))
         stored = {name.value: [list(path) for path in self.paths[name]] for name in self.paths}
         rules = {_RULES: rules_value(self.rules)} if self.rules != NO_RULES else {}

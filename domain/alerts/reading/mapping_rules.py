@@ -17,6 +17,8 @@ from domain.errors import InvalidError
 MOST_WORDS = 100
 #: In characters, of a word of a severity or of a rule.
 LONGEST_WORD = 60
+#: In characters, of the name of a label.
+LONGEST_LABEL = 100
 #: The most rules of a kind, words of a rule, and values that a field is joined with.
 MOST_CONDITIONS = 8
 _MOST_CONDITION_WORDS = 20
@@ -87,6 +89,9 @@ class MappingRules:
     dropped_when: tuple[Condition, ...] = ()
     #: By the name of the field.
     joins: Mapping[str, Join] = field(default_factory=dict)
+    #: The labels that name environment and service: the first that is there counts.
+    environment_labels: tuple[str, ...] = ()
+    service_labels: tuple[str, ...] = ()
 
     def is_over(self, payload: object) -> bool:
         """Return whether a rule says that the alert of a payload is over."""
@@ -130,6 +135,19 @@ def checked_words(words: Mapping[str, object], *, field: str) -> dict[str, Sever
     return checked
 
 
+def checked_labels(names: object, *, field: str) -> tuple[str, ...]:
+    """Return the names of labels; raise InvalidError with what is wrong."""
+    given = list(names) if isinstance(names, list | tuple) else [None]
+    found = tuple(dict.fromkeys(each for each in given if isinstance(each, str)))
+    is_each = all(0 < len(each) <= LONGEST_LABEL and each.isprintable() for each in found)
+    if not is_each or not all(isinstance(each, str) for each in given):
+        message = f"The name of a label has 1 to {LONGEST_LABEL} printable characters."
+        raise InvalidError(message, field=field)
+    if len(found) > MOST_CONDITIONS:
+        raise InvalidError(f"At most {MOST_CONDITIONS} labels are possible.", field=field)
+    return found
+
+
 def checked_condition(path: Path, operator: object, words: object, *, field: str) -> Condition:
     """Return a rule; raise InvalidError with what is wrong."""
     if operator not in set(Operator):
@@ -170,10 +188,13 @@ def read_rules(stored: object) -> MappingRules:
         resolved_when=_read_conditions(stored.get("resolved_when", []), "resolved_when"),
         dropped_when=_read_conditions(stored.get("dropped_when", []), "dropped_when"),
         joins={name: _read_join(given) for name, given in joins.items()},
+        **{name: checked_labels(stored.get(name, []), field=name) for name in LABEL_FIELDS},
     )
 
 
-_READERS = {"severity_words", "resolved_when", "dropped_when", "joins"}
+#: The fields of rules that name labels.
+LABEL_FIELDS = ("environment_labels", "service_labels")
+_READERS = {"severity_words", "resolved_when", "dropped_when", "joins", *LABEL_FIELDS}
 
 
 def _read_conditions(stored: object, name: str) -> tuple[Condition, ...]:
@@ -204,6 +225,7 @@ def rules_value(rules: MappingRules) -> dict[str, object]:
             name: {"paths": [list(path) for path in join.paths], "separator": join.separator}
             for name, join in rules.joins.items()
         },
+        **{name: list(getattr(rules, name)) for name in LABEL_FIELDS},
     }
     return {name: value for name, value in written.items() if value}
 

@@ -218,3 +218,32 @@ def test_parts_of_a_time_say_what_the_whole_says(
         if present:
             assert users == [present[-1].user_id]
             assert span.duties[0].source is Source.OVERRIDE
+
+
+def test_an_override_of_one_user_takes_that_users_duty_and_leaves_the_others() -> None:
+    pair = (rotation(ALICE), rotation(BOB, id=2))
+    cover = replace(override(CAROL, "2026-11-03 09:00", "2026-11-04 09:00"), instead_of_id=ALICE)
+    alone = override(BOB, "2026-11-03 12:00", "2026-11-03 15:00", number=2)
+    again = replace(
+        override(ALICE, "2026-11-03 18:00", "2026-11-03 20:00", number=3), instead_of_id=CAROL
+    )
+    both = replace(
+        override(BOB, "2026-11-03 21:00", "2026-11-03 22:00", number=4), instead_of_id=CAROL
+    )
+    asked = plan(*pair, overrides=(cover, alone, again, both))
+    assert told_between(asked, "2026-11-03 09:00", "2026-11-04 10:00") == [
+        ("Tue 03 09:00", "Tue 03 12:00", [BOB, CAROL]),
+        ("Tue 03 12:00", "Tue 03 15:00", [BOB]),
+        ("Tue 03 15:00", "Tue 03 18:00", [BOB, CAROL]),
+        ("Tue 03 18:00", "Tue 03 20:00", [ALICE, BOB]),
+        ("Tue 03 20:00", "Tue 03 21:00", [BOB, CAROL]),
+        ("Tue 03 21:00", "Tue 03 22:00", [BOB]),
+        ("Tue 03 22:00", "Wed 04 09:00", [BOB, CAROL]),
+        ("Wed 04 09:00", "Wed 04 10:00", [ALICE, BOB]),
+    ]
+    # The cover who leaves covers nobody.
+    left = replace(asked, overrides=(cover,), ends={CAROL: berlin("2026-11-03 12:00")})
+    assert told_between(left, "2026-11-03 09:00", "2026-11-03 15:00") == [
+        ("Tue 03 09:00", "Tue 03 12:00", [BOB, CAROL]),
+        ("Tue 03 12:00", "Tue 03 15:00", [ALICE, BOB]),
+    ]

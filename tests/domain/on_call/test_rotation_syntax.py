@@ -71,9 +71,26 @@ def test_first_day_layer_and_restrictions_follow() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *(
+            "mon-fri 09:00-17:00",
+            "Mon-Fri 9-17",
+            "weekdays 09:00\u201317:00",
+            "Mon \u2013 Fri, 9 to 17",
+        ),
+        *("workdays 9am-5pm", "Monday - Friday 9:00 until 5 pm", "mon,tue, wed,thurs,Fridays 9-17"),
+    ],
+)
+def test_a_restriction_is_read_as_people_write_it(text: str) -> None:
+    (found,) = read(f"weekly a,b Mondays 9 only {text} layer 2").restrictions
+    assert found.restriction == Restriction(start=time(9), end=time(17), weekdays=WORKDAYS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         *("", "weekly", "monthly a", "every a", "every 3y a", "daily , 09:00", "daily a mon"),
-        *("daily a 9:00", "daily a 24:30", "daily a from", "daily a from soon", "daily a layer x"),
-        *("daily a only", "daily a only mon", "daily a only 9-17", "weekly a someday", "daily a !"),
+        *("daily a 25:00", "daily a 24:30", "daily a from", "daily a from soon", "daily a layer x"),
+        *("daily a only", "daily a only mon", "daily a only 9-25", "weekly a someday", "daily a !"),
     ],
 )
 def test_what_is_no_rotation_is_refused_with_an_example(text: str) -> None:

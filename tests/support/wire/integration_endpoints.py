@@ -4,6 +4,10 @@ from tests.support.wire.group_endpoints import PAGES, TOKEN
 
 INTEGRATIONS_AT = "/api/v4/{project}/alert_management_integrations"
 DELIVERIES_AT = f"{INTEGRATIONS_AT}/{{id}}/deliveries"
+_SETTINGS = (
+    *("name", "active", "api_url", "resolve_after_minutes"),
+    *("environment_labels", "service_labels"),
+)
 
 INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.alert_integrations.index", "GET", INTEGRATIONS_AT, PAGES),
@@ -11,15 +15,16 @@ INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "api_v4.alert_integrations.create",
         "POST",
         INTEGRATIONS_AT,
-        ("type", "name", "active", "api_url", "resolve_after_minutes"),
+        ("type", *_SETTINGS),
     ),
     ("api_v4.alert_integrations.show", "GET", f"{INTEGRATIONS_AT}/{{id}}", TOKEN),
     (
         "api_v4.alert_integrations.change",
         "PUT",
         f"{INTEGRATIONS_AT}/{{id}}",
-        ("name", "active", "api_url", "resolve_after_minutes"),
+        _SETTINGS,
     ),
+    ("api_v4.alert_integrations.labels", "GET", f"{INTEGRATIONS_AT}/{{id}}/labels", PAGES),
     ("api_v4.alert_integrations.delete", "DELETE", f"{INTEGRATIONS_AT}/{{id}}", TOKEN),
     (
         "api_v4.alert_integrations.test",

@@ -9,7 +9,10 @@ _NOTES_AT = f"{SCHEDULES_AT}/{{id}}/handover_notes"
 _REPORT_AT = "/api/v4/{project}/on_call/report"
 _REPORT = ("period", "from", "until", "time_zone")
 _SCHEDULE = ("name", "time_zone", "description", "rotations")
-_OVERRIDE = ("user", "starts_at", "ends_at")
+_SHIFT = ("user", "starts_at", "ends_at")
+_OVERRIDE = (*_SHIFT, "instead_of")
+_OWN = "/api/v4/user/on_call"
+_COVER = (*_SHIFT, "schedules")
 
 ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.on_call_schedules.index", "GET", SCHEDULES_AT, PAGES),
@@ -41,8 +44,11 @@ ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "api_v4.on_call_swaps.create",
         "POST",
         _SWAPS_AT,
-        (*_OVERRIDE, "other_user", "other_starts_at", "other_ends_at"),
+        (*_SHIFT, "other_user", "other_starts_at", "other_ends_at"),
     ),
     ("api_v4.on_call_swaps.show", "GET", f"{_SWAPS_AT}/{{id}}", TOKEN),
+    ("api_v4.own_on_call.show", "GET", _OWN, (*TOKEN, "weeks")),
+    ("api_v4.own_on_call.preview_cover", "GET", f"{_OWN}/cover", (*TOKEN, *_COVER)),
+    ("api_v4.own_on_call.cover", "POST", f"{_OWN}/cover", _COVER),
     ("api_v4.on_call_swaps.delete", "DELETE", f"{_SWAPS_AT}/{{id}}", TOKEN),
 )

@@ -1,0 +1,199 @@
+"""What people see of their own duty, in all projects, and how somebody covers them."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, select
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.accounts.profiles import user_references
+from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
+from domain.alerts.listing.types import alert_url
+from domain.alerts.listing.watched_projects import projects_of_member
+from domain.errors import InvalidError
+from domain.notifications.paging import PageKind
+from domain.on_call.change_actions import create_override
+from domain.on_call.people import id_of_candidate
+from domain.on_call.plans import Period
+from domain.on_call.reading import read_plans
+from domain.on_call.shifts import UserSchedule, schedules_now, schedules_of_user
+from domain.on_call.turns import UserTurn, turns
+from domain.on_call.types import (
+    CoverQuery,
+    NewCover,
+    NewOverride,
+    OnCallCover,
+    OnCallPeriod,
+    OnCallTurn,
+    OwnOnCall,
+    OwnOnCallQuery,
+    OwnSchedule,
+    PagedAlert,
+    check_is_not_over,
+    checked_period,
+)
+from domain.projects.access import get_project
+from domain.projects.views import ProjectView, viewer_of
+from models import Alert, Page, PageRecipient, Project
+
+#: So far back the beginning of a turn that runs is looked for.
+TURNS_BEGAN_WITHIN = timedelta(days=56)
+_MOST_ALERTS = 50
+
+
+@question("own_on_call.show")
+def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
+    """Show when and where you are on call, and the open alerts that you were paged about."""
+    # Whole days: asked again within a day, turns that began before have the same beginning.
+    today = work.now.replace(hour=0, minute=0, second=0, microsecond=0)
+    ahead = Period(today - TURNS_BEGAN_WITHIN, work.now + timedelta(weeks=query.weeks))
+    schedules = _own_schedules(work, _named(work), ahead, begin=work.now)
+    return OwnOnCall(schedules=schedules, alerts=_paged_alerts(work))
+
+
+@question("own_on_call.preview_cover", command="preview-cover")
+def preview_cover(work: Work, query: CoverQuery) -> OnCallCover:
+    """Show which of your shifts somebody would cover.
+
+    Raises InvalidError if there are none, or if the user cannot be on call there.
+    """
+    return _cover(work, query)
+
+
+@action("own_on_call.cover")
+def cover_shifts(work: Work, new: NewCover) -> OnCallCover:
+    """Let somebody cover your shifts, in one schedule or in all.
+
+    Each schedule gets an override for your shifts alone: who is on call beside you stays. Raises
+    InvalidError if there are none, or if the user cannot be on call there.
+    """
+    found = _cover(work, new)
+    for each in found.schedules:
+        override = NewOverride(
+            user=new.user,
+            instead_of=each.turns[0].user.username,
+            starts_at=found.starts_at,
+            ends_at=found.ends_at,
+        )
+        create_override(work, _project(work, each), each.schedule_id, override)
+    return found
+
+
+def _cover(work: Work, wanted: NewCover | CoverQuery) -> OnCallCover:
+    during = checked_period(wanted.starts_at, wanted.ends_at, fields=("starts_at", "ends_at"))
+    check_is_not_over(during, field="ends_at", now=work.now)
+    left = Period(max(during.start, work.now), during.end)
+    named = [each for each in _named(work) if not wanted.schedules or each.id in wanted.schedules]
+    found = [each for each in _own_schedules(work, named, left, begin=left.start) if each.turns]
+    if not found:
+        message = "There is no shift to cover in this time."
+        raise InvalidError(message, field="starts_at")
+    for each in found if wanted.user else ():
+        try:
+            user_id = id_of_candidate(work, _project(work, each), wanted.user, field="user")
+        except InvalidError as error:
+            message = f"{each.name} of {each.project_path}: {error}"
+            raise InvalidError(message, field="user") from error
+        if user_id == work.actor.id:
+            raise InvalidError("Nobody covers themselves: choose somebody else.", field="user")
+    return OnCallCover(starts_at=during.start, ends_at=during.end, schedules=tuple(found))
+
+
+def _project(work: Work, schedule: OwnSchedule) -> ProjectView:
+    return get_project(schedule.project_path, viewer_of(work), session=work.session)
+
+
+def _named(work: Work) -> Sequence[UserSchedule]:
+    """Return the schedules that name the actor, but for those of projects that the actor left."""
+    session = work.session
+    projects = projects_of_member(viewer_of(work), session=session)
+    seen = set(session.scalars(select(Project.path).where(Project.id.in_(projects))))
+    found = schedules_of_user(work.actor.id or 0, session=session, now=work.now)
+    return [each for each in found if each.project_path in seen]
+
+
+def _own_schedules(
+    work: Work, named: Sequence[UserSchedule], within: Period, *, begin: datetime
+) -> tuple[OwnSchedule, ...]:
+    """Return schedules with the turns of the actor that end after a moment."""
+    ids = [each.id for each in named]
+    plans = read_plans(ids, within, session=work.session, today=work.now.date())
+    now = {each.schedule_id: each for each in schedules_now(work, named)}
+    return tuple(
+        OwnSchedule(
+            **dict(now[each.id]),
+            project_path=each.project_path,
+            web_url=f"{work.settings.base_url}/{each.project_path}/-/on_call/schedules/{each.id}",
+            turns=tuple(
+                _shown(
+                    work,
+                    [
+                        turn
+                        for turn in turns(plans[each.id], within)
+                        if turn.duty.user_id == work.actor.id and turn.during.end > begin
+                    ],
+                )
+            ),
+        )
+        for each in named
+        if each.id in plans and each.id in now
+    )
+
+
+def turns_of(work: Work, schedule_id: int, within: Period) -> tuple[OnCallTurn, ...]:
+    """Return the turns of all users in a schedule."""
+    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
+    return tuple(_shown(work, turns(plans[schedule_id], within) if schedule_id in plans else ()))
+
+
+def _shown(work: Work, found: Sequence[UserTurn]) -> Iterable[OnCallTurn]:
+    ids = {each.duty.user_id for each in found}
+    named = user_references(ids, base_url=work.settings.base_url, session=work.session)
+    for each in found:
+        yield OnCallTurn(
+            user=named[each.duty.user_id],
+            starts_at=each.during.start,
+            ends_at=each.during.end,
+            source=each.duty.source.value,
+            shifts=tuple(
+                OnCallPeriod(starts_at=part.start, ends_at=part.end) for part in each.parts
+            ),
+        )
+
+
+def _paged_alerts(work: Work) -> tuple[PagedAlert, ...]:
+    """Return the open alerts that the actor was paged about, the last page first."""
+    paged_at = func.max(Page.due_at)
+    rows = work.session.execute(
+        select(
+            *(Project.path, Alert.iid, Alert.title, Alert.severity, Alert.status),
+            paged_at.label("paged_at"),
+        )
+        .select_from(Page)
+        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+        .join(Alert, Alert.id == Page.alert_id)
+        .join(Project, Project.id == Alert.project_id)
+        .where(
+            PageRecipient.user_id == work.actor.id,
+            Page.kind == PageKind.FIRING.value,
+            Page.due_at <= work.now,
+            Alert.status.in_(OPEN_STATUSES),
+            Alert.project_id.in_(projects_of_member(viewer_of(work), session=work.session)),
+        )
+        .group_by(Project.path, Alert.id)
+        .order_by(paged_at.desc(), Alert.id.desc())
+        .limit(_MOST_ALERTS)
+    )
+    return tuple(
+        PagedAlert(
+            project_path=row.path,
+            iid=row.iid,
+            title=row.title,
+            severity=SEVERITIES[row.severity].value,
+            status=row.status,
+            paged_at=row.paged_at,
+            web_url=alert_url(row.path, row.iid, work.settings.base_url),
+        )
+        for row in rows
+    )

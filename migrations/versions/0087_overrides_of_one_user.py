@@ -1,0 +1,23 @@
+"""Let an override take the shifts of one user, not of everybody."""
+
+from alembic import op
+
+revision = "0087"
+down_revision = "0086"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Go forward."""
+    kind = "BIGINT" if op.get_bind().dialect.name == "postgresql" else "INTEGER"
+    # In one statement, which SQLite takes as well.
+    op.execute(
+        f"ALTER TABLE on_call_overrides ADD COLUMN instead_of_id {kind}"
+        " CONSTRAINT fk_on_call_overrides_instead_of_id REFERENCES users (id)"
+    )
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_column("on_call_overrides", "instead_of_id")

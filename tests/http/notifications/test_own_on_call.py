@@ -1,0 +1,78 @@
+"""My on-call: my turns in all projects, who covers me, and how I am paged."""
+
+import re
+
+import pytest
+
+from domain.access.roles import Role
+from tests.support.accounts.people import alice, make_project, make_user, signed_in
+from tests.support.accounts.team import give_role
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
+
+pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
+
+
+def test_a_turn_is_covered_after_a_look_at_its_shifts(gatebell: LiveGatebell) -> None:
+    me, other = make_user(gatebell), make_user(gatebell)
+    project = make_project(gatebell, alice(gatebell))
+    for each in (me, other):
+        give_role(gatebell, project, each, Role.DEVELOPER)
+    browser = signed_in(gatebell, me)
+    at = f"{gatebell.url}/-/on_call"
+    assert "You are on call in no schedule." in browser.get(at).text
+    made = gatebell.cli(
+        *("schedules", "create", project, "--name", "Primary", "--time-zone", "UTC"),
+        *("--rotation", f"weekly {me.username},{other.username} mon 09:00"),
+        *("--rotation", f"daily {other.username} 09:00 only 10:00-11:00"),
+    )
+    page = browser.get(at).text
+    assert re.search(r"You are on call now in <strong>|You are not on call now", page)
+    assert "Send test message" not in page
+    assert "No quiet hours." in page
+    # The link of a turn chooses it; the page asks before anything happens.
+    (first, *_) = re.findall(r'href="(/-/on_call/cover\?turn=[^"]+)"', page)
+    form = browser.get(gatebell.url + first)
+    chosen = re.search(r'<option selected value="([^"]+@[^"]+)">My turn', form.text)
+    assert chosen
+    asked = submit(
+        browser, form, form_to(form, "/-/on_call/cover"), user=other.username, what=chosen[1]
+    )
+    assert "Hand over these shifts" in asked.text
+    assert "Find cover" in asked.text
+    overrides = f"{gatebell.url}/{project}/-/on_call/schedules/{made['id']}"
+    assert f"covers <bdi>{me.username}</bdi>" not in browser.get(overrides).text
+    # With other shifts than it has shown, it asks once more.
+    again = submit(
+        browser,
+        asked,
+        form_to(asked, "/-/on_call/cover"),
+        what=str(made["id"]),
+        starts_at="2090-01-01T00:00",
+        ends_at="2090-02-01T00:00",
+    )
+    assert "Hand over these shifts" in again.text
+    done = submit(browser, again, form_to(again, "/-/on_call/cover"), what=chosen[1])
+    assert "Hand over these shifts" in done.text
+    done = submit(browser, done, form_to(done, "/-/on_call/cover"))
+    assert f"{other.username} covers you." in browser.get(at).text
+    assert f"covers <bdi>{me.username}</bdi>" in browser.get(overrides).text
+    # Times are asked for where no turn has them.
+    form = browser.get(f"{at}/cover?schedule={made['id']}")
+    refused = submit(browser, form, form_to(form, "/-/on_call/cover"), user=other.username)
+    assert refused.status_code == 422
+    assert "Enter a time, or choose one of your turns." in refused.text
+
+
+def test_home_says_of_which_projects_new_alerts_page_nobody(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    project = make_project(gatebell, owner)
+    browser = signed_in(gatebell, owner)
+    home = browser.get(gatebell.url).text
+    assert "page nobody." in home
+    assert f'href="/{project}/-/on_call/policies">Set up paging</a>' in home
+    gatebell.cli(
+        *("escalations", "create", project, "--name", "All", "--step", f"0m user:{owner.username}"),
+        "--default",
+    )
+    assert "page nobody." not in browser.get(gatebell.url).text

@@ -1,0 +1,143 @@
+"""Somebody covers a colleague: for that person's shifts alone, in every schedule, announced."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.stories.alerts.test_on_call import mails
+from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
+from tests.support.service.commands import operate
+from web.settings.reader import Settings
+
+pytestmark = pytest.mark.spec("J1")
+
+
+def own(night: Nights, name: str, method: str, path: str = "", **sent: Any) -> tuple[int, Any]:
+    """Call the API of somebody's own duty."""
+    answer = night.app.test_client().open(
+        f"/api/v4/user/on_call{path}",
+        method=method,
+        headers={"PRIVATE-TOKEN": night.tokens[name]},
+        **sent,
+    )
+    return answer.status_code, answer.get_json()
+
+
+def between(start: str, end: str) -> dict[str, str]:
+    return {"starts_at": wire(berlin(start)), "ends_at": wire(berlin(end))}
+
+
+@pytest.mark.both_databases
+def test_a_colleague_has_my_shifts_of_a_time_in_all_schedules_and_nobody_elses(
+    settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    night = Nights(
+        make_app(replace(settings, mail_url="smtp://127.0.0.1:1")), berlin("2026-11-23 10:00")
+    )
+    # Alice has the week; by day, Bob is on call beside her.
+    second = night.create("weekly alice,carol mon 09:00 from 2026-11-23", name="Second")
+    first = night.create(
+        "weekly alice,carol mon 09:00 from 2026-11-23 layer 1",
+        "daily bob 09:00 layer 1 only mon-fri 09:00-17:00",
+    )
+    week = between("2026-11-24 12:00", "2026-11-25 12:00")
+    status, seen = own(night, "alice", "GET", "/cover", query_string={**week, "user": "carol"})
+    assert (status, [each["schedule_id"] for each in seen["schedules"]]) == (200, [first, second])
+    assert [each["turns"][0]["shifts"] for each in seen["schedules"]] == [[week], [week]]
+    assert night.call("alice", "GET", "/overrides") == []
+    status, made = own(night, "alice", "POST", "/cover", json={**week, "user": "carol"})
+    assert (status, made) == (201, seen)
+    assert night.shifts(berlin("2026-11-24 09:00"), berlin("2026-11-25 18:00")) == [
+        ("Tue 24 Nov 09:00", "Tue 24 Nov 12:00", ["alice", "bob"]),
+        ("Tue 24 Nov 12:00", "Tue 24 Nov 17:00", ["bob", "carol"]),
+        ("Tue 24 Nov 17:00", "Wed 25 Nov 09:00", ["carol"]),
+        ("Wed 25 Nov 09:00", "Wed 25 Nov 12:00", ["bob", "carol"]),
+        ("Wed 25 Nov 12:00", "Wed 25 Nov 17:00", ["alice", "bob"]),
+        ("Wed 25 Nov 17:00", "Wed 25 Nov 18:00", ["alice"]),
+    ]
+    # Carol is told of both schedules, with the shifts; Alice did it, and Bob has what he had.
+    told = mails(night)
+    assert [each.recipient for each in told] == ["carol@people.example"] * 2
+    assert "from Tue 2026-11-24 12:00 until Wed 2026-11-25 12:00" in told[0].text
+    assert "for the shifts of alice" in " ".join(told[0].text.split())
+    # Whoever covers is covered in turn; the later cover counts.
+    operate(
+        night.app,
+        *("on-call", "cover", "carol", "--user", "bob", "--schedule", str(first)),
+        *("--from", wire(berlin("2026-11-24 17:00")), "--until", wire(berlin("2026-11-25 09:00"))),
+    )
+    night.now = berlin("2026-11-24 23:00")
+    assert night.on_call() == ["bob"]
+    assert len(night.call("alice", "GET", "/overrides")) == 2
+    assert sorted(each.recipient for each in mails(night)[2:]) == [
+        "bob@people.example",
+        "carol@people.example",
+    ]
+
+
+@pytest.mark.one_database("sqlite")
+def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: Flask) -> None:
+    night = Nights(app, berlin("2026-11-23 10:00"))
+    night.create("weekly alice,carol mon 09:00 from 2026-11-23")
+    operate(app, "users", "create", "guest", "--email", "guest@people.example")
+    week = between("2026-11-24 09:00", "2026-11-25 09:00")
+    for name, body, word in (
+        ("bob", {**week, "user": "alice"}, "There is no shift to cover in this time."),
+        ("alice", {**week, "user": "alice"}, "Nobody covers themselves"),
+        ("alice", {**week, "user": "guest"}, "Primary of acme/shop: guest cannot be on call"),
+        ("alice", {**week, "user": "bob", "schedules": [999]}, "There is no shift to cover"),
+        ("alice", {**week, "user": "bob", "ends_at": week["starts_at"]}, "after the start"),
+    ):
+        status, said = own(night, name, "POST", "/cover", json=body)
+        assert (status, word in str(said)) == (400, True), said
+    # Of others, only maintainers arrange it.
+    theirs = {**week, "user": "bob", "instead_of": "alice"}
+    refusal = night.call("carol", "POST", "/overrides", json=theirs, status=403)
+    assert "You need the Maintainer role" in refusal["message"]
+    made = night.call("olga", "POST", "/overrides", json=theirs, status=201)
+    assert (made["user"]["username"], made["instead_of"]["username"]) == ("bob", "alice")
+    nobody = night.call(
+        "olga", "POST", "/overrides", json={**theirs, "instead_of": "carol"}, status=400
+    )
+    assert "carol is not on call in this time." in str(nobody)
+    # Who has left the project keeps the place in the rotation, and sees nothing of it.
+    assert len(own(night, "carol", "GET")[1]["schedules"]) == 1
+    operate(app, "members", "remove", PROJECT, "carol")
+    assert own(night, "carol", "GET")[1]["schedules"] == []
+
+
+@pytest.mark.one_database("sqlite")
+def test_a_turn_of_nights_is_one_turn_that_is_swapped_whole(app: Flask) -> None:
+    night = Nights(app, berlin("2026-11-23 10:00"))
+    night.create(
+        "weekly alice,carol mon 09:00 from 2026-11-23",
+        "daily bob 09:00 layer 2 only mon-fri 09:00-17:00",
+    )
+    _, shown = own(night, "alice", "GET", query_string={"weeks": 3})
+    (schedule,) = shown["schedules"]
+    assert (schedule["project_path"], shown["alerts"]) == ("acme/shop", [])
+    turns = schedule["turns"]
+    assert [(each["starts_at"], each["ends_at"], len(each["shifts"])) for each in turns] == [
+        (wire(berlin("2026-11-23 17:00")), wire(berlin("2026-11-30 09:00")), 5),
+        (wire(berlin("2026-12-07 17:00")), wire(berlin("2026-12-14 09:00")), 5),
+    ]
+    _, hers = own(night, "carol", "GET", query_string={"weeks": 2})
+    (theirs,) = hers["schedules"][0]["turns"]
+    swap = {
+        "user": "alice",
+        "starts_at": turns[0]["starts_at"],
+        "ends_at": turns[0]["ends_at"],
+        "other_user": "carol",
+        "other_starts_at": theirs["starts_at"],
+        "other_ends_at": theirs["ends_at"],
+    }
+    night.call("alice", "POST", "/swaps", json=swap, status=201)
+    night.now = berlin("2026-11-25 12:00")
+    assert night.on_call() == ["bob"]
+    night.now = berlin("2026-11-25 22:00")
+    assert night.on_call() == ["carol"]
+    night.now = berlin("2026-12-02 22:00")
+    assert night.on_call() == ["alice"]
