@@ -50,7 +50,7 @@ def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
     alert_id = get_alert_id(project.id, iid, session=work.session)
     view = explain(project.id, alert_id, session=work.session)
     return AlertPaging(
-        state=view.state,
+        state=view.state and view.state.value,
         sentence=view.sentence,
         escalation_policy=view.policy,
         round=view.round,

@@ -46,6 +46,7 @@ from domain.types.base import (
     Resource,
     Text,
     Time,
+    one_of,
     partial,
 )
 
@@ -357,7 +358,9 @@ class SentPage(Resource):
 class AlertPaging(Resource):
     """How it stands with the paging for an alert."""
 
-    state: State | None = Field(description="Null if nobody was ever to be paged for it.")
+    state: Annotated[str, one_of(*State)] | None = Field(
+        description="Null if nobody was ever to be paged for it."
+    )
     sentence: str = Field(description="The state in words.")
     escalation_policy: str | None = Field(description="The name of its policy.")
     round: int

@@ -569,37 +569,28 @@ def _quieted(
             IncidentAlert.alert_id.in_(some), IncidentAlert.incident_id.in_(incidents)
         )
         joined = dict(session.execute(links).all())
-        found += [(each, _of_incident(incidents[joined[each]], at)) for each in joined]
+        found += [(each, _by_incident(at, incidents[joined[each]])) for each in joined]
         waiting = select(AlertChange.alert_id).where(
             AlertChange.follower == Follower.INCIDENTS.value,
             AlertChange.alert_id.in_(set(some) - joined.keys()),
             # What fails holds back no page.
             AlertChange.tries == 0,
         )
-        found += [(each, _may_join(at)) for each in session.scalars(waiting)]
+        found += [(each, _by_incident(at, None)) for each in session.scalars(waiting)]
     return found
 
 
-def _of_incident(incident: Row[*tuple[Any, ...]], at: datetime) -> Mute:
+def _by_incident(at: datetime, incident: Row[*tuple[Any, ...]] | None) -> Mute:
+    """Return that an incident quiets an alert, or that it is not known yet whether one does."""
+    joined = incident and f"it belongs to incident #{incident.iid}, which somebody has acknowledged"
     return Mute(
         kind=MuteKind.INCIDENT,
-        id=incident.id,
-        name=f"it belongs to incident #{incident.iid}, which somebody has acknowledged",
+        id=incident.id if incident else 0,
+        name=joined or "whether it joins an incident is looked at first",
         by="",
         until=None,
-        look_again_at=at + _ASK_AGAIN,
-        incident_iid=incident.iid,
-    )
-
-
-def _may_join(at: datetime) -> Mute:
-    return Mute(
-        kind=MuteKind.INCIDENT,
-        id=0,
-        name="whether it joins an incident is looked at first",
-        by="",
-        until=None,
-        look_again_at=at + _MOMENT,
+        look_again_at=at + (_ASK_AGAIN if incident else _MOMENT),
+        incident_iid=incident.iid if incident else None,
     )
 
 
