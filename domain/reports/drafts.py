@@ -72,7 +72,8 @@ def _lines(
     if not incidents:
         yield "- none"
     yield from ("", f"**In this shift, since {begin}**", "")
-    yield f"- {totals.alerts} alerts, {totals.pages} pages, {totals.unanswered} not yet answered"
+    counts = {"Alerts": totals.alerts, "pages": totals.pages, "not yet answered": totals.unanswered}
+    yield "- " + ", ".join(f"{what}: {count}" for what, count in counts.items())
     yield from (_page(each, report.time_zone) for each in report.pages[-_MOST_NAMED:])
     yield from ("", "**To know**", "", "")
 

@@ -31,21 +31,28 @@ class Night:
         self.developer = person_for(gatebell, Role.DEVELOPER)
         give_role(gatebell, self.project, self.developer, Role.DEVELOPER)
         self.endpoint.accepted(title="=Disk | full", severity="critical")
-        user_id = id_of(gatebell, self.developer)
-        with database_of(gatebell) as session:
+        self.page(ago=timedelta(seconds=90))
+        status = f"{self.at}/alert_management_alerts/1"
+        self.caller(scopes="api")("PUT", status, json={"status": "acknowledged"})
+
+    def page(self, *, ago: timedelta = timedelta()) -> None:
+        """Page the developer for the first alert."""
+        user_id = id_of(self.gatebell, self.developer)
+        with database_of(self.gatebell) as session:
             project = select(Project.id).where(Project.path == self.project).scalar_subquery()
-            alert = session.scalars(select(Alert).where(Alert.project_id == project)).one()
+            is_first = Alert.iid == 1
+            alert = session.scalars(
+                select(Alert).where(Alert.project_id == project, is_first)
+            ).one()
             page = EscalationPage(
                 alert_id=alert.id,
                 project_id=alert.project_id,
                 user_id=user_id,
                 round=1,
                 step=2,
-                paged_at=now() - timedelta(seconds=90),
+                paged_at=now() - ago,
             )
             session.add(page)
-        status = f"{self.at}/alert_management_alerts/1"
-        self.caller(scopes="api")("PUT", status, json={"status": "acknowledged"})
 
     @property
     def at(self) -> str:
@@ -166,6 +173,8 @@ def test_whoever_is_on_call_leaves_a_note_for_the_next(
         *("schedules", "create", project, "--name", "Primary", "--time-zone", "UTC"),
         *("--rotation", f"daily {name} 09:00"),
     )["id"]
+    night.endpoint.accepted(title="Later")
+    night.page()
     browser = browser_of(gatebell, project, Role.DEVELOPER)
     page = browser.get(
         f"{gatebell.url}/{project}/-/on_call/schedules/{schedule}/handover_notes/new"
@@ -173,8 +182,8 @@ def test_whoever_is_on_call_leaves_a_note_for_the_next(
     form = form_to(page, "/handover_notes/new")
     draft = form.value("text")
     assert "- #1 \\=Disk \\| full: critical, acknowledged" in draft
-    assert "- 1 alerts, 1 pages, 0 not yet answered" in draft
-    assert "to @" in draft
+    assert "- Alerts: 1, pages: 1, not yet answered: 1" in draft
+    assert f"Disk \\| full, to @{name}, not yet answered" in draft
     left = submit(browser, page, form, text=f"{draft}\nThe *disk* is new.")
     shown = browser.get(gatebell.url + left.headers["Location"]).text
     assert "The <em>disk</em> is new." in shown
