@@ -22,7 +22,7 @@ from domain.on_call.people import candidates
 from domain.on_call.plans import Period
 from domain.on_call.shifts import schedules_now, shifts_of
 from domain.on_call.types import OnCallSchedule, OnCallShift
-from domain.projects.views import ProjectView
+from domain.projects.views import Holder
 from domain.time_zones import instant, zone
 from web.extensions import db
 from web.http.work import work
@@ -164,10 +164,10 @@ def _next_month(first: date) -> date:
     return (first + timedelta(days=31)).replace(day=1)
 
 
-def names_to_choose(project: ProjectView) -> tuple[str, ...]:
+def names_to_choose(holder: Holder) -> tuple[str, ...]:
     """Return the names of users who can be on call."""
     return candidates(
-        project.namespace, most=_MOST_CANDIDATES, session=db.session(), today=now().date()
+        holder.namespace, most=_MOST_CANDIDATES, session=db.session(), today=now().date()
     )
 
 
@@ -212,27 +212,23 @@ def _shifts(schedule: OnCallSchedule, grid: Grid) -> Sequence[OnCallShift]:
     return found[1:] if begins_late and found[0].ends_at <= now() else found
 
 
-def schedule_page(
-    project: ProjectView, schedule: OnCallSchedule, grid: Grid
-) -> ResponseReturnValue:
+def schedule_page(holder: Holder, schedule: OnCallSchedule, grid: Grid) -> ResponseReturnValue:
     """Render the page of a schedule."""
     session, moment = db.session(), now()
     shifts = _shifts(schedule, grid)
-    able = set(names_to_choose(project))
+    able = set(names_to_choose(holder))
     users = {user.id: user for each in schedule.rotations for user in each.users}
     return render_template(
         "on_call/schedule.html",
-        project=project,
+        holder=holder,
         schedule=schedule,
         schedules=schedules_now(work(), [schedule]),
         grid=grid,
         weeks=grid.weeks(shifts, now=moment),
-        policies=policies_with(
-            Target(TargetKind.SCHEDULE, schedule.id), project.id, session=session
-        ),
+        policies=policies_with(Target(TargetKind.SCHEDULE, schedule.id), holder, session=session),
         gaps=[each for each in shifts if each.is_gap and each.ends_at > moment],
         absent=[each for each in users.values() if each.username not in able],
-        overrides=overrides_ahead(work(), project, schedule.id),
-        swaps=swaps_ahead(work(), project, schedule.id),
+        overrides=overrides_ahead(work(), holder, schedule.id),
+        swaps=swaps_ahead(work(), holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session),
     )

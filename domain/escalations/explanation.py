@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.clock import date_and_time
 from domain.escalations.policies import names_of, plan_of
+from domain.escalations.routes import read_routing
 from domain.escalations.state import State
 from domain.escalations.steps import (
     Plan,
@@ -25,6 +26,7 @@ from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.policy import PageReason
 from domain.notifications.states import MessageState, PageState
 from domain.on_call.shifts import who_is_on_call
+from domain.projects.holders import groups_of
 from models import (
     AlertRoute,
     Contact,
@@ -102,13 +104,12 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
     row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
     pages = _pages(alert_id, session=session)
     if row is None:
-        of_project = EscalationPolicy.project_id == project_id
-        has_policies = session.scalar(select(EscalationPolicy.id).where(of_project).limit(1))
+        has_policies = read_routing([project_id], session=session)[project_id].has_policies
         sentence = _WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES
         lacks = not has_policies
         return EscalationView(state=None, sentence=sentence, lacks_policy=lacks, pages=pages)
     policy = session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
-    route = row.route_id and session.get(AlertRoute, row.route_id)
+    route = session.get(AlertRoute, row.route_id) if row.route_id else None
     state = State(row.state)
     next_at = _next_at(row, state, policy)
     return EscalationView(
@@ -116,7 +117,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
         sentence=_sentence(row, state, was_paged=bool(pages)),
         lacks_policy=state is State.NO_POLICY and row.route_id is None,
         policy=policy.name if policy else None,
-        reason=_reason(row, route.name if route else None),
+        reason=_reason(row, route, policy, session=session),
         next_step=row.step + 1 if next_at else None,
         next_at=next_at,
         round=row.round,
@@ -152,11 +153,21 @@ def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
     return _SENTENCES[state]
 
 
-def _reason(row: Escalation, route: str | None) -> str:
+def _reason(
+    row: Escalation,
+    route: AlertRoute | None,
+    policy: EscalationPolicy | None,
+    *,
+    session: Session,
+) -> str:
+    decided = route or policy
+    group = groups_of([decided] if decided else [], session=session)
+    of_group = "".join(f" of {path}" for path in group.values())
     if row.route_id is not None:
-        return f"chosen by the route {route}" if route else "chosen by a route that was deleted"
+        known = f"chosen by the route {route.name}{of_group}" if route else None
+        return known or "chosen by a route that was deleted"
     if row.policy_id is not None:
-        return "the default policy, since no route matches"
+        return f"the default policy{of_group}, since no route matches"
     return "no route matches, and there is no default policy"
 
 

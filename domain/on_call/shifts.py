@@ -12,11 +12,11 @@ from domain.access.actor import Work
 from domain.accounts.profiles import UserReference, user_references
 from domain.on_call.final_schedule import Span, by_users, spans
 from domain.on_call.plans import Period, Plan
-from domain.on_call.reading import read_plans
+from domain.on_call.reading import places_of, read_plans
 from domain.on_call.schedules import all_schedules
 from domain.on_call.types import OnCallNow, OnCallSchedule, OnCallShift, OnCallUser, ScheduleOnCall
-from domain.projects.views import ProjectView
-from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
+from domain.projects.views import Holder, Namespace
+from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn
 from models import OnCallSchedule as ScheduleRow
 
 _MOMENT = timedelta(microseconds=1)
@@ -76,6 +76,7 @@ def schedules_now(work: Work, schedules: Sequence[OnCallSchedule]) -> Sequence[S
     return tuple(
         ScheduleOnCall(
             schedule_id=schedule.id,
+            group=schedule.group,
             name=schedule.name,
             time_zone=schedule.time_zone,
             now=OnCallNow(
@@ -88,9 +89,12 @@ def schedules_now(work: Work, schedules: Sequence[OnCallSchedule]) -> Sequence[S
     )
 
 
-def on_call_in_project(work: Work, project: ProjectView) -> Sequence[ScheduleOnCall]:
-    """Return who is on call now and next in each schedule of a project, by name."""
-    return schedules_now(work, all_schedules(work, project))
+def all_on_call(
+    work: Work, holder: Holder, *, with_groups_above: bool = True
+) -> Sequence[ScheduleOnCall]:
+    """Return who is on call now and next in each schedule that is used here, by name."""
+    found = all_schedules(work, holder, with_groups_above=with_groups_above)
+    return schedules_now(work, found)
 
 
 def shifts_of(work: Work, schedule_id: int, within: Period) -> Sequence[OnCallShift]:
@@ -132,7 +136,7 @@ class MyDuty:
     schedule_id: int
     schedule: str
     time_zone: str
-    project_path: str
+    place: Namespace
     is_now: bool
     #: When it begins if it is the next one.
     start: datetime
@@ -143,20 +147,18 @@ class MyDuty:
 def duties_of(user_id: int, *, session: Session, now: datetime) -> tuple[MyDuty, ...]:
     """Return where a user is on call now, and then where they are next, the earliest first."""
     rows = session.execute(
-        select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone, Project.path)
-        .join(Project, Project.id == ScheduleRow.project_id)
-        .where(
-            ScheduleRow.id.in_(_schedules_of(user_id, session=session, now=now)),
-            Project.deleted_at.is_(None),
+        select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone).where(
+            ScheduleRow.id.in_(_schedules_of(user_id, session=session, now=now))
         )
     ).all()
+    places = places_of([row.id for row in rows], session=session)
     plans = on_call_and_next([row.id for row in rows], at=now, session=session)
     found = [
         MyDuty(
             schedule_id=row.id,
             schedule=row.name,
             time_zone=row.time_zone,
-            project_path=row.path,
+            place=places[row.id],
             is_now=is_now,
             start=start,
             end=end,

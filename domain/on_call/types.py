@@ -30,6 +30,7 @@ from domain.types.base import (
     Body,
     GivenDay,
     GivenTime,
+    IncludeAncestorGroups,
     OffsetQuery,
     Option,
     PagedQuery,
@@ -273,6 +274,7 @@ class OnCallSchedule(Resource):
     """An on-call schedule."""
 
     id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
     name: str
     description: str
     time_zone: str
@@ -312,6 +314,7 @@ class ScheduleQuery(PagedQuery):
 
     order_by: str = Field(default="id", pattern="^(?:id|name)$")
     sort: Literal["asc", "desc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
 
 
 class OnCallNowQuery(OffsetQuery):
@@ -319,6 +322,7 @@ class OnCallNowQuery(OffsetQuery):
 
     order_by: Literal["name"] = "name"
     sort: Literal["asc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
 
 
 class CalendarQuery(Query):
@@ -386,6 +390,7 @@ class ScheduleOnCall(Resource):
     """Who is on call in a schedule now, and who is next."""
 
     schedule_id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
     name: str
     time_zone: str
     now: OnCallNow

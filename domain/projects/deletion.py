@@ -30,6 +30,7 @@ from models import (
     Bot,
     Deployment,
     Environment,
+    EscalationPolicy,
     FormerPath,
     Group,
     Heartbeat,
@@ -150,11 +151,16 @@ _OF_PROJECTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
     ("incident", Incident.project_id),
     ("integration", Integration.project_id),
     ("heartbeat", Heartbeat.project_id),
-    ("on-call schedule", OnCallSchedule.project_id),
-    ("silence", Silence.project_id),
     ("environment", Environment.project_id),
     ("deployment", Deployment.project_id),
     ("release", ProjectRelease.project_id),
+)
+
+#: Of projects and groups.
+_OF_BOTH: tuple[tuple[str, type[OnCallSchedule | EscalationPolicy | Silence]], ...] = (
+    ("on-call schedule", OnCallSchedule),
+    ("escalation policy", EscalationPolicy),
+    ("silence", Silence),
 )
 
 
@@ -186,6 +192,7 @@ def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...
     counted = [
         *((("subgroup", below), ("project", projects)) if namespace.group_id else ()),
         *((word, select(literal(1)).where(key.in_(projects))) for word, key in _OF_PROJECTS),
+        *((word, _held(table, groups, projects, namespace)) for word, table in _OF_BOTH),
         ("image repository", _images(projects)),
         ("access token", _tokens(groups, projects, namespace)),
         ("direct member", _people(groups, projects, namespace)),
@@ -199,6 +206,15 @@ def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...
 def _count(statement: Select[int], *, session: Session) -> int:
     first = statement.limit(COUNT_LIMIT + 1).subquery()
     return session.scalar(select(func.count()).select_from(first)) or 0
+
+
+def _held(
+    table: type[OnCallSchedule | EscalationPolicy | Silence],
+    groups: Select[int],
+    projects: Select[int],
+    namespace: Namespace,
+) -> Select[int]:
+    return select(literal(1)).where(_is_inside(table, groups, projects, namespace))
 
 
 def _images(projects: Select[int]) -> Select[int]:
@@ -220,7 +236,7 @@ def _people(groups: Select[int], projects: Select[int], namespace: Namespace) ->
 
 
 def _is_inside(
-    table: type[Bot] | type[Member],
+    table: type[Bot | EscalationPolicy | Member | OnCallSchedule | Silence],
     groups: Select[int],
     projects: Select[int],
     namespace: Namespace,

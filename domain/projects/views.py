@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from domain.access.actor import Work
 from domain.access.features import AccessLevel, Feature
@@ -44,6 +44,16 @@ class Namespace:
     def id(self) -> int | None:
         """Return the id of the group or project."""
         return self.project_id if self.group_id is None else self.group_id
+
+    @property
+    def is_group(self) -> bool:
+        """Return whether it is a group."""
+        return self.group_id is not None
+
+    @property
+    def url_values(self) -> Mapping[str, Any]:
+        """Return what the URLs of its pages are built from."""
+        return {"group_path" if self.is_group else "project_path": self.path}
 
 
 class JobTokenScope(Resource):
@@ -110,7 +120,7 @@ class ProjectView:
         return self.has(Feature.MONITOR) and self.may(Ability.ADMIN_INTEGRATIONS)
 
     @property
-    def url_values(self) -> Mapping[str, str]:
+    def url_values(self) -> Mapping[str, Any]:
         """Return what the URLs of its pages are built from."""
         return {"project_path": self.path}
 
@@ -229,7 +239,7 @@ class GroupView:
         return self.may(Ability.ADMIN_ALERTS)
 
     @property
-    def url_values(self) -> Mapping[str, str]:
+    def url_values(self) -> Mapping[str, Any]:
         """Return what the URLs of its pages are built from."""
         return {"group_path": self.path}
 

@@ -350,6 +350,12 @@ class KeysetQuery(Query):
         return Slice(size=self.size, before=read_cursor(self.cursor))
 
 
+#: Of lists of what a project or group has: what it uses of the groups above belongs to them.
+IncludeAncestorGroups = Annotated[
+    bool, Field(description="Whether those of the groups above are listed as well.")
+]
+
+
 class PagedQuery(OffsetQuery):
     """Parameters of a list that has both: numbered pages, and with `pagination=keyset` links.
 
