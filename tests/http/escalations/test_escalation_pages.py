@@ -77,7 +77,7 @@ def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell
     wanted = {"name": "Night", "is_default": "y", "steps-0-targets-0": found}
     answer = submit(browser, page, form, **wanted, do="save")
     assert answer.status_code == 422
-    assert "This project already has a policy with the name Night." in words(answer)
+    assert "There already is a policy with the name Night here." in words(answer)
     (kept,) = call.done("GET", "/escalation_policies")
     assert (kept["name"], kept["default"]) == ("Night", True)
 
