@@ -1,4 +1,4 @@
-"""/<project>/-/silences: whose alerts page nobody, and until when."""
+"""/<project>/-/silences, also of a group: whose alerts page nobody, and until when."""
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -8,37 +8,51 @@ from domain.alerts.listing.queries import LARGEST_IID
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.database.paging import row_id
 from domain.errors import InvalidError, QueryError
-from domain.projects.views import ProjectView
+from domain.projects.views import GroupView, Holder, ProjectView
 from domain.silences import actions
 from domain.silences.actions import LOOKED_BACK, matchers_for
-from domain.silences.types import FlapSettingsChange, PreviewQuery, SilencePreview, SilenceState
+from domain.silences.types import (
+    FlapSettings,
+    FlapSettingsChange,
+    PreviewQuery,
+    SilencePreview,
+    SilenceState,
+)
 from forms.silences import FlapSettingsForm, SilenceExtensionForm, SilenceForm
 from web.access.marks import get_current_user, permitted
 from web.extensions import db
-from web.http.endpoints import PageBlueprint
+from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.work import work
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.pages.refusals import refusals_shown
 from web.services import reading
 
-silences = PageBlueprint("silences", __name__, url_prefix="/<names:project_path>/-/silences")
+silences = NamespaceBlueprint("silences", __name__, below="silences")
+flap_settings = PageBlueprint(
+    "flap_settings", __name__, url_prefix="/<names:project_path>/-/silences/flapping"
+)
 
 
 @silences.get("")
 @permitted("silences.index")
-def index(project: ProjectView) -> ResponseReturnValue:
+def index(holder: Holder) -> ResponseReturnValue:
     """List the silences of a state, by default the active ones."""
     given = list_query("state", *CURSORS)
     state = _state(given.get("state", SilenceState.ACTIVE))
     return render_template(
         "silences/index.html",
-        project=project,
+        holder=holder,
         state=state,
         states=tuple(SilenceState),
-        counts=actions.count_by_state(work(), project),
-        page=page_links(actions.show_page(work(), project, state, asked_slice())),
-        settings=actions.show_flap_settings(work(), project),
+        counts=actions.count_by_state(work(), holder),
+        page=page_links(actions.show_page(work(), holder, state, asked_slice())),
+        settings=_flap_settings(holder),
+        above=actions.show_above(work(), holder) if state is SilenceState.ACTIVE else (),
     )
+
+
+def _flap_settings(holder: Holder) -> FlapSettings | None:
+    return None if isinstance(holder, GroupView) else actions.show_flap_settings(work(), holder)
 
 
 def _state(word: str) -> SilenceState:
@@ -49,67 +63,67 @@ def _state(word: str) -> SilenceState:
 
 @silences.route("/new", methods=["GET", "POST"])
 @permitted("silences.create")
-def create(project: ProjectView) -> ResponseReturnValue:
+def create(holder: Holder) -> ResponseReturnValue:
     """Show what a silence would mute, and create it."""
-    alert = _alert(project)
+    alert = _alert(holder)
     form = SilenceForm(time_zone=get_current_user().time_zone)
     if request.method == "GET" and alert is not None:
         form.matchers.data = "\n".join(map(str, matchers_for(alert.labels)))
     if request.method == "POST" and "preview" in request.form:
         form.validate()
     elif request.method == "POST":
-        made = form.carry_out(lambda: actions.create_silence(work(), project, form.silence()))
+        made = form.carry_out(lambda: actions.create_silence(work(), holder, form.silence()))
         if made is not None:
             flash("Silence created. Matching alerts are stored and shown, and page nobody.")
-            return _to(project, made.id)
+            return _to(holder, made.id)
     page = render_template(
         "silences/new.html",
-        project=project,
+        holder=holder,
         form=form,
         alert=alert,
-        preview=_preview(project, form),
+        preview=_preview(holder, form),
         days=LOOKED_BACK.days,
     )
     return page, 422 if form.errors else 200
 
 
-def _preview(project: ProjectView, form: SilenceForm) -> SilencePreview | None:
+def _preview(holder: Holder, form: SilenceForm) -> SilencePreview | None:
     """Return what the entered matchers match; their mistakes are shown beside the field."""
     if not form.matchers.data or form.matchers.errors:
         return None
     try:
-        return actions.preview_silence(work(), project, form.read(PreviewQuery))
+        return actions.preview_silence(work(), holder, form.read(PreviewQuery))
     except InvalidError as error:
         form.object(error)
         return None
 
 
-def _alert(project: ProjectView) -> AlertLabels | None:
-    """Return the alert that the page was opened from, or None."""
+def _alert(holder: Holder) -> AlertLabels | None:
+    """Return the alert that the page of its project was opened from, or None."""
     list_query("alert")
     iid = row_id(request.args, "alert")
-    if iid is None or iid > LARGEST_IID:
+    if iid is None or iid > LARGEST_IID or holder.is_group:
         return None
     session = db.session()
-    alert_id = get_alert_id(project.id, iid, session=session)
+    alert_id = get_alert_id(holder.id, iid, session=session)
     return labels_of([alert_id], session=session, reading=reading()).get(alert_id)
 
 
 @silences.get("/<int:silence_id>")
 @permitted("silences.show")
-def show(project: ProjectView, silence_id: int) -> ResponseReturnValue:
+def show(holder: Holder, silence_id: int) -> ResponseReturnValue:
     """Show a silence and what it mutes."""
-    return _page(project, silence_id, SilenceExtensionForm(formdata=None)), 200
+    return _page(holder, silence_id, SilenceExtensionForm(formdata=None)), 200
 
 
-def _page(project: ProjectView, silence_id: int, form: SilenceExtensionForm) -> str:
-    silence = actions.show_silence(work(), project, silence_id)
+def _page(holder: Holder, silence_id: int, form: SilenceExtensionForm) -> str:
+    silence = actions.show_silence(work(), holder, silence_id)
     query = PreviewQuery(matchers=silence.matchers)
     return render_template(
         "silences/show.html",
-        project=project,
+        holder=holder,
         silence=silence,
-        preview=actions.preview_silence(work(), project, query),
+        preview=actions.preview_silence(work(), holder, query),
         days=LOOKED_BACK.days,
         form=form,
     )
@@ -117,29 +131,33 @@ def _page(project: ProjectView, silence_id: int, form: SilenceExtensionForm) -> 
 
 @silences.post("/<int:silence_id>/extend")
 @permitted("silences.edit")
-def extend(project: ProjectView, silence_id: int) -> ResponseReturnValue:
+def extend(holder: Holder, silence_id: int) -> ResponseReturnValue:
     """Give a silence another end."""
     form = SilenceExtensionForm()
     changed = form.carry_out(
-        lambda: actions.change_silence(work(), project, silence_id, form.change())
+        lambda: actions.change_silence(work(), holder, silence_id, form.change())
     )
     if changed is None:
-        return _page(project, silence_id, form), 422
+        return _page(holder, silence_id, form), 422
     flash("The silence has a new end.")
-    return _to(project, silence_id)
+    return _to(holder, silence_id)
 
 
 @silences.post("/<int:silence_id>/expire")
 @permitted("silences.delete")
-def expire(project: ProjectView, silence_id: int) -> ResponseReturnValue:
+def expire(holder: Holder, silence_id: int) -> ResponseReturnValue:
     """End a silence now."""
     with refusals_shown(InvalidError):
-        actions.expire_silence(work(), project, silence_id)
+        actions.expire_silence(work(), holder, silence_id)
         flash("The silence has ended. Open alerts that matched it page again.")
-    return _to(project, silence_id)
+    return _to(holder, silence_id)
 
 
-@silences.get("/flapping")
+def _to(holder: Holder, silence_id: int) -> ResponseReturnValue:
+    return redirect(url_for("silences.show", **holder.url_values, silence_id=silence_id))
+
+
+@flap_settings.get("", endpoint="show")
 @permitted("flap_settings.show")
 def show_flapping(project: ProjectView) -> ResponseReturnValue:
     """Show the settings of flap detection."""
@@ -147,7 +165,7 @@ def show_flapping(project: ProjectView) -> ResponseReturnValue:
     return _flapping_page(project, FlapSettingsForm(obj=settings))
 
 
-@silences.post("/flapping")
+@flap_settings.post("", endpoint="change")
 @permitted("flap_settings.edit")
 def change_flapping(project: ProjectView) -> ResponseReturnValue:
     """Change the settings of flap detection."""
@@ -158,13 +176,9 @@ def change_flapping(project: ProjectView) -> ResponseReturnValue:
     if stored is None:
         return _flapping_page(project, form)
     flash("Settings saved.")
-    return redirect(url_for("silences.show_flapping", project_path=project.path))
+    return redirect(url_for("flap_settings.show", project_path=project.path))
 
 
 def _flapping_page(project: ProjectView, form: FlapSettingsForm) -> ResponseReturnValue:
     page = render_template("silences/flapping.html", project=project, form=form)
     return page, 422 if form.errors else 200
-
-
-def _to(project: ProjectView, silence_id: int) -> ResponseReturnValue:
-    return redirect(url_for("silences.show", project_path=project.path, silence_id=silence_id))

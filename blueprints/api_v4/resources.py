@@ -199,7 +199,7 @@ alert_routes = _of(_NAMESPACE, "alert_routes")
 alert_routes.bind_usual(escalation_actions, "/<int:route_id>")
 alert_routes.bind("POST", "/dry_run", escalation_actions.show_dry_run)
 
-silences = _of(_PROJECT, "silences")
+silences = _of(_NAMESPACE, "silences")
 silences.bind_usual(silence_actions, "/<int:silence_id>")
 silences.bind("GET", "/preview", silence_actions.preview_silence)
 
@@ -210,5 +210,5 @@ flap_settings.bind("PUT", "", silence_actions.change_flap_settings)
 alert_mutes = Resources("alert_mutes", __name__, url_prefix=f"{_PROJECT}/alerts")
 alert_mutes.bind("GET", f"{_one('iid', LARGEST_IID)}/mute", silence_actions.show_mute)
 
-maintenance_windows = _of(_PROJECT, "maintenance_windows")
+maintenance_windows = _of(_NAMESPACE, "maintenance_windows")
 maintenance_windows.bind_usual(maintenance_window_actions, "/<int:window_id>")

@@ -243,6 +243,7 @@ def _put_place(row: AuditEvent, event: Event, *, session: Session) -> None:
     path = row.details.get("project")
     if path is None and event.kind.startswith(_SUBJECT_IS_PATH):
         path = event.subject
+    path = row.details.get("group") if path is None else path
     if not isinstance(path, str) or "\x00" in path:
         return
     with session.no_autoflush:

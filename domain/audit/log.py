@@ -144,8 +144,8 @@ class EventView:
     @property
     def _place_path(self) -> str | None:
         """The path of the project or group at the time of the event."""
-        has_place = self.project_id is not None or self.group_id is not None
-        return str(self.details.get("project") or self.subject) if has_place else None
+        word = "project" if self.project_id else "group" if self.group_id else None
+        return str(self.details.get(word) or self.subject) if word else None
 
     def as_json(self) -> dict[str, object]:
         """Return the event as the API's audit event object."""
@@ -194,11 +194,9 @@ def _id_of(username: str) -> ColumnElement[int]:
 
 def _is_about(target: str) -> ColumnElement[bool]:
     wanted = target.replace("\x00", "\ufffd")
-    # They name their project beside what was changed in it.
-    in_project = AuditEvent.kind.in_(_IN_PROJECTS) & (
-        AuditEvent.details["project"].as_string() == wanted
-    )
-    return or_(AuditEvent.subject == wanted, in_project)
+    # They name their project or group beside what was changed in it.
+    named = (AuditEvent.details[word].as_string() == wanted for word in ("project", "group"))
+    return or_(AuditEvent.subject == wanted, AuditEvent.kind.in_(_IN_PROJECTS) & or_(*named))
 
 
 #: The condition for each field of a filter.

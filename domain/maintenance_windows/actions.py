@@ -1,11 +1,11 @@
 """What can be done with maintenance windows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Row, Select, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, func, or_, select
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
@@ -24,31 +24,35 @@ from domain.maintenance_windows.types import (
     WindowQuery,
 )
 from domain.maintenance_windows.windows import WindowTimes, times_of, wall_time_of
-from domain.projects.views import ProjectView
+from domain.projects.holders import belongs_to, is_above, is_listed_by, owner_columns
+from domain.projects.views import Holder
 from domain.time_zones import check_zone
 from domain.types.base import Found, columns_of
+from models import Group, User
 from models import MaintenanceWindow as WindowRow
-from models import User
 
-#: In a project: each is looked at when an alert could page somebody.
+#: Of a project or group: each is looked at when an alert could page somebody.
 MOST_LIVE = 200
 _NEXT_SHOWN = 5
 _MINUTE = timedelta(minutes=1)
 
 
 @question("maintenance_windows.index")
-def list_windows(work: Work, project: ProjectView, query: WindowQuery) -> Found[MaintenanceWindow]:
+def list_windows(work: Work, holder: Holder, query: WindowQuery) -> Found[MaintenanceWindow]:
     """List maintenance windows."""
     part = ListPart(size=query.size, offset=query.offset, is_descending=True)
-    found = fetch_part(_rows(project), {"id": WindowRow.id}, part, session=work.session)
+    here = is_listed_by(
+        WindowRow, holder, with_groups_above=query.include_ancestor_groups, session=work.session
+    )
+    found = fetch_part(_rows(here), {"id": WindowRow.id}, part, session=work.session)
     return Found.of(found, lambda row: _window(row, work.now))
 
 
 @question("maintenance_windows.index")
-def show_page(work: Work, project: ProjectView, part: Slice) -> Page[MaintenanceWindow]:
+def show_page(work: Work, holder: Holder, part: Slice) -> Page[MaintenanceWindow]:
     """Return a page of windows, the newest first."""
     return fetch_page(
-        _rows(project),
+        _rows(belongs_to(WindowRow, holder)),
         WindowRow.id,
         part,
         session=work.session,
@@ -56,50 +60,61 @@ def show_page(work: Work, project: ProjectView, part: Slice) -> Page[Maintenance
     )
 
 
+@question("maintenance_windows.index")
+def show_above(work: Work, holder: Holder) -> Sequence[MaintenanceWindow]:
+    """Return the windows of the groups above that have not ended, by name."""
+    has_not_ended = or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now)
+    here = is_above(WindowRow, holder, session=work.session)
+    rows = _rows(here & has_not_ended).order_by(WindowRow.name, WindowRow.id)
+    return [_window(row, work.now) for row in work.session.execute(rows)]
+
+
 @question("maintenance_windows.show")
-def show_window(work: Work, project: ProjectView, window_id: int) -> MaintenanceWindow:
+def show_window(work: Work, holder: Holder, window_id: int) -> MaintenanceWindow:
     """Show a maintenance window.
 
     Raises NotFoundError.
     """
-    row = work.session.execute(_rows(project).where(WindowRow.id == window_id)).first()
+    row = work.session.execute(
+        _rows(belongs_to(WindowRow, holder)).where(WindowRow.id == window_id)
+    ).first()
     if row is None:
-        raise _not_found(window_id)
+        raise _not_found(holder, window_id)
     return _window(row, work.now)
 
 
 @action("maintenance_windows.create")
-def create_window(work: Work, project: ProjectView, new: NewWindow) -> MaintenanceWindow:
+def create_window(work: Work, holder: Holder, new: NewWindow) -> MaintenanceWindow:
     """Create a maintenance window.
 
-    Raises InvalidError, or ConflictError if the project has too many.
+    Raises InvalidError, or ConflictError if there are too many.
     """
     values = _checked(new, _recurrence(new), now=work.now)
     live = select(func.count()).where(
-        WindowRow.project_id == project.id,
+        belongs_to(WindowRow, holder),
         or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now),
     )
     if (work.session.scalar(live) or 0) >= MOST_LIVE:
-        message = f"This project has {MOST_LIVE} maintenance windows: delete some first."
+        message = f"{holder.path} has {MOST_LIVE} maintenance windows: delete some first."
         raise ConflictError(message, field="name")
     row = WindowRow(
-        project_id=project.id, created_at=work.now, created_by_id=work.actor.id, **values
+        **owner_columns(holder), created_at=work.now, created_by_id=work.actor.id, **values
     )
     work.session.add(row)
     work.session.flush()
-    _record(work, project, row, EventKind.MAINTENANCE_WINDOW_CREATED)
-    return show_window(work, project, row.id)
+    _record(work, holder, row, EventKind.MAINTENANCE_WINDOW_CREATED)
+    return show_window(work, holder, row.id)
 
 
 @action("maintenance_windows.edit")
 def change_window(
-    work: Work, project: ProjectView, window_id: int, change: WindowChange
+    work: Work, holder: Holder, window_id: int, change: WindowChange
 ) -> MaintenanceWindow:
     """Change a maintenance window.
 
     Raises InvalidError or NotFoundError.
     """
-    row = _lock(work, project, window_id)
+    row = _lock(work, holder, window_id)
     present = {
         "name": row.name,
         "starts_at": row.local_start,
@@ -115,38 +130,40 @@ def change_window(
         setattr(row, name, value)
     if work.session.is_modified(row):
         work.session.flush()
-        _record(work, project, row, EventKind.MAINTENANCE_WINDOW_CHANGED)
-    return show_window(work, project, window_id)
+        _record(work, holder, row, EventKind.MAINTENANCE_WINDOW_CHANGED)
+    return show_window(work, holder, window_id)
 
 
 @action("maintenance_windows.delete")
-def delete_window(work: Work, project: ProjectView, window_id: int) -> MaintenanceWindow:
+def delete_window(work: Work, holder: Holder, window_id: int) -> MaintenanceWindow:
     """Delete a maintenance window.
 
     Returns it as it was; raises NotFoundError.
     """
-    row = _lock(work, project, window_id)
-    window = show_window(work, project, window_id)
-    _record(work, project, row, EventKind.MAINTENANCE_WINDOW_DELETED)
+    row = _lock(work, holder, window_id)
+    window = show_window(work, holder, window_id)
+    _record(work, holder, row, EventKind.MAINTENANCE_WINDOW_DELETED)
     work.session.delete(row)
     work.session.flush()
     return window
 
 
-def _rows(project: ProjectView) -> Select[WindowRow, str | None]:
+def _rows(here: ColumnElement[bool]) -> Select[WindowRow, str | None, str | None]:
     return (
-        select(WindowRow, User.username)
+        select(WindowRow, User.username, Group.path)
         .outerjoin(User, User.id == WindowRow.created_by_id)
-        .where(WindowRow.project_id == project.id)
+        .outerjoin(Group, Group.id == WindowRow.group_id)
+        .where(here)
     )
 
 
 def _window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWindow:
-    row, author = found[0], found[1]
+    row, author, group = found
     occurrences = list(islice(times_of(row).ending_after(now), _NEXT_SHOWN))
     return MaintenanceWindow(
         **columns_of(row, MaintenanceWindow)
         | {"rule": row.rule or "", **conditions_from(row.conditions).to_json()},
+        group=group,
         starts_at=row.local_start,
         duration=row.minutes * _MINUTE,
         is_active=bool(occurrences) and occurrences[0].starts_at <= now,
@@ -206,24 +223,25 @@ def _read_local_time(text: str, time_zone: str) -> datetime:
         raise InvalidError(message, field="starts_at") from error
 
 
-def _lock(work: Work, project: ProjectView, window_id: int) -> WindowRow:
+def _lock(work: Work, holder: Holder, window_id: int) -> WindowRow:
     row = work.session.scalar(
         select(WindowRow)
-        .where(WindowRow.project_id == project.id, WindowRow.id == window_id)
+        .where(belongs_to(WindowRow, holder), WindowRow.id == window_id)
         .with_for_update()
     )
     if row is None:
-        raise _not_found(window_id)
+        raise _not_found(holder, window_id)
     return row
 
 
-def _not_found(window_id: int) -> NotFoundError:
-    return NotFoundError(f"Maintenance window {window_id} not found in this project.")
+def _not_found(holder: Holder, window_id: int) -> NotFoundError:
+    word = holder.namespace.resource_type
+    return NotFoundError(f"Maintenance window {window_id} not found in this {word}.")
 
 
-def _record(work: Work, project: ProjectView, row: WindowRow, kind: EventKind) -> None:
+def _record(work: Work, holder: Holder, row: WindowRow, kind: EventKind) -> None:
     details = {
-        "project": project.path,
+        holder.namespace.resource_type: holder.path,
         "window": row.id,
         "starts_at": row.local_start,
         "time_zone": row.time_zone,

@@ -7,7 +7,16 @@ from pydantic import Field
 
 from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
 from domain.maintenance_windows.recurrence import in_words, parse_rule
-from domain.types.base import Duration, OffsetQuery, Option, Resource, Text, Time, partial
+from domain.types.base import (
+    Duration,
+    IncludeAncestorGroups,
+    OffsetQuery,
+    Option,
+    Resource,
+    Text,
+    Time,
+    partial,
+)
 
 LONGEST_NAME = 255
 
@@ -23,6 +32,7 @@ class MaintenanceWindow(ConditionsResource):
     """A time, once or recurring, in which alerts that meet its conditions page nobody."""
 
     id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
     name: str
     starts_at: str = Field(description="Local time of the time zone.")
     time_zone: str
@@ -84,4 +94,6 @@ class WindowChange(NewWindow):
 
 
 class WindowQuery(OffsetQuery):
-    """The windows of a project, the newest first."""
+    """The windows of a project or group, the newest first."""
+
+    include_ancestor_groups: IncludeAncestorGroups = False

@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.errors import InvalidError
 from domain.maintenance_windows.recurrence import Recurrence, parse_rule
+from domain.projects.holders import Lineage, by_user, is_used_by
 from domain.time_zones import instant, wall_time, zone
-from models import MaintenanceWindow, User
+from models import Group, MaintenanceWindow, User
 
 _DAY = timedelta(days=1)
 LONGEST = 7 * _DAY
@@ -134,6 +135,10 @@ class CurrentWindow:
     """A window that takes place at a moment."""
 
     id: int
+    #: Where it belongs to, and the path of the group if that is one.
+    project_id: int | None
+    group_id: int | None
+    group: str | None
     name: str
     #: A user name; empty for the command line.
     created_by: str
@@ -152,29 +157,35 @@ def times_of(row: MaintenanceWindow) -> WindowTimes:
 
 
 def find_current(
-    project_ids: Sequence[int], *, at: datetime, session: Session
+    used: Mapping[int, Lineage], *, at: datetime, session: Session
 ) -> Mapping[int, Sequence[CurrentWindow]]:
-    """Return the windows that take place at a moment, by project."""
+    """Return the windows of projects and the groups above that take place at a moment.
+
+    They are by the id of the project.
+    """
     rows = session.execute(
-        select(MaintenanceWindow, User.username)
+        select(MaintenanceWindow, User.username, Group.path)
         .outerjoin(User, User.id == MaintenanceWindow.created_by_id)
+        .outerjoin(Group, Group.id == MaintenanceWindow.group_id)
         .where(
-            MaintenanceWindow.project_id.in_(project_ids),
+            is_used_by(MaintenanceWindow, used.values()),
             MaintenanceWindow.first_starts_at <= at,
             or_(MaintenanceWindow.last_ends_at.is_(None), MaintenanceWindow.last_ends_at > at),
         )
         .order_by(MaintenanceWindow.id)
     )
-    found: dict[int, list[CurrentWindow]] = {}
-    for row, author in rows:
-        occurrence = times_of(row).at(at)
-        if occurrence is not None:
-            current = CurrentWindow(
-                id=row.id,
-                name=row.name,
-                created_by=author or "",
-                conditions=conditions_from(row.conditions),
-                occurrence=occurrence,
-            )
-            found.setdefault(row.project_id, []).append(current)
-    return found
+    current = [
+        CurrentWindow(
+            id=row.id,
+            project_id=row.project_id,
+            group_id=row.group_id,
+            group=group,
+            name=row.name,
+            created_by=author or "",
+            conditions=conditions_from(row.conditions),
+            occurrence=occurrence,
+        )
+        for row, author, group in rows
+        if (occurrence := times_of(row).at(at)) is not None
+    ]
+    return by_user(current, used)

@@ -155,9 +155,8 @@ _OF_PROJECTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
     ("deployment", Deployment.project_id),
     ("release", ProjectRelease.project_id),
 )
-
-#: Of projects and groups.
-_OF_BOTH: tuple[tuple[str, type[OnCallSchedule | EscalationPolicy | Silence]], ...] = (
+#: What groups have as well.
+_OF_NAMESPACES: tuple[tuple[str, type[EscalationPolicy | OnCallSchedule | Silence]], ...] = (
     ("on-call schedule", OnCallSchedule),
     ("escalation policy", EscalationPolicy),
     ("silence", Silence),
@@ -192,7 +191,10 @@ def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...
     counted = [
         *((("subgroup", below), ("project", projects)) if namespace.group_id else ()),
         *((word, select(literal(1)).where(key.in_(projects))) for word, key in _OF_PROJECTS),
-        *((word, _held(table, groups, projects, namespace)) for word, table in _OF_BOTH),
+        *(
+            (word, select(literal(1)).where(_is_inside(table, groups, projects, namespace)))
+            for word, table in _OF_NAMESPACES
+        ),
         ("image repository", _images(projects)),
         ("access token", _tokens(groups, projects, namespace)),
         ("direct member", _people(groups, projects, namespace)),
@@ -206,15 +208,6 @@ def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...
 def _count(statement: Select[int], *, session: Session) -> int:
     first = statement.limit(COUNT_LIMIT + 1).subquery()
     return session.scalar(select(func.count()).select_from(first)) or 0
-
-
-def _held(
-    table: type[OnCallSchedule | EscalationPolicy | Silence],
-    groups: Select[int],
-    projects: Select[int],
-    namespace: Namespace,
-) -> Select[int]:
-    return select(literal(1)).where(_is_inside(table, groups, projects, namespace))
 
 
 def _images(projects: Select[int]) -> Select[int]:

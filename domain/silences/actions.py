@@ -18,7 +18,14 @@ from domain.audit.events import EventKind
 from domain.database.paging import Page, Slice, fetch_page, fetch_part
 from domain.durations import duration_text
 from domain.errors import ConflictError, InvalidError, NotFoundError
-from domain.projects.views import ProjectView
+from domain.projects.holders import (
+    belongs_to,
+    is_above,
+    is_listed_by,
+    owner_columns,
+    projects_of,
+)
+from domain.projects.views import Holder, ProjectView
 from domain.silences.muting import get_settings, muted_alert, store_settings
 from domain.silences.types import (
     AlertMute,
@@ -35,7 +42,7 @@ from domain.silences.types import (
     SilenceState,
 )
 from domain.types.base import Found, columns_of
-from models import Alert, Delivery, User
+from models import Alert, Delivery, Group, Project, User
 from models import Silence as SilenceRow
 
 LOOKED_BACK = timedelta(days=7)
@@ -47,7 +54,7 @@ _MOST_SHOWN = 20
 _TELLING = ("alertname", "service", "environment", "instance", "host")
 _LONGEST = LONGEST_TEXT // (2 * len(_TELLING))
 SHORTEST = timedelta(minutes=1)
-#: In a project: more would make each page slow to decide.
+#: Of a project or group: more would make each page slow to decide.
 MOST_LIVE = 500
 #: A start may lie so long in the past, as when a form was open for a while.
 _LATE_START = timedelta(days=1)
@@ -65,18 +72,18 @@ def matchers_for(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
     return tuple(Matcher(name, Operator.EQUAL, labels[name]) for name in names)
 
 
-def _candidates(project_id: int, *, session: Session, now: datetime) -> tuple[list[int], bool]:
+def _candidates(holder: Holder, *, session: Session, now: datetime) -> tuple[list[int], bool]:
     """Return the ids of alerts to look at, the newest first, and whether some are left out."""
-    of_project = (
+    of_holder = (
         select(Alert.id, Alert.started_at, Alert.delivery_id)
-        .where(Alert.project_id == project_id)
+        .where(Alert.project_id.in_(projects_of(holder)))
         .order_by(Alert.started_at.desc(), Alert.id.desc())
         .limit(MOST_ALERTS + 1)
     )
     # A branch for each order that an index has.
     branches = [
-        of_project.where(Alert.started_at >= now - LOOKED_BACK),
-        *(of_project.where(Alert.status == status) for status in OPEN_STATUSES),
+        of_holder.where(Alert.started_at >= now - LOOKED_BACK),
+        *(of_holder.where(Alert.status == status) for status in OPEN_STATUSES),
     ]
     together = union(*(select(branch.subquery()) for branch in branches)).subquery()
     newest = (
@@ -107,64 +114,85 @@ _ORDERS = {"id": SilenceRow.id, "starts_at": SilenceRow.starts_at, "ends_at": Si
 
 
 @question("silences.index")
-def list_silences(work: Work, project: ProjectView, query: SilenceQuery) -> Found[Silence]:
+def list_silences(work: Work, holder: Holder, query: SilenceQuery) -> Found[Silence]:
     """List silences."""
-    rows = _silences(work, project).where(*_in_state(query.state, work.now))
+    here = is_listed_by(
+        SilenceRow,
+        holder,
+        with_groups_above=query.include_ancestor_groups,
+        session=work.session,
+    )
+    rows = _silences(work, here).where(*_in_state(query.state, work.now))
     found = fetch_part(rows, _ORDERS, query.part, session=work.session)
     return Found.of(found, Silence.model_validate)
 
 
 @question("silences.index")
-def show_page(work: Work, project: ProjectView, state: SilenceState, part: Slice) -> Page[Silence]:
+def show_page(work: Work, holder: Holder, state: SilenceState, part: Slice) -> Page[Silence]:
     """Return a page of silences in a state, the newest first."""
-    rows = _silences(work, project).where(*_in_state(state, work.now))
+    rows = _own(work, holder).where(*_in_state(state, work.now))
     return fetch_page(rows, SilenceRow.id, part, session=work.session, view=Silence.model_validate)
 
 
+@question("silences.index")
+def show_above(work: Work, holder: Holder) -> Sequence[Silence]:
+    """Return the active silences of the groups above, the one that ends first first."""
+    rows = _silences(work, is_above(SilenceRow, holder, session=work.session))
+    found = work.session.execute(
+        rows.where(*_in_state(SilenceState.ACTIVE, work.now)).order_by(SilenceRow.ends_at)
+    )
+    return [Silence.model_validate(row) for row in found]
+
+
 @question("silences.show")
-def show_silence(work: Work, project: ProjectView, silence_id: int) -> Silence:
+def show_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
     """Show a silence.
 
     Raises NotFoundError.
     """
-    row = work.session.execute(_silences(work, project).where(SilenceRow.id == silence_id)).first()
+    row = work.session.execute(_own(work, holder).where(SilenceRow.id == silence_id)).first()
     if row is None:
-        raise _not_found(silence_id)
+        raise _not_found(holder, silence_id)
     return Silence.model_validate(row)
 
 
 @question("silences.preview")
-def preview_silence(work: Work, project: ProjectView, query: PreviewQuery) -> SilencePreview:
+def preview_silence(work: Work, holder: Holder, query: PreviewQuery) -> SilencePreview:
     """Show which alerts a silence would mute."""
     _check_matchers(query.matchers)
-    ids, is_cut = _candidates(project.id, session=work.session, now=work.now)
+    ids, is_cut = _candidates(holder, session=work.session, now=work.now)
     found = labels_of(ids, session=work.session, reading=work.policy(Reading))
     matched = [alert_id for alert_id in ids if matches(query.matchers, found[alert_id].labels)]
     newest = (Alert.started_at.desc(), Alert.id.desc())
-    rows = select(Alert).where(Alert.id.in_(matched)).order_by(*newest)
-    alerts = work.session.scalars(rows).all() if matched else ()
-    url = f"{work.settings.base_url}/{project.path}/-/alerts"
+    rows = (
+        select(Alert, Project.path)
+        .join(Project, Project.id == Alert.project_id)
+        .where(Alert.id.in_(matched))
+        .order_by(*newest)
+    )
+    alerts = work.session.execute(rows).all() if matched else ()
     return SilencePreview(
         matchers=query.matchers,
-        open_alerts=sum(alert.status in OPEN_STATUSES for alert in alerts),
-        recent_alerts=sum(alert.started_at >= work.now - LOOKED_BACK for alert in alerts),
+        open_alerts=sum(alert.status in OPEN_STATUSES for alert, _ in alerts),
+        recent_alerts=sum(alert.started_at >= work.now - LOOKED_BACK for alert, _ in alerts),
         looked_at=len(ids),
         is_complete=not is_cut,
         alerts=[
             PreviewAlert(
                 **columns_of(alert, PreviewAlert) | {"severity": found[alert.id].severity},
-                web_url=f"{url}/{alert.iid}",
+                project=path,
+                web_url=f"{work.settings.base_url}/{path}/-/alerts/{alert.iid}",
             )
-            for alert in alerts[:_MOST_SHOWN]
+            for alert, path in alerts[:_MOST_SHOWN]
         ],
     )
 
 
 @action("silences.create")
-def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence:
+def create_silence(work: Work, holder: Holder, new: NewSilence) -> Silence:
     """Create a silence.
 
-    Raises InvalidError, or ConflictError if the project has too many.
+    Raises InvalidError, or ConflictError if there are too many.
     """
     _check_matchers(new.matchers)
     starts_at = new.starts_at or work.now
@@ -173,14 +201,12 @@ def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence
         message = "Send the end of the silence: ends_at, or a duration such as 2h."
         raise InvalidError(message, field="ends_at")
     _check_times(work, starts_at, ends_at)
-    live = select(func.count()).where(
-        SilenceRow.project_id == project.id, SilenceRow.ends_at > work.now
-    )
+    live = select(func.count()).where(belongs_to(SilenceRow, holder), SilenceRow.ends_at > work.now)
     if (work.session.scalar(live) or 0) >= MOST_LIVE:
-        message = f"This project has {MOST_LIVE} silences that have not ended: end some first."
+        message = f"{holder.path} has {MOST_LIVE} silences that have not ended: end some first."
         raise ConflictError(message, field="matchers")
     row = SilenceRow(
-        project_id=project.id,
+        **owner_columns(holder),
         matchers=as_text(new.matchers),
         comment=new.comment,
         starts_at=starts_at,
@@ -189,18 +215,16 @@ def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence
         created_by_id=work.actor.id,
     )
     work.session.add(row)
-    return _stored(work, project, row, EventKind.SILENCE_CREATED)
+    return _stored(work, holder, row, EventKind.SILENCE_CREATED)
 
 
 @action("silences.edit")
-def change_silence(
-    work: Work, project: ProjectView, silence_id: int, change: SilenceChange
-) -> Silence:
+def change_silence(work: Work, holder: Holder, silence_id: int, change: SilenceChange) -> Silence:
     """Change the end or comment of a silence that has not ended.
 
     Raises InvalidError, NotFoundError, or ConflictError if it has ended.
     """
-    row = _lock_live(work, project, silence_id)
+    row = _lock_live(work, holder, silence_id)
     ends_at = _end_of(change, work.now)
     if ends_at is not None:
         # The start was checked when it was new, and may lie long ago.
@@ -208,54 +232,62 @@ def change_silence(
         row.ends_at = ends_at
     row.comment = row.comment if change.comment is None else change.comment
     if not work.session.is_modified(row):
-        return show_silence(work, project, silence_id)
-    return _stored(work, project, row, EventKind.SILENCE_CHANGED)
+        return show_silence(work, holder, silence_id)
+    return _stored(work, holder, row, EventKind.SILENCE_CHANGED)
 
 
 @action("silences.delete", command="expire")
-def expire_silence(work: Work, project: ProjectView, silence_id: int) -> Silence:
+def expire_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
     """End a silence now; it stays in the list.
 
     Raises NotFoundError, or ConflictError if it has ended.
     """
-    row = _lock_live(work, project, silence_id)
+    row = _lock_live(work, holder, silence_id)
     row.starts_at = min(row.starts_at, work.now)
     row.ends_at = work.now
     row.ended_by_id = work.actor.id
-    return _stored(work, project, row, EventKind.SILENCE_EXPIRED)
+    return _stored(work, holder, row, EventKind.SILENCE_EXPIRED)
 
 
 @question("silences.index")
-def count_by_state(work: Work, project: ProjectView) -> dict[SilenceState, int]:
+def count_by_state(work: Work, holder: Holder) -> dict[SilenceState, int]:
     """Return how many are active and pending; expired ones are not counted."""
     starts = work.session.scalars(
         select(SilenceRow.starts_at).where(
-            SilenceRow.project_id == project.id, SilenceRow.ends_at > work.now
+            belongs_to(SilenceRow, holder), SilenceRow.ends_at > work.now
         )
     ).all()
     active = sum(starts_at <= work.now for starts_at in starts)
     return {SilenceState.ACTIVE: active, SilenceState.PENDING: len(starts) - active}
 
 
-def _silences(work: Work, project: ProjectView) -> Select[tuple[object, ...]]:
-    """Return the silences of a project with the fields of `Silence`."""
+def _own(work: Work, holder: Holder) -> Select[tuple[object, ...]]:
+    return _silences(work, belongs_to(SilenceRow, holder))
+
+
+def _silences(work: Work, here: ColumnElement[bool]) -> Select[tuple[object, ...]]:
+    """Return silences with the fields of `Silence`."""
     state = case(
         (SilenceRow.ends_at <= work.now, SilenceState.EXPIRED),
         (SilenceRow.starts_at <= work.now, SilenceState.ACTIVE),
         else_=SilenceState.PENDING,
     )
-    url = f"{work.settings.base_url}/{project.path}/-/silences/"
+    place = func.coalesce(literal("groups/").concat(Group.path), Project.path)
+    url = literal(f"{work.settings.base_url}/").concat(place).concat("/-/silences/")
     return (
         select(
             *SilenceRow.__table__.columns,
             state.label("state"),
+            Group.path.label("group"),
             _AUTHOR.username.label("created_by"),
             _ENDER.username.label("ended_by"),
-            literal(url).concat(cast(SilenceRow.id, String)).label("web_url"),
+            url.concat(cast(SilenceRow.id, String)).label("web_url"),
         )
         .outerjoin(_AUTHOR, _AUTHOR.id == SilenceRow.created_by_id)
         .outerjoin(_ENDER, _ENDER.id == SilenceRow.ended_by_id)
-        .where(SilenceRow.project_id == project.id)
+        .outerjoin(Group, Group.id == SilenceRow.group_id)
+        .outerjoin(Project, Project.id == SilenceRow.project_id)
+        .where(here)
     )
 
 
@@ -305,34 +337,35 @@ def _check_times(work: Work, starts_at: datetime, ends_at: datetime) -> None:
         raise InvalidError(f"A silence can last at most {duration_text(longest)}.", field="ends_at")
 
 
-def _lock_live(work: Work, project: ProjectView, silence_id: int) -> SilenceRow:
+def _lock_live(work: Work, holder: Holder, silence_id: int) -> SilenceRow:
     row = work.session.scalar(
         select(SilenceRow)
-        .where(SilenceRow.project_id == project.id, SilenceRow.id == silence_id)
+        .where(belongs_to(SilenceRow, holder), SilenceRow.id == silence_id)
         .with_for_update()
     )
     if row is None:
-        raise _not_found(silence_id)
+        raise _not_found(holder, silence_id)
     if row.ends_at <= work.now:
         raise ConflictError("This silence has ended. Create a new one.")
     return row
 
 
-def _not_found(silence_id: int) -> NotFoundError:
-    return NotFoundError(f"Silence {silence_id} not found in this project.")
+def _not_found(holder: Holder, silence_id: int) -> NotFoundError:
+    word = holder.namespace.resource_type
+    return NotFoundError(f"Silence {silence_id} not found in this {word}.")
 
 
-def _stored(work: Work, project: ProjectView, row: SilenceRow, kind: EventKind) -> Silence:
+def _stored(work: Work, holder: Holder, row: SilenceRow, kind: EventKind) -> Silence:
     """Store a silence, record what was done to it, and return it."""
     work.session.flush()
     details = {
-        "project": project.path,
+        holder.namespace.resource_type: holder.path,
         "silence": row.id,
         "starts_at": row.starts_at.isoformat(),
         "ends_at": row.ends_at.isoformat(),
     }
     work.record(kind, subject=row.matchers, details=details)
-    return show_silence(work, project, row.id)
+    return show_silence(work, holder, row.id)
 
 
 @question("alert_mutes.show")
@@ -346,6 +379,7 @@ def show_mute(work: Work, project: ProjectView, iid: int) -> AlertMute:
     return AlertMute(
         muted=True,
         kind=mute.kind,
+        group=mute.group,
         id=mute.id if has_page else None,
         name=mute.name,
         by=mute.by or None,

@@ -29,10 +29,11 @@ from domain.alerts.matching.parser import parse_matchers
 from domain.clock import CLOCK_TOLERANCE
 from domain.database.rows import insert_into
 from domain.maintenance_windows.windows import CurrentWindow, find_current
+from domain.projects.holders import Lineage, by_user, is_used_by, lineages
 from domain.projects.views import ProjectView
 from domain.silences.types import FlapSettings, MuteKind
 from domain.types.base import columns_of
-from models import Alert, AlertNote, FlapSetting, Silence, User
+from models import Alert, AlertNote, FlapSetting, Group, Silence, User
 
 _MINUTE = timedelta(minutes=1)
 _IDS_AT_ONCE = 1_000
@@ -315,6 +316,10 @@ class LiveSilence(NamedTuple):
     """An active silence."""
 
     id: int
+    #: Where it belongs to, and the path of the group if that is one.
+    project_id: int | None
+    group_id: int | None
+    group: str | None
     matchers: tuple[Matcher, ...]
     #: The comment, or else the matchers.
     name: str
@@ -325,7 +330,7 @@ class LiveSilence(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class InForce:
-    """The silences and maintenance windows of a project that are in force."""
+    """The silences and maintenance windows that are in force in a project."""
 
     silences: int
     windows: int
@@ -336,12 +341,16 @@ class InForce:
 def in_force(
     projects: Iterable[ProjectView], *, at: datetime, session: Session
 ) -> Mapping[int, InForce]:
-    """Return what is in force by project, for those whose alerts the viewer may see."""
+    """Return what is in force by project, for those whose alerts the viewer may see.
+
+    What the groups above have is in force as well.
+    """
     ids = [project.id for project in projects if project.shows_alerts]
     if not ids:
         return {}
-    silences = find_live(ids, at=at, session=session)
-    windows = find_current(ids, at=at, session=session)
+    used = lineages(ids, session=session)
+    silences = find_live(used, at=at, session=session)
+    windows = find_current(used, at=at, session=session)
     return {
         project_id: InForce(
             silences=len(silences.get(project_id, ())),
@@ -357,26 +366,33 @@ def in_force(
 
 
 def find_live(
-    project_ids: Sequence[int], *, at: datetime, session: Session
+    used: Mapping[int, Lineage], *, at: datetime, session: Session
 ) -> Mapping[int, Sequence[LiveSilence]]:
-    """Return the active silences of projects by project, the one that ends last first."""
+    """Return the active silences of projects and the groups above, the one that ends last first.
+
+    They are by the id of the project.
+    """
     rows = session.execute(
-        select(Silence, User.username)
+        select(Silence, User.username, Group.path)
         .outerjoin(User, User.id == Silence.created_by_id)
-        .where(Silence.project_id.in_(project_ids), Silence.ends_at > at, Silence.starts_at <= at)
+        .outerjoin(Group, Group.id == Silence.group_id)
+        .where(is_used_by(Silence, used.values()), Silence.ends_at > at, Silence.starts_at <= at)
         .order_by(Silence.ends_at.desc(), Silence.id)
     )
-    found: dict[int, list[LiveSilence]] = {}
-    for row, author in rows:
-        live = LiveSilence(
+    live = [
+        LiveSilence(
             id=row.id,
+            project_id=row.project_id,
+            group_id=row.group_id,
+            group=group,
             matchers=parse_matchers(row.matchers),
             name=row.comment or row.matchers,
             created_by=author or "",
             ends_at=row.ends_at,
         )
-        found.setdefault(row.project_id, []).append(live)
-    return found
+        for row, author, group in rows
+    ]
+    return by_user(live, used)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -394,6 +410,8 @@ class Mute:
     until: datetime
     #: When to ask again, which is soon: it may be ended before its time.
     look_again_at: datetime
+    #: The path of the group that the silence or window belongs to; None for one of the project.
+    group: str | None = None
     #: The number of the alert that it continues.
     continues_iid: int | None = None
 
@@ -418,6 +436,7 @@ class _Rules:
                     by=silence.created_by,
                     until=silence.ends_at,
                     look_again_at=_again(silence.ends_at, at),
+                    group=silence.group,
                 )
                 break  # it is the one that ends last
         for window in self.windows.get(alert.project_id, ()):
@@ -429,6 +448,7 @@ class _Rules:
                     by=window.created_by,
                     until=window.occurrence.ends_at,
                     look_again_at=_again(window.occurrence.ends_at, at),
+                    group=window.group,
                 )
 
 
@@ -478,8 +498,9 @@ def _rules(project_ids: set[int], *, at: datetime, session: Session) -> _Rules:
     ids = sorted(project_ids)
     for begin in range(0, len(ids), _IDS_AT_ONCE):
         some = ids[begin : begin + _IDS_AT_ONCE]
-        silences |= find_live(some, at=at, session=session)
-        windows |= find_current(some, at=at, session=session)
+        used = lineages(some, session=session)
+        silences |= find_live(used, at=at, session=session)
+        windows |= find_current(used, at=at, session=session)
     return _Rules(silences, windows)
 
 

@@ -15,6 +15,7 @@ from domain.types.base import (
     Body,
     Duration,
     GivenTime,
+    IncludeAncestorGroups,
     Option,
     PagedQuery,
     Query,
@@ -40,6 +41,7 @@ class Silence(Resource):
     """A silence: alerts that it matches page nobody from its start to its end."""
 
     id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
     matchers: Matchers
     comment: str
     state: SilenceState
@@ -103,6 +105,7 @@ class SilenceQuery(PagedQuery):
 
     order_by: str = Field(default="id", pattern="^(?:id|starts_at|ends_at)$")
     state: SilenceState | None = None
+    include_ancestor_groups: IncludeAncestorGroups = False
 
 
 class PreviewQuery(Query):
@@ -123,6 +126,7 @@ class PreviewAlert(Resource):
     severity: Annotated[str, one_of(*(each.value for each in Severity))]
     status: Annotated[str, one_of(*STATUSES)]
     started_at: Time
+    project: str = Field(description="The full path of its project.")
     web_url: str
 
 
@@ -153,6 +157,9 @@ class AlertMute(Resource):
 
     muted: bool
     kind: MuteKind | None = None
+    group: str | None = Field(
+        default=None, description="The group that the silence or window belongs to, if it is one."
+    )
     id: int | None = Field(
         default=None, description="Of the silence or maintenance window; null for others."
     )

@@ -13,7 +13,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import ROOT
 
 #: Python runs it before the program: the only reader of the system's clock adds what a file says.
-_MOVED_CLOCK = """
+MOVED_CLOCK = """
 import os, sys
 from datetime import timedelta
 
@@ -39,7 +39,7 @@ clock.system_clock = system_clock
 def test_after_the_clock_was_set_back_critical_alerts_page_at_once(
     start: Start, tmp_path: Path, kind: str
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text(_MOVED_CLOCK)
+    (tmp_path / "sitecustomize.py").write_text(MOVED_CLOCK)
     moved = tmp_path / "moved"
     moved.write_text("3600")
     mailbox = Mailbox()

@@ -78,8 +78,7 @@ class Call:
     @property
     def least(self) -> Role | None:
         """The lowest role that may call it."""
-        row = self.permission
-        return row.in_group if self.kind == "groups" else row.least
+        return self.permission.least_in(is_group=self.kind == "groups")
 
     @property
     def is_of_project(self) -> bool:

@@ -263,7 +263,9 @@ def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Be
     alice = next(number for number, name in night.names.items() if name == "alice")
     with night.app.app_context():
         session = db.session()
-        project = project_in(session, session.get_one(OnCallSchedule, schedule).project_id or 0)
+        project_id = session.get_one(OnCallSchedule, schedule).project_id
+        assert project_id is not None
+        project = project_in(session, project_id)
 
         def holding(*keys: str) -> Work:
             policies: Any = {Keyring: Keyring(*keys)}

@@ -2,6 +2,8 @@
 
 from tests.support.wire.group_endpoints import PAGES, TOKEN
 
+#: Lists what groups above have as well.
+ANCESTORS = "include_ancestor_groups"
 SILENCES_AT = "/api/v4/{project}/silences"
 WINDOWS_AT = "/api/v4/{project}/maintenance_windows"
 FLAP_SETTINGS_AT = "/api/v4/{project}/flap_settings"
@@ -21,7 +23,7 @@ SILENCE_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "api_v4.silences.index",
         "GET",
         SILENCES_AT,
-        ("page", "per_page", "pagination", "cursor", "order_by", "sort", "state"),
+        ("page", "per_page", "pagination", "cursor", "order_by", "sort", "state", ANCESTORS),
     ),
     ("api_v4.silences.show", "GET", f"{SILENCES_AT}/{{id}}", TOKEN),
     ("api_v4.silences.preview", "GET", f"{SILENCES_AT}/preview", ("matchers",)),
@@ -39,7 +41,7 @@ SILENCE_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ),
     ("api_v4.silences.delete", "DELETE", f"{SILENCES_AT}/{{id}}", TOKEN),
     ("api_v4.alert_mutes.show", "GET", "/api/v4/{project}/alerts/1/mute", TOKEN),
-    ("api_v4.maintenance_windows.index", "GET", WINDOWS_AT, PAGES),
+    ("api_v4.maintenance_windows.index", "GET", WINDOWS_AT, (*PAGES, ANCESTORS)),
     ("api_v4.maintenance_windows.show", "GET", f"{WINDOWS_AT}/{{id}}", TOKEN),
     ("api_v4.maintenance_windows.create", "POST", WINDOWS_AT, WINDOW),
     ("api_v4.maintenance_windows.edit", "PUT", f"{WINDOWS_AT}/{{id}}", WINDOW),
