@@ -256,8 +256,9 @@ def reachable(
         row.user_id: held_until(quiet_hours_of(row), is_critical=is_critical, now=now)
         for row in rows
     }
-    table: type[Group | Project] = Group if place.is_group else Project
-    found = session.get(table, place.id)
+    found: Group | Project | None = (
+        session.get(Group, place.id) if place.is_group else session.get(Project, place.id)
+    )
 
     def reach_of(user: User | None) -> Reach:
         if user is None or user.state != ACTIVE or user.kind != HUMAN:

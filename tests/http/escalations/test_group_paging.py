@@ -90,6 +90,7 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
     page = submit(browser, page, form_with(page, "name"), name="Primary", time_zone="UTC")
     page = browser.get(f"{gatebell.url}{page.headers['Location']}")
     page = submit(browser, page, form_with(page, "users"), users=f"{me.username}")
+    assert page.status_code == 302, words(page)
     assert page.headers["Location"].startswith(f"/groups/{group}/-/on_call/schedules/")
     at = f"{gatebell.url}{page.headers['Location']}"
     page = browser.get(f"{at}/overrides/new")

@@ -136,14 +136,14 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
     # A project asks its own routes first, and then those of the group; its own default policy
     # comes before the one of the group.
     team.do(
-        "acme/", create_route, NewRoute(name="Minor", severities=["low"], escalation_policy_id=None)
+        "acme/", create_route, NewRoute(name="Minor", severities=("low",), escalation_policy_id=None)
     )
     carol = team.person("carol", role=None)
     team.join(carol, "acme")
     own = team.policy_at("acme/site", "0s user:carol", name="Own")
     assert (team.whom(team.project_id), team.whom(site)) == (["bob"], ["carol"])
     assert (team.whom(team.project_id, severity=3), team.whom(site, severity=3)) == ([], [])
-    minor = NewRoute(name="Own minor", severities=["low"], escalation_policy_id="Night")
+    minor = NewRoute(name="Own minor", severities=("low",), escalation_policy_id="Night")
     team.do("acme/site", create_route, minor)
     assert (team.whom(team.project_id, severity=3), team.whom(site, severity=3)) == ([], ["bob"])
 
@@ -166,7 +166,7 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
     team.policy_at("acme/", "0s schedule:primary", "30m user:bob")
     team.group("other")
     dan = team.person("dan", role=None)
-    team.join(dan, "other")
+    team.join(dan, "other", Role.OWNER)
     team.join(team.alice, "other")
     site = team.project("acme/site")
     assert team.followed() == {team.project_id, site}
