@@ -7,7 +7,14 @@ from flask.typing import ResponseReturnValue
 
 from domain.errors import ConflictError
 from domain.escalations import actions
-from domain.escalations.policies import Choices, all_policies, choices, named_steps, used_policies
+from domain.escalations.policies import (
+    Choices,
+    all_policies,
+    choices,
+    default_among,
+    named_steps,
+    used_policies,
+)
 from domain.escalations.recipients import read_recipients
 from domain.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe
 from domain.projects.holders import lineage_of
@@ -89,7 +96,11 @@ def _first_form(holder: Holder) -> EscalationPolicyForm | None:
     offered, me = _offered(holder), get_current_user().id
     likely = [*offered.schedules, *(each for each in offered.people if each.id == me)]
     step = {"after": "0s", "targets": [each.text for each in likely[:1]]}
-    return EscalationPolicyForm(data={"name": _FIRST_NAME, "steps": [step], "is_default": True})
+    used = used_policies([lineage_of(holder, session=db.session())], session=db.session())
+    is_default = default_among(used) is None
+    return EscalationPolicyForm(
+        data={"name": _FIRST_NAME, "steps": [step], "is_default": is_default}
+    )
 
 
 @escalation_policies.route("/<int:policy_id>", methods=["GET", "POST"])

@@ -227,16 +227,20 @@ def lock_rules(holder: Holder, *, session: Session) -> None:
     """Serialize changes of policies and routes with those above and below; alerts are stored.
 
     Nothing is created in a group or moved meanwhile, so that it is known which projects use what
-    the group has.
+    the group has. Raises ConflictError if it lies elsewhere than its view says.
     """
     if holder.is_group:
         AdvisoryLock.MOVES.take(session)
     above = select(Group.id).where(Group.id.in_(groups_above(holder, session=session)))
     table: type[Group | Project] = Group if holder.is_group else Project
     session.execute(above.order_by(Group.id).with_for_update(read=True))
-    session.execute(
-        select(table.id).where(table.id == holder.id).with_for_update(key_share=not holder.is_group)
+    path = session.scalar(
+        select(table.path)
+        .where(table.id == holder.id)
+        .with_for_update(key_share=not holder.is_group)
     )
+    if path != holder.path:
+        raise ConflictError(f"{holder.path} was moved or deleted in the meantime. Try again.")
 
 
 def all_policies(holder: Holder, *, session: Session) -> Sequence[EscalationPolicy]:

@@ -89,7 +89,7 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
     page = browser.get(f"{url}/on_call/schedules/new")
     page = submit(browser, page, form_with(page, "name"), name="Primary", time_zone="UTC")
     page = browser.get(f"{gatebell.url}{page.headers['Location']}")
-    page = submit(browser, page, form_with(page, "users"), users=f"{me.username}")
+    page = submit(browser, page, form_with(page, "users"), users=me.username, unit="days")
     assert page.status_code == 302, words(page)
     assert page.headers["Location"].startswith(f"/groups/{group}/-/on_call/schedules/")
     at = f"{gatebell.url}{page.headers['Location']}"

@@ -136,7 +136,9 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
     # A project asks its own routes first, and then those of the group; its own default policy
     # comes before the one of the group.
     team.do(
-        "acme/", create_route, NewRoute(name="Minor", severities=("low",), escalation_policy_id=None)
+        "acme/",
+        create_route,
+        NewRoute(name="Minor", severities=("low",), escalation_policy_id=None),
     )
     carol = team.person("carol", role=None)
     team.join(carol, "acme")
