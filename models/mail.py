@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import JSON, Index, Integer, String, Text
+from sqlalchemy import JSON, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Numbered, OfNamespace, belongs_to, of_one_holder
@@ -49,7 +49,7 @@ class KnownGaps(OfNamespace, Numbered):
     gaps: Mapped[dict[str, int]] = mapped_column(JSON)
 
     __table_args__ = (
-        Index("uq_known_gaps_project_id", "project_id", unique=True),
-        Index("uq_known_gaps_group_id", "group_id", unique=True),
+        UniqueConstraint("project_id"),
+        UniqueConstraint("group_id"),
         of_one_holder(),
     )

@@ -1,59 +1,67 @@
 """Know the gaps of the policies of groups, beside those of projects."""
 
-import sqlalchemy as sa
 from alembic import op
+
+from migrations.sqlite_tables import define_anew
 
 revision = "0096"
 down_revision = "0079"
 branch_labels = None
 depends_on = None
 
-BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_ONE = "(group_id IS NULL) <> (project_id IS NULL)"
+_OF_PROJECT = (
+    "CONSTRAINT fk_known_gaps_project_id FOREIGN KEY(project_id)"
+    " REFERENCES projects (id) ON DELETE CASCADE"
+)
+_WITH_GROUPS = f"""CREATE TABLE known_gaps (
+    id INTEGER NOT NULL,
+    project_id INTEGER,
+    group_id INTEGER,
+    gaps JSON NOT NULL,
+    CONSTRAINT pk_known_gaps PRIMARY KEY (id),
+    CONSTRAINT uq_known_gaps_project_id UNIQUE (project_id),
+    CONSTRAINT uq_known_gaps_group_id UNIQUE (group_id),
+    CONSTRAINT ck_known_gaps_one_holder CHECK ({_ONE}),
+    {_OF_PROJECT},
+    CONSTRAINT fk_known_gaps_group_id FOREIGN KEY(group_id)
+        REFERENCES groups (id) ON DELETE CASCADE
+)"""
+_OF_PROJECTS = f"""CREATE TABLE known_gaps (
+    project_id INTEGER NOT NULL,
+    gaps JSON NOT NULL,
+    CONSTRAINT pk_known_gaps PRIMARY KEY (project_id),
+    {_OF_PROJECT}
+)"""
 
 
 def upgrade() -> None:
     """Go forward."""
-    known = _rows()
-    op.drop_table("known_gaps")
-    table = op.create_table(
-        "known_gaps",
-        sa.Column("gaps", sa.JSON(), nullable=False),
-        sa.Column("project_id", BIG, nullable=True),
-        sa.Column("group_id", BIG, nullable=True),
-        sa.Column("id", BIG, nullable=False),
-        sa.CheckConstraint(
-            "(group_id IS NULL) <> (project_id IS NULL)", name="ck_known_gaps_one_holder"
-        ),
-        sa.ForeignKeyConstraint(
-            ["project_id"], ["projects.id"], name="fk_known_gaps_project_id", ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["group_id"], ["groups.id"], name="fk_known_gaps_group_id", ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name="pk_known_gaps"),
+    if op.get_bind().dialect.name != "postgresql":
+        define_anew({"known_gaps": lambda before: before if "group_id" in before else _WITH_GROUPS})
+        return
+    op.execute(
+        "ALTER TABLE known_gaps DROP CONSTRAINT pk_known_gaps,"
+        " ALTER COLUMN project_id DROP NOT NULL,"
+        " ADD CONSTRAINT uq_known_gaps_project_id UNIQUE (project_id)"
     )
-    op.create_index("uq_known_gaps_project_id", "known_gaps", ["project_id"], unique=True)
-    op.create_index("uq_known_gaps_group_id", "known_gaps", ["group_id"], unique=True)
-    op.bulk_insert(table, known)
+    op.execute(
+        "ALTER TABLE known_gaps"
+        " ADD COLUMN id BIGSERIAL CONSTRAINT pk_known_gaps PRIMARY KEY,"
+        " ADD COLUMN group_id BIGINT CONSTRAINT uq_known_gaps_group_id UNIQUE"
+        " CONSTRAINT fk_known_gaps_group_id REFERENCES groups (id) ON DELETE CASCADE,"
+        f" ADD CONSTRAINT ck_known_gaps_one_holder CHECK ({_ONE})"
+    )
 
 
 def downgrade() -> None:
     """Go back: those of groups are forgotten."""
-    known = [row for row in _rows() if row["project_id"] is not None]
-    op.drop_table("known_gaps")
-    table = op.create_table(
-        "known_gaps",
-        sa.Column("project_id", BIG, autoincrement=False, nullable=False),
-        sa.Column("gaps", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["project_id"], ["projects.id"], name="fk_known_gaps_project_id", ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("project_id", name="pk_known_gaps"),
+    op.execute("DELETE FROM known_gaps WHERE group_id IS NOT NULL")
+    if op.get_bind().dialect.name != "postgresql":
+        define_anew({"known_gaps": lambda _before: _OF_PROJECTS})
+        return
+    op.execute("ALTER TABLE known_gaps DROP COLUMN id, DROP COLUMN group_id")
+    op.execute(
+        "ALTER TABLE known_gaps DROP CONSTRAINT uq_known_gaps_project_id,"
+        " ADD CONSTRAINT pk_known_gaps PRIMARY KEY (project_id)"
     )
-    op.bulk_insert(table, known)
-
-
-def _rows() -> list[dict[str, object]]:
-    columns = sa.column("project_id", BIG), sa.column("gaps", sa.JSON())
-    rows = op.get_bind().execute(sa.select(*columns).select_from(sa.table("known_gaps")))
-    return [{"project_id": row.project_id, "gaps": row.gaps} for row in rows]

@@ -94,7 +94,7 @@ def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
         ("steps-0-after", "", "Enter a delay."),
         ("steps-0-targets-0", "", "choose between 1 and 20 targets"),
         ("steps-0-targets-0", "user:x", "Choose who is paged from the list."),
-        ("steps-0-targets-0", "user:999999999999999999", "is not a member of this project"),
+        ("steps-0-targets-0", "user:999999999999999999", "is not a member here"),
         ("repeats", "10", "Choose 0 to 9 repeats."),
         ("repeat_pause", "1s", "between 1 minute and 24 hours"),
     ):

@@ -132,7 +132,8 @@ def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> Non
     for method in ("GET", "PUT", "DELETE"):
         other.refused(method, f"/escalation_policies/{made['id']}", status=404)
     route = {"name": "Route", "escalation_policy_id": made["id"]}
-    assert "Escalation policy not found" in other.refused("POST", "/alert_routes", json=route)
+    refused = other.refused("POST", "/alert_routes", json=route)
+    assert f"There is no escalation policy “{made['id']}” here" in refused
 
 
 @pytest.mark.both_databases

@@ -94,7 +94,8 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
     assert page.headers["Location"].startswith(f"/groups/{group}/-/on_call/schedules/")
     at = f"{gatebell.url}{page.headers['Location']}"
     page = browser.get(f"{at}/overrides/new")
-    page = submit(browser, page, form_with(page, "user"), user=bob.username)
+    week = {"starts_at": "2030-03-04T09:00", "ends_at": "2030-03-11T09:00"}
+    page = submit(browser, page, form_with(page, "user"), user=bob.username, **week)
     assert page.status_code == 302, words(page)
     calendar = browser.get(at)
     secret = submit(browser, calendar, form_to(calendar, "/calendar"))
