@@ -1,5 +1,6 @@
 """What a group has for the alerts of its projects: by the API, on pages and by command."""
 
+import re
 from urllib.parse import urlsplit
 
 import pytest
@@ -99,7 +100,7 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
     assert page.status_code == 302, words(page)
     calendar = browser.get(at)
     secret = submit(browser, calendar, form_to(calendar, "/calendar"))
-    (feed,) = {each for each in secret.text.split('"') if each.endswith(".ics")}
+    feed = re.findall(r"http://[^\s\"<]+\.ics", secret.text)[0]
     assert f"Primary ({group})" in browser.get(feed).text
 
     page = browser.get(f"{url}/settings/channels")
