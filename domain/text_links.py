@@ -1,10 +1,11 @@
-"""Finds URLs in texts."""
+"""Finds URLs and numbers of alerts in texts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from urllib.parse import urlsplit
 
 _URL = re.compile(r"https?://[^\s<>\"“”]+", re.IGNORECASE)
+_NUMBER = re.compile(r"#([0-9]{1,10})\b")
 #: Punctuation that ends a sentence and not a URL.
 _AFTER = ".,;:!?'\N{RIGHT SINGLE QUOTATION MARK})]}*_"
 
@@ -31,3 +32,17 @@ def link_parts(text: str) -> Iterator[tuple[str, bool]]:
         yield url, True
         end = found.start() + len(url)
     yield text[end:], False
+
+
+def alert_parts(text: str, numbers: Collection[int]) -> Iterator[tuple[str, int | None]]:
+    """Split a text into parts, each with the number of the alert that it names, as `#12`, or None.
+
+    Only the given numbers are looked for: a title may have others.
+    """
+    end = 0
+    for found in _NUMBER.finditer(text):
+        if int(found[1]) in numbers:
+            yield text[end : found.start()], None
+            yield found[0], int(found[1])
+            end = found.end()
+    yield text[end:], None

@@ -7,27 +7,26 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import ProjectAlertList, wants_part
 from domain.alerts.environments import names_of, reference_to
-from domain.alerts.handling.activity import former_alerts, list_activity
+from domain.alerts.handling.activity import former_alerts
 from domain.alerts.handling.alert_detail import get_alert, get_payload
 from domain.alerts.handling.assignments import candidates
-from domain.alerts.handling.occurrences import list_occurrences, read_position
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
 from domain.alerts.listing.filters import STATUSES
 from domain.alerts.listing.queries import LARGEST_IID, services_of
-from domain.database.paging import Slice
-from domain.database.paging import read_cursor as read_id
-from domain.escalations.explanation import explain
+from domain.escalations.explanation import explain, page_reasons
 from domain.incidents.actions import list_of_alert
 from domain.projects.views import ProjectView
 from domain.silences.muting import muted_rows
+from domain.timelines.actions import list_alert_timeline
 from forms.alerts import PARAMETERS, read_query
 from web.access.marks import get_current_user, permitted
 from web.alerts import alert_file, payload_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.list_query import list_query, page_size
+from web.pages.list_query import list_query
+from web.pages.timelines import TIMELINE, asked_timeline, shown_timeline
 from web.services import now, reading
 
 alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
@@ -77,26 +76,24 @@ def download(project: ProjectView, kind: str) -> ResponseReturnValue:
 @alerts.get(_ONE)
 @permitted("alerts.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Show an alert with all its fields, its reports and its activity."""
-    session, size, given = db.session(), page_size(), list_query("reports", "activity")
+    """Show an alert with all its fields and what happened to it."""
+    list_query(*TIMELINE)
+    session, me, query = db.session(), get_current_user().id, asked_timeline()
     alert = get_alert(project.id, iid, session=session, reading=reading())
-    reports = list_occurrences(
-        alert.id, read_position(given.get("reports")), size=size, session=session
-    )
-    activity = Slice(size=size, before=read_id(given.get("activity")))
+    mine = page_reasons([alert.id], user_id=me, channel_id=None, session=session)
     return render_template(
         "alerts/show.html",
         project=project,
         alert=alert,
         mute=muted_rows([alert], at=now(), session=session, reading=reading()).get(alert.id),
-        reports=reports,
-        activity=list_activity(alert.id, activity, session=session),
+        timeline=shown_timeline(list_alert_timeline(work(), project, iid, query), query),
         people=_people(project),
         former=former_alerts(alert.id, session=session),
         environment=reference_to(project.id, alert.environment or "", session=session),
         incidents=list_of_alert(work(), project, alert.id),
         status_choices=STATUSES,
         escalation=explain(project.id, alert.id, session=session),
+        my_reason=mine.get(alert.id),
     )
 
 

@@ -187,7 +187,7 @@ def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
     new = AlertNoteBody.model_construct(body=request.form.get("text", ""))
     with refusals_shown(InvalidError):
         actions.create_note(work(), project, iid, new)
-    return _to_alert(project, iid, part="activity")
+    return _to_alert(project, iid, part="timeline")
 
 
 @alert_changes.post(f"{_ONE}/delete")

@@ -20,6 +20,7 @@ from domain.on_call import change_actions
 from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
 from domain.silences import actions as silence_actions
+from domain.timelines import actions as timeline_actions
 from domain.webhooks import actions as webhook_actions
 from web.access.api_limits import Family
 from web.api.operations import Resources
@@ -207,8 +208,17 @@ flap_settings = _of(_PROJECT, "flap_settings")
 flap_settings.bind("GET", "", silence_actions.show_flap_settings)
 flap_settings.bind("PUT", "", silence_actions.change_flap_settings)
 
-alert_mutes = Resources("alert_mutes", __name__, url_prefix=f"{_PROJECT}/alerts")
-alert_mutes.bind("GET", f"{_one('iid', LARGEST_IID)}/mute", silence_actions.show_mute)
+_ALERT = f"{_PROJECT}/alerts{_one('iid', LARGEST_IID)}"
+alert_mutes = Resources("alert_mutes", __name__, url_prefix=_ALERT)
+alert_mutes.bind("GET", "/mute", silence_actions.show_mute)
+
+# What happened to alerts and incidents.
+alert_timeline = Resources("alert_timeline", __name__, url_prefix=f"{_ALERT}/timeline")
+alert_timeline.bind("GET", "", timeline_actions.list_alert_timeline)
+
+incident_timeline = Resources("incident_timeline", __name__, url_prefix=_INCIDENT)
+incident_timeline.bind("GET", "/timeline", timeline_actions.list_incident_timeline)
+incident_timeline.bind("GET", "/surroundings", timeline_actions.show_surroundings)
 
 maintenance_windows = _of(_NAMESPACE, "maintenance_windows")
 maintenance_windows.bind_usual(maintenance_window_actions, "/<int:window_id>")

@@ -14,10 +14,12 @@ from domain.database.paging import read_cursor as read_id
 from domain.errors import ConflictError
 from domain.incidents import actions
 from domain.incidents.listing import SORT_ORDERS, TABS, IncidentSlice
-from domain.incidents.note_actions import sees_internal, show_timeline
+from domain.incidents.note_actions import sees_internal
 from domain.incidents.rule_actions import find_rule_name
 from domain.incidents.types import STATUSES, Incident, NewIncident
 from domain.projects.views import ProjectView
+from domain.timelines.actions import list_incident_timeline, show_surroundings
+from domain.timelines.sources import MOST_ALERTS
 from domain.types.reading import read_body
 from forms.incidents import PARAMETERS, IncidentForm, IncidentQuery, read_query
 from web.access.marks import get_current_user, permitted
@@ -26,6 +28,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.list_query import CURSORS, Tab, list_query, page_links, page_size
 from web.pages.markdown import rendered_document
+from web.pages.timelines import TIMELINE, asked_timeline, shown_timeline
 from web.services import now
 
 incidents = PageBlueprint("incidents", __name__, url_prefix="/<names:project_path>/-/incidents")
@@ -122,11 +125,10 @@ def _to_new(project: ProjectView, made: Incident) -> ResponseReturnValue:
 @incidents.get(_ONE)
 @permitted("incidents.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Show an incident with its alerts and its timeline."""
-    given = list_query("alerts", "timeline")
+    """Show an incident with its alerts, and what happened to it and to them."""
+    given, query = list_query("alerts", *TIMELINE), asked_timeline()
     incident = actions.show_incident(work(), project, iid)
     alerts = Slice(size=_ALERTS_SHOWN, before=read_id(given.get("alerts")))
-    entries = Slice(size=page_size(), before=read_id(given.get("timeline")))
     rule_id = incident.rule_id
     return render_template(
         "incidents/show.html",
@@ -134,7 +136,9 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         incident=incident,
         rule=find_rule_name(work(), project, rule_id) if rule_id else None,
         linked=actions.show_alerts(work(), project, iid, alerts),
-        timeline=show_timeline(work(), project, iid, entries),
+        timeline=shown_timeline(list_incident_timeline(work(), project, iid, query), query),
+        most_alerts=MOST_ALERTS,
+        around=show_surroundings(work(), project, iid),
         people=_people(project),
         severities=SEVERITIES,
         status_choices=STATUSES,

@@ -1,7 +1,8 @@
 """What can be done with deployments: which commit went to which environment, and how that ended."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
@@ -32,6 +33,8 @@ from models import Deployment as DeploymentRow
 from models import Environment as EnvironmentRow
 from models import Project
 
+#: Near an alert.
+MOST_BETWEEN = 100
 _FINISHED = frozenset({"success", "failed", "canceled"})
 _ORDERS = {
     "id": DeploymentRow.id,
@@ -130,6 +133,31 @@ def delete_deployment(work: Work, project: ProjectView, deployment_id: int) -> N
         message = "This deployment is running: end it first, with the status canceled."
         raise InvalidError(message, field="status")
     work.session.delete(row)
+
+
+def deployments_between(
+    work: Work,
+    project: ProjectView,
+    environments: Collection[str],
+    *,
+    start: datetime,
+    end: datetime,
+) -> Sequence[Deployment]:
+    """Return the newest deployments to environments in a time, at most `MOST_BETWEEN`."""
+    rows = work.session.execute(
+        select(DeploymentRow, EnvironmentRow)
+        .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)
+        .where(
+            DeploymentRow.project_id == project.id,
+            # An index has it, and none is changed before it is made.
+            DeploymentRow.updated_at >= start,
+            DeploymentRow.created_at.between(start, end),
+            EnvironmentRow.name.in_(environments),
+        )
+        .order_by(DeploymentRow.id.desc())
+        .limit(MOST_BETWEEN)
+    )
+    return _shown(work, [(row, view_of(environment)) for row, environment in rows])
 
 
 def latest_deployments(

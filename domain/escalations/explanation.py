@@ -22,6 +22,7 @@ from domain.escalations.steps import (
     next_due,
     target_words,
 )
+from domain.escalations.types import ContactOutcome, SentPage
 from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.policy import PageReason
 from domain.notifications.states import MessageState, PageState
@@ -37,8 +38,6 @@ from models import (
     PageMessage,
 )
 
-#: The newest pages are shown.
-_MOST_PAGES = 50
 _SENTENCES = {
     State.RUNNING: "All steps of this round have run. It shows soon whether somebody was reached.",
     State.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
@@ -48,34 +47,6 @@ _SENTENCES = {
 }
 _WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
 _WITHOUT_ESCALATION = "No page: the alert was opened before the project had an escalation policy."
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContactOutcome:
-    """What became of a page at one contact."""
-
-    #: `e-mail`, or the label of the contact.
-    name: str
-    state: MessageState
-    #: When it was accepted, or given up; None while it waits.
-    at: datetime | None
-    #: Failed attempts so far.
-    failures: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentPage:
-    """Somebody who is paged, and what became of it."""
-
-    #: When the step was taken.
-    at: datetime
-    #: A person or channel, in words.
-    name: str
-    round: int
-    step: int
-    #: None for a page of which nothing is known any more.
-    state: PageState | None = None
-    contacts: Sequence[ContactOutcome] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,34 +65,41 @@ class EscalationView:
     #: The number of the next step, from 1, and when it is due; None if no step follows.
     next_step: int | None = None
     next_at: datetime | None = None
+    #: Whom that step pages, in words.
+    next_whom: str = ""
     round: int = 1
-    #: The newest first.
-    pages: Sequence[SentPage] = ()
+    was_paged: bool = False
 
 
 def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationView:
     """Return how it stands with the paging for an alert."""
     row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
-    pages = _pages(alert_id, session=session)
+    of_alert = EscalationPage.alert_id == alert_id
+    was_paged = session.scalar(select(EscalationPage.id).where(of_alert).limit(1)) is not None
     if row is None:
         has_policies = read_routing([project_id], session=session)[project_id].has_policies
-        sentence = _WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES
-        lacks = not has_policies
-        return EscalationView(state=None, sentence=sentence, lacks_policy=lacks, pages=pages)
+        return EscalationView(
+            state=None,
+            sentence=_WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES,
+            lacks_policy=not has_policies,
+            was_paged=was_paged,
+        )
     policy = session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
     route = session.get(AlertRoute, row.route_id) if row.route_id else None
     state = State(row.state)
-    next_at = _next_at(row, state, policy)
+    plan = plan_of(policy) if policy else None
+    next_at = _next_at(row, state, plan)
     return EscalationView(
         state=state,
-        sentence=_sentence(row, state, was_paged=bool(pages)),
+        sentence=_sentence(row, state, was_paged=was_paged),
         lacks_policy=state is State.NO_POLICY and row.route_id is None,
         policy=policy.name if policy else None,
         reason=_reason(row, route, policy, session=session),
         next_step=row.step + 1 if next_at else None,
         next_at=next_at,
+        next_whom=_Reasons(session).whom(plan.steps[row.step], next_at) if plan and next_at else "",
         round=row.round,
-        pages=pages,
+        was_paged=was_paged,
     )
 
 
@@ -136,10 +114,10 @@ def unanswered_among(alert_ids: Collection[int], *, session: Session) -> Collect
     )
 
 
-def _next_at(row: Escalation, state: State, policy: EscalationPolicy | None) -> datetime | None:
-    if state is not State.RUNNING or policy is None:
+def _next_at(row: Escalation, state: State, plan: Plan | None) -> datetime | None:
+    if state is not State.RUNNING or plan is None:
         return None
-    return next_due(plan_of(policy), Progress(row.round, row.step, row.round_began_at))
+    return next_due(plan, Progress(row.round, row.step, row.round_began_at))
 
 
 def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
@@ -171,19 +149,33 @@ def _reason(
     return "no route matches, and there is no default policy"
 
 
-def _pages(alert_id: int, *, session: Session) -> Sequence[SentPage]:
-    rows = session.scalars(
-        select(EscalationPage)
-        .where(EscalationPage.alert_id == alert_id)
-        .order_by(EscalationPage.id.desc())
-        .limit(_MOST_PAGES)
-    ).all()
+def pages_among(
+    alert_ids: Collection[int],
+    following: int | None,
+    *,
+    size: int,
+    is_oldest_first: bool,
+    session: Session,
+) -> Sequence[SentPage]:
+    """Return pages for alerts in the order in which they were made, or the other way round.
+
+    They follow the page with the id `following`.
+    """
+    # Without the sum Postgres could walk the pages of all alerts in the order of their ids.
+    key = EscalationPage.id + 0
+    wanted = select(EscalationPage).where(EscalationPage.alert_id.in_(alert_ids))
+    if following is not None:
+        wanted = wanted.where(key > following if is_oldest_first else key < following)
+    order = key.asc() if is_oldest_first else key.desc()
+    rows = session.scalars(wanted.order_by(order).limit(size)).all()
     names = names_of(filter(None, map(_target, rows)), session=session)
     keys = [row.page_key for row in rows]
     pages = {page.key: page for page in session.scalars(select(Page).where(Page.key.in_(keys)))}
     contacts = _contacts({page.batch_id for page in pages.values()}, session=session)
     return [
         SentPage(
+            id=row.id,
+            alert_id=row.alert_id,
             at=row.paged_at,
             name=_name(row, names),
             round=row.round,
@@ -207,8 +199,8 @@ def _state(page: Page | None) -> PageState | None:
 
 def _contacts(
     batches: set[int | None], *, session: Session
-) -> Mapping[int, Sequence[ContactOutcome]]:
-    found: dict[int, list[ContactOutcome]] = {}
+) -> Mapping[int, tuple[ContactOutcome, ...]]:
+    found: dict[int, tuple[ContactOutcome, ...]] = {}
     for message, contact in session.execute(
         select(PageMessage, Contact)
         .join(Contact, Contact.id == PageMessage.contact_id)
@@ -220,8 +212,10 @@ def _contacts(
             state=MessageState(message.outcome or MessageState.WAITING),
             at=message.ended_at,
             failures=message.tries,
+            reason=None if message.outcome == MessageState.SENT else message.last_error,
         )
-        found.setdefault(message.batch_id or 0, []).append(outcome)
+        batch = message.batch_id or 0
+        found[batch] = (*found.get(batch, ()), outcome)
     return found
 
 
@@ -302,7 +296,7 @@ class _Reasons:
             round=own.round,
             schedules=self._schedules(plan, own),
             first_paged_at=first.paged_at,
-            next_whom=self._whom(step, at) if step and at else None,
+            next_whom=self.whom(step, at) if step and at else None,
             next_at=at,
         )
 
@@ -319,7 +313,7 @@ class _Reasons:
             names[each] for each in schedules if each in names and own.user_id in on_call[each.id]
         )
 
-    def _whom(self, step: Step, at: datetime) -> str:
+    def whom(self, step: Step, at: datetime) -> str:
         """Return whom a step pages, with the people of its schedules."""
         on_call = self._who(step.targets, at)
         people = {

@@ -31,6 +31,7 @@ from domain.escalations.steps import (
     step_words,
     target_words,
 )
+from domain.notifications.states import MessageState, PageState
 from domain.types.base import (
     Body,
     Duration,
@@ -305,3 +306,26 @@ class AlertRouteDryRun(Resource):
             for page in alert.pages
         )
         return Counter(names).most_common()
+
+
+class ContactOutcome(Resource):
+    """What became of a page at one contact."""
+
+    name: str = Field(description="`e-mail`, or the label of the contact.")
+    state: MessageState
+    at: Time | None = Field(description="When it was accepted, or given up; null while it waits.")
+    failures: int = Field(description="Failed attempts so far.")
+    reason: str | None = Field(description="Why the last attempt failed; null if it was accepted.")
+
+
+class SentPage(Resource):
+    """Somebody who was paged by a step, and what became of it."""
+
+    id: int
+    alert_id: int
+    at: Time = Field(description="When the step was taken.")
+    name: str = Field(description="A person or channel, in words.")
+    round: int
+    step: int
+    state: PageState | None = Field(description="Null if nothing is known of it any more.")
+    contacts: tuple[ContactOutcome, ...]

@@ -10,7 +10,6 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.audit.events import Actor, EventKind
-from domain.database.paging import Page, Slice
 from domain.errors import ForbiddenError, NotFoundError
 from domain.incidents.listing import get_incident_id, get_row
 from domain.incidents.timeline import NewEntry, TimelineEntry, add_entry, list_entries, sentence_of
@@ -49,14 +48,6 @@ def list_notes(
         session=work.session,
     )
     return Found.of_page(page, lambda entry: _shown(project, iid, entry))
-
-
-@question("incident_notes.index")
-def show_timeline(work: Work, project: ProjectView, iid: int, part: Slice) -> Page[TimelineEntry]:
-    """Return a page of the timeline, the newest first; raise NotFoundError."""
-    incident_id = get_incident_id(project.id, iid, session=work.session)
-    shows_internal = sees_internal(project)
-    return list_entries(incident_id, part, shows_internal=shows_internal, session=work.session)
 
 
 @question("incident_notes.show")

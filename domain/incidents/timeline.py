@@ -54,6 +54,12 @@ class TimelineEntry(Resource):
         return self.kind is EntryKind.NOTE
 
     @property
+    def is_by_itself(self) -> bool:
+        """Whether a rule or the state of its alerts did it, and nobody else."""
+        has_reason = bool(self.details.get("rule") or self.details.get("because"))
+        return not self.user_name and (has_reason or self.kind is EntryKind.JOINED)
+
+    @property
     def is_edited(self) -> bool:
         """Whether the comment was changed after it was written."""
         return self.updated_at > self.created_at

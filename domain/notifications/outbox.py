@@ -235,7 +235,9 @@ def record_failure(
     contact.last_failed_at, contact.last_error = now, words[:_LONGEST_ERROR]
     waiting = _all_waiting(contact, session=session)
     for each in waiting:
-        each.tries, each.last_error = each.tries + 1, contact.last_error
+        each.tries += 1
+        # Others read of pages, and only its owner what the service of a contact answers.
+        each.last_error = problem.reason if each.kind in RETRIED else contact.last_error
     over = [each for each in waiting if _is_over(each, problem, now)]
     record_given_up(contact, over, problem.reason, policy, session=session, now=now)
     _judge(contact, waiting, problem, policy, session=session, now=now)

@@ -13,7 +13,10 @@ from web.commands.program import Program
 #: completion wait for them.
 _COMMANDS = {
     "alert-routes": ("domain.escalations.actions", "Which alerts go to which escalation policy."),
-    "alerts": ("domain.alerts.handling.actions", "Alerts of projects."),
+    "alerts": (
+        "domain.alerts.handling.actions,domain.timelines.actions:alert_timeline",
+        "Alerts of projects.",
+    ),
     "applications": ("applications:applications", "OAuth clients."),
     "audit": ("audit:audit", "The audit log."),
     "audit-streams": (
@@ -48,7 +51,10 @@ _COMMANDS = {
     ),
     "import": ("imports:imports", "Import users, schedules, policies and integrations."),
     "incident-rules": ("domain.incidents.rule_actions", "Which alerts open incidents."),
-    "incidents": ("domain.incidents.actions", "Incidents of projects."),
+    "incidents": (
+        "domain.incidents.actions,domain.timelines.actions:incident_timeline",
+        "Incidents of projects.",
+    ),
     "integrations": ("integrations:integrations", "Alert integrations of projects."),
     "keys": ("domain.oauth.openid.keys", "Keys that sign ID tokens."),
     "mail": ("mail:mail", "E-mail that the worker sends."),

@@ -49,16 +49,19 @@ _USER = "user_id"
 _OF_PAGES = PagedQuery.model_fields.keys() - {"order_by", "sort"} | KeysetQuery.model_fields.keys()
 
 
-def commands_of(name: str, module: str, room: str, help_text: str) -> click.Group:
-    """Return the command with this name, with a command below it for each action of a module.
+def commands_of(name: str, places: str, help_text: str) -> click.Group:
+    """Return the command with this name, with a command below it for each action of some modules.
 
-    They are those whose names in the table of permissions begin with the room, as `silences.`.
+    They are those whose names in the table of permissions begin with it, as `silences.`, or with
+    what a place says: `domain.on_call.actions:on_call_schedules`. Commas separate places.
     """
     group = AppGroup(name, help=help_text)
-    for each in operations_in(import_module(module), room.replace("-", "_")):
-        group.add_command(command_of(each))
-        if each.alias:
-            group.add_command(command_of(each), each.alias)
+    for place in places.split(","):
+        module, _, room = place.partition(":")
+        for each in operations_in(import_module(module), (room or name).replace("-", "_")):
+            group.add_command(command_of(each))
+            if each.alias:
+                group.add_command(command_of(each), each.alias)
     return group
 
 

@@ -22,12 +22,11 @@ from web.services import now, reading
 #: In bytes: more than a sample can have, so that one of these is refused and not cut.
 _LONGEST_FILE = 1024 * 1024
 integrations = commands_of(
-    "integrations", actions.__name__, "alert_integrations", "Alert integrations of projects."
+    "integrations", f"{actions.__name__}:alert_integrations", "Alert integrations of projects."
 )
 deliveries = commands_of(
     "deliveries",
-    delivery_actions.__name__,
-    "alert_deliveries",
+    f"{delivery_actions.__name__}:alert_deliveries",
     "What senders posted to alert integrations.",
 )
 

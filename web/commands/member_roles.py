@@ -12,7 +12,7 @@ from web.commands.generated import commands_of
 from web.commands.transaction import one_transaction
 from web.http.work import work
 
-member_roles = commands_of("member-roles", actions.__name__, "member_roles", "Custom member roles.")
+member_roles = commands_of("member-roles", actions.__name__, "Custom member roles.")
 
 
 @member_roles.command("create")

@@ -19,8 +19,8 @@ from web.commands.transaction import OPERATOR, one_transaction, project_at
 from web.extensions import db
 from web.http.work import work
 
-groups = commands_of("groups", group_actions.__name__, "groups", "Groups of projects.")
-projects = commands_of("projects", project_actions.__name__, "projects", "Projects.")
+groups = commands_of("groups", group_actions.__name__, "Groups of projects.")
+projects = commands_of("projects", project_actions.__name__, "Projects.")
 projects.add_command(command_of(shares.share_project))
 projects.add_command(command_of(shares.unshare_project))
 _OWNER = click.option("--owner", help="User who becomes the owner.")

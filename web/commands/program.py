@@ -111,8 +111,7 @@ def _find(name: str, place: str, help_text: str) -> click.Command:
     """Return a command of this package, or one made from actions of the domain."""
     if place.startswith("domain."):
         generated = import_module("web.commands.generated")
-        actions, _, room = place.partition(":")
-        made: click.Command = generated.commands_of(name, actions, room or name, help_text)
+        made: click.Command = generated.commands_of(name, place, help_text)
         return made
     module, _, attribute = place.partition(":")
     written: click.Command = getattr(import_module(f"web.commands.{module}"), attribute)

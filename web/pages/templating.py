@@ -14,11 +14,10 @@ from flask_login import current_user
 
 from domain.alerts.reading.times import written_time
 from domain.durations import duration_text
-from domain.incidents.timeline import sentence_of
 from domain.on_call.rotation_syntax import written_cadence, written_restriction
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
-from domain.text_links import is_web_url, link_parts
+from domain.text_links import alert_parts, is_web_url, link_parts
 from domain.time_zones import offset_of, zone
 from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
@@ -231,6 +230,7 @@ def init_app(app: Flask) -> None:
         "pluralize": pluralize,
         "capped": capped,
         "link_parts": link_parts,
+        "alert_parts": alert_parts,
         "duration": duration,
         "duration_text": duration_text,
         "run_duration": run_duration,
@@ -249,7 +249,6 @@ def init_app(app: Flask) -> None:
         "visible": visible,
         "readable": readable,
         "initial": initial,
-        "sentence": sentence_of,
     }
     app.jinja_env.filters.update(filters)
     app.jinja_env.tests["web_link"] = is_web_url

@@ -4,13 +4,13 @@ Every query about former alerts is bounded, whatever is stored: by the index on 
 by a few alerts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Select, insert, select
+from sqlalchemy import ColumnElement, Select, insert, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
@@ -134,6 +134,37 @@ def list_notes(alert_id: int, part: Slice, *, session: Session) -> Page[Activity
         AlertNote.changes.is_(None),
     )
     return _page(written, part, session=session)
+
+
+def entries_among(
+    alert_ids: Collection[int],
+    following: int | None,
+    *,
+    kinds: Collection[NoteKind] = frozenset(NoteKind),
+    size: int,
+    is_oldest_first: bool,
+    session: Session,
+) -> Sequence[tuple[int, ActivityView]]:
+    """Return entries of the activities of alerts, each with the id of its alert.
+
+    They follow the entry with the id `following`, in the order in which they were written or the
+    other way round.
+    """
+    # Without the sum Postgres could walk the entries of all alerts in the order of their ids.
+    key = AlertNote.id + 0
+    wanted = select(AlertNote).where(AlertNote.alert_id.in_(alert_ids), *_of_kinds(kinds))
+    if following is not None:
+        wanted = wanted.where(key > following if is_oldest_first else key < following)
+    order = key.asc() if is_oldest_first else key.desc()
+    rows = session.scalars(wanted.order_by(order).limit(size))
+    return [(row.alert_id, view_of(row)) for row in rows]
+
+
+def _of_kinds(kinds: Collection[NoteKind]) -> Iterator[ColumnElement[bool]]:
+    if NoteKind.CHANGE not in kinds:
+        yield AlertNote.changes.is_(None)
+    if len(kinds) < len(NoteKind):
+        yield AlertNote.kind.in_([each.value for each in kinds])
 
 
 def _page(statement: Select[AlertNote], part: Slice, *, session: Session) -> Page[ActivityView]:

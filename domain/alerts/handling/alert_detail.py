@@ -103,6 +103,8 @@ class AlertDetail(AlertRow):
     generator_url: str | None
     #: Other links of the report, by what they lead to.
     links: Mapping[str, str]
+    #: The first ones that no column shows.
+    labels: Sequence[tuple[str, str]]
     payload_fields: Fields
     payload: str
     #: Whether `payload` is one item of a larger body.
@@ -133,7 +135,8 @@ def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) 
     alert: Alert = found[0]
     delivery = session.get(Delivery, alert.delivery_id) if alert.delivery_id else None
     mapping = mapping_of(alert, delivery, session=session)
-    return _detail(found, delivery, mapping, reading=reading)
+    labels = _first_labels(alert, session=session, reading=reading)
+    return _detail(found, delivery, mapping, labels, reading=reading)
 
 
 def get_alert_id(project_id: int, iid: int, *, session: Session) -> int:
@@ -177,6 +180,7 @@ def _detail(
     found: Row[*tuple[Any, ...]],
     delivery: Delivery | None,
     mapping: FieldMapping,
+    labels: Sequence[tuple[str, str]],
     *,
     reading: Reading,
 ) -> AlertDetail:
@@ -193,6 +197,7 @@ def _detail(
         y_label=item.y_label if item else None,
         generator_url=item.generator_url if item else None,
         links=other_links(report),
+        labels=labels,
         payload_fields=flatten(part),
         payload=pretty_json(report.payload) if report.payload is not None else whole,
         is_item=report.payload is not None,
@@ -306,17 +311,19 @@ class AlertFacts:
 def read_facts(alert: Alert, *, session: Session, reading: Reading) -> AlertFacts:
     """Return the links and labels of an alert."""
     report = _report_of(alert, session=session, reading=reading)
+    labels = _first_labels(alert, session=session, reading=reading)
+    return AlertFacts(links=dict(_links(report)), labels=labels)
+
+
+def _first_labels(alert: Alert, *, session: Session, reading: Reading) -> Sequence[tuple[str, str]]:
     labels = labels_of([alert.id], session=session, reading=reading)[alert.id].labels
     shown = {alert.title, alert.description, alert.service, alert.environment, alert.hosts}
     shown |= {alert.monitoring_tool}
-    return AlertFacts(
-        links=dict(_links(report)),
-        labels=[
-            (name, value)
-            for name, value in labels.items()
-            if name not in _SHOWN and value not in shown and _is_short(value)
-        ][:_MOST_LABELS],
-    )
+    return [
+        (name, value)
+        for name, value in labels.items()
+        if name not in _SHOWN and value not in shown and _is_short(value)
+    ][:_MOST_LABELS]
 
 
 def _links(report: StoredReport) -> Iterator[tuple[str, str]]:

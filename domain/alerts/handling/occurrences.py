@@ -81,9 +81,14 @@ def read_position(text: str | None) -> Position | None:
 
 
 def list_occurrences(
-    alert_id: int, before: Position | None, *, size: int, session: Session
+    alert_id: int,
+    following: Position | None,
+    *,
+    size: int,
+    is_oldest_first: bool = False,
+    session: Session,
 ) -> Page[AlertOccurrence]:
-    """Return a page of an alert's reports, the newest first."""
+    """Return a page of an alert's reports, the newest first unless that is asked for."""
     position = (Occurrence.delivery_id, Occurrence.item_index)
     statement = (
         select(
@@ -95,11 +100,12 @@ def list_occurrences(
         )
         .join(Delivery, Delivery.id == Occurrence.delivery_id)
         .where(Occurrence.alert_id == alert_id)
-        .order_by(*(column.desc() for column in position))
+        .order_by(*(each.asc() if is_oldest_first else each.desc() for each in position))
         .limit(size + 1)
     )
-    if before is not None:
-        statement = statement.where(tuple_(*position) < before)
+    if following is not None:
+        key = tuple_(*position)
+        statement = statement.where(key > following if is_oldest_first else key < following)
     rows = session.execute(statement).all()
     last = rows[size - 1][0] if len(rows) > size else None
     return Page(

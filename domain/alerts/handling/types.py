@@ -122,6 +122,7 @@ class AlertChange(Resource):
     field: Annotated[str, BeforeValidator(_as_key)]
     old: str | None
     new: str | None
+    is_rise: bool = Field(description="Whether the severity became worse.")
 
 
 class AlertActivity(Resource):

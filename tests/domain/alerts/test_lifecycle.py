@@ -68,7 +68,7 @@ def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> Incomi
         environment=None,
         fingerprint=fingerprint,
         fingerprint_source="the fingerprint field",
-        severity_reason="severity is “high”",
+        severity_reason="the sender says “high”",
         runbook=None,
         query=None,
         markdown=None,

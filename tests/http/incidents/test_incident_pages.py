@@ -66,16 +66,17 @@ def test_a_developer_opens_an_incident_from_an_alert_and_closes_it(
     shown = pages.do("/incidents/1", "/incidents/1/status", status="resolved")
     assert "The incident is resolved now." in shown
     timeline = shown[shown.index('id="timeline"') :]
-    entry = r'id="note-\d+">\s*<p><strong>@[^<]+</strong>(.*?)<span class="muted">'
+    entry = r'<li[^>]*>\s*<p><strong>@[^<]+</strong>(.*?)<span class="muted">'
     lines = [re.sub(r"<[^>]+>", "", line) for line in re.findall(entry, timeline, re.DOTALL)]
     assert [" ".join(line.split()) for line in lines] == [
+        "resolved alert #1 with incident #1",
         "closed it and its 1 alert",
         "wrote",
         "changed the description",
         "changed the title from “Checkout is down” to “No orders”",
         f"assigned @{me}",
         "changed the severity from high to critical",
-        "opened the incident from alert #1",
+        "opened from alert #1",
     ]
     assert "<strong>back</strong>" in shown
     assert "<em>All</em> shops" in shown

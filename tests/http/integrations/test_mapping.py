@@ -140,7 +140,7 @@ def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGate
     result = submit(browser, page, form, payload=payload)
     assert "Fingerprint source the id field" in words(result.text)
     shown = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
-    assert "severity is “High”" in words(shown.text)
+    assert "the sender says “High”" in words(shown.text)
 
 
 @pytest.mark.spec("H8")

@@ -120,7 +120,7 @@ def test_the_result_explains_how_a_test_alert_was_read_and_what_it_did(
     ]
     assert "Opened a new alert" in said[0]
     assert "#1 Disk full" in said[0]
-    assert "severity is “LOW”" in said[0]
+    assert "the sender says “LOW”" in said[0]
     assert "Fingerprint source the fingerprint field" in said[0]
     assert alerts_of(gatebell, endpoint.project)[0].fingerprint.hex() in said[0]  # type: ignore[union-attr]
     assert "start_time could not be read" in said[0]

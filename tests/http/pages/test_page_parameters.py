@@ -17,9 +17,9 @@ LIST = (
 )
 PAGES: Mapping[str, tuple[str, ...]] = {
     "/-/alerts": (*LIST, "_part"),
-    "/-/alerts/1": ("reports", "activity"),
+    "/-/alerts/1": ("cursor", "sort"),
     "/-/incidents": ("status", "search", "severity", "assignee", "sort", "before", "after"),
-    "/-/incidents/1": ("alerts", "timeline"),
+    "/-/incidents/1": ("alerts", "cursor", "sort"),
     "/-/environments": ("search", "before", "after"),
     "/-/environments/prod": ("before", "after"),
     "/-/settings/integrations/{id}/deliveries": ("show", "status", "before"),

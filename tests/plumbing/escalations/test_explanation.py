@@ -1,9 +1,12 @@
 """The page of an alert says who was paged, who is next, or why nobody is."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from domain.escalations.explanation import EscalationView, explain
+from domain.escalations.explanation import EscalationView, explain, pages_among
 from domain.escalations.state import State
+from domain.escalations.types import SentPage
 from models import User
 from tests.support.notifications.escalations import Escalated
 
@@ -13,6 +16,11 @@ pytestmark = pytest.mark.one_database("sqlite")
 def shown(shop: Escalated, alert_id: int) -> EscalationView:
     with shop.session() as session:
         return explain(shop.project_id, alert_id, session=session)
+
+
+def pages_for(shop: Escalated, alert_id: int) -> Sequence[SentPage]:
+    with shop.session() as session:
+        return pages_among([alert_id], None, size=9, is_oldest_first=False, session=session)
 
 
 @pytest.mark.both_databases
@@ -28,13 +36,14 @@ def test_it_says_who_was_paged_and_who_is_next(shop: Escalated) -> None:
     assert (view.next_step, view.round) == (2, 1)
     assert view.next_at is not None
     assert (view.next_at - begun).total_seconds() == 300
-    (page,) = view.pages
+    assert view.next_whom == "@bob"
+    (page,) = pages_for(shop, alert)
     assert (page.at, page.name, page.round, page.step) == (begun, "@alice", 1, 1)
     shop.pass_time(minutes=5)
     shop.take_steps()
     view = shown(shop, alert)
     assert (view.next_step, view.round) == (1, 2)
-    assert [page.name for page in view.pages] == ["@bob", "@alice"]
+    assert [page.name for page in pages_for(shop, alert)] == ["@bob", "@alice"]
     shop.act(alert, "acknowledged", by=shop.bob)
     shop.pass_time(minutes=1)
     view = shown(shop, alert)
@@ -67,4 +76,4 @@ def test_who_is_deleted_is_not_named(shop: Escalated) -> None:
     shop.pass_time()
     with shop.session() as session:
         session.get_one(User, shop.alice.id).kind = "erased"
-    assert [page.name for page in shown(shop, alert).pages] == ["a deleted user"]
+    assert [page.name for page in pages_for(shop, alert)] == ["a deleted user"]

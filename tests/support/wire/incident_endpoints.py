@@ -30,6 +30,13 @@ INCIDENT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.incident_alerts.index", "GET", ALERTS_AT, PAGES),
     ("api_v4.incident_alerts.create", "POST", ALERTS_AT, ("alerts", "alerts[]")),
     ("api_v4.incident_alerts.delete", "DELETE", f"{ALERTS_AT}/{{id}}", TOKEN),
+    (
+        "api_v4.incident_timeline.surroundings",
+        "GET",
+        f"{INCIDENTS_AT}/{{id}}/surroundings",
+        TOKEN,
+    ),
+    ("api_v4.incident_timeline.index", "GET", f"{INCIDENTS_AT}/{{id}}/timeline", PAGES),
     ("api_v4.incident_notes.index", "GET", NOTES_AT, (*PAGES, "activity_filter")),
     ("api_v4.incident_notes.create", "POST", NOTES_AT, ("body", "internal", "confidential")),
     ("api_v4.incident_notes.show", "GET", f"{NOTES_AT}/{{id}}", TOKEN),

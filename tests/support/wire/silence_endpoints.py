@@ -41,6 +41,7 @@ SILENCE_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ),
     ("api_v4.silences.delete", "DELETE", f"{SILENCES_AT}/{{id}}", TOKEN),
     ("api_v4.alert_mutes.show", "GET", "/api/v4/{project}/alerts/1/mute", TOKEN),
+    ("api_v4.alert_timeline.index", "GET", "/api/v4/{project}/alerts/1/timeline", PAGES),
     ("api_v4.maintenance_windows.index", "GET", WINDOWS_AT, (*PAGES, ANCESTORS)),
     ("api_v4.maintenance_windows.show", "GET", f"{WINDOWS_AT}/{{id}}", TOKEN),
     ("api_v4.maintenance_windows.create", "POST", WINDOWS_AT, WINDOW),

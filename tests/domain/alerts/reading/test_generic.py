@@ -78,7 +78,7 @@ def test_every_field_is_read() -> None:
         environment="production",
         fingerprint=fingerprint.of_value("disk-db-1"),
         fingerprint_source="the fingerprint field",
-        severity_reason="severity is “High”",
+        severity_reason="the sender says “High”",
         runbook="https://runbooks.example/disk",
         query=None,
         markdown=None,

@@ -124,7 +124,8 @@ def test_notes_are_written_and_listed_beside_the_activity(gatebell: LiveGatebell
         ("note", "**Grew** the volume\n<b>"),
     ]
     assert activity[1]["author"] is None
-    assert {"field": "severity", "old": "low", "new": "high"} in activity[1]["changes"]
+    raised = {"field": "severity", "old": "low", "new": "high", "is_rise": True}
+    assert raised in activity[1]["changes"]
     first = worker.send("GET", "/1/notes", params={"per_page": 1})
     following = worker.api.gatebell.http().get(
         first.links["next"]["url"], headers={"PRIVATE-TOKEN": worker.api.token}

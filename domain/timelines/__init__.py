@@ -1,0 +1,1 @@
+"""What happened to an alert or an incident, in one list."""
