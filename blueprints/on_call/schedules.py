@@ -17,7 +17,7 @@ from domain.on_call.change_actions import (
     undo_swap,
 )
 from domain.on_call.schedules import all_schedules
-from domain.on_call.shifts import all_on_call
+from domain.on_call.shifts import on_call_in_project
 from domain.on_call.types import NewSchedule, OnCallSchedule, ScheduleChange
 from domain.projects.views import Holder
 from forms.base import Form
@@ -114,7 +114,7 @@ def index(holder: Holder) -> ResponseReturnValue:
     return render_template(
         "on_call/index.html",
         holder=holder,
-        schedules=all_on_call(work(), holder),
+        schedules=on_call_in_project(work(), holder),
         swaps=own_swaps(work(), holder),
     )
 

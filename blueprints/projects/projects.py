@@ -19,7 +19,7 @@ from domain.alerts.listing.watched_projects import only
 from domain.errors import ForbiddenError, NotFoundError
 from domain.escalations.explanation import unanswered_among
 from domain.escalations.routes import pages_nobody
-from domain.on_call.shifts import all_on_call
+from domain.on_call.shifts import on_call_in_project
 from domain.projects import project_actions as actions
 from domain.projects.access import follow_to_project, get_group, get_project
 from domain.projects.creation import ReservedNames
@@ -197,7 +197,7 @@ def _alerts_of(project: ProjectView) -> dict[str, Any]:
         "unanswered": unanswered_among([alert.id for alert in alerts], session=session),
         "in_force": in_force([project], at=now(), session=session),
         "counts": _counts(project),
-        "on_call": all_on_call(work(), project),
+        "on_call": on_call_in_project(work(), project),
         "pages_nobody": project.can_maintain and pages_nobody(project.id, session=session),
     }
 

@@ -20,7 +20,7 @@ from domain.on_call.schedules import (
     schedules_of,
     store_rotations,
 )
-from domain.on_call.shifts import all_on_call, schedules_now, shifts_of
+from domain.on_call.shifts import on_call_in_project, schedules_now, shifts_of
 from domain.on_call.types import (
     LONGEST_NAME,
     NewRotation,
@@ -62,7 +62,7 @@ def list_schedules(work: Work, holder: Holder, query: ScheduleQuery) -> Found[On
 @question("on_call_schedules.current")
 def show_all_on_call(work: Work, holder: Holder, query: OnCallNowQuery) -> Found[ScheduleOnCall]:
     """Show who is on call now and next, in every schedule by name."""
-    found = all_on_call(work, holder, with_groups_above=query.include_ancestor_groups)
+    found = on_call_in_project(work, holder, with_groups_above=query.include_ancestor_groups)
     return Found(items=found[query.offset : query.offset + query.size], total=len(found))
 
 

@@ -89,7 +89,7 @@ def schedules_now(work: Work, schedules: Sequence[OnCallSchedule]) -> Sequence[S
     )
 
 
-def all_on_call(
+def on_call_in_project(
     work: Work, holder: Holder, *, with_groups_above: bool = True
 ) -> Sequence[ScheduleOnCall]:
     """Return who is on call now and next in each schedule that is used here, by name."""
