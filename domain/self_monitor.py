@@ -12,6 +12,7 @@ from domain.alerts.reading import fingerprint
 from domain.clock import written
 from domain.database.rows import delete_rows
 from domain.keyring import Keyring
+from domain.projects.holders import is_used_by, lineages
 from domain.types.base import columns_of
 from models import (
     Alert,
@@ -190,7 +191,8 @@ def awaits_page(project_id: int, alert_id: int, *, session: Session) -> bool:
     ).first()
     if decided is not None:
         return decided.policy_id is not None
-    policies = exists().where(EscalationPolicy.project_id == project_id)
+    used = lineages([project_id], session=session).values()
+    policies = exists().where(is_used_by(EscalationPolicy, used))
     return bool(session.scalar(select(policies)))
 
 

@@ -176,9 +176,12 @@ class AlertRouteForm(Form):
     policy = SelectField("Escalation policy", validators=[InputRequired("Choose a policy.")])
 
     def offer(self, policies: Sequence[EscalationPolicy]) -> "AlertRouteForm":
-        """Set the policies to choose from, and return the form."""
+        """Set the policies to choose from, and return the form; those of groups say so."""
         self.policy.choices = [
-            *((str(each.id), each.name) for each in policies),
+            *(
+                (str(each.id), f"{each.name} (of {each.group})" if each.group else each.name)
+                for each in policies
+            ),
             (NOBODY, "Nobody: page no one"),
         ]
         return self

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import JSON, Integer, String, Text
+from sqlalchemy import JSON, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, belongs_to
+from models.base import Numbered, OfNamespace, belongs_to, of_one_holder
 
 
 class Mail(Numbered):
@@ -40,11 +40,16 @@ class AssignmentNotice(Numbered):
     created_at: Mapped[datetime]
 
 
-class KnownGaps(Base):
-    """What keeps the policies of a project from reaching everybody, as its maintainers know it."""
+class KnownGaps(OfNamespace, Numbered):
+    """What keeps policies of a project or group from reaching everybody, as maintainers know."""
 
     __tablename__ = "known_gaps"
 
-    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
     #: The size of each gap by its key (`domain.escalations.gaps`).
     gaps: Mapped[dict[str, int]] = mapped_column(JSON)
+
+    __table_args__ = (
+        UniqueConstraint("project_id"),
+        UniqueConstraint("group_id"),
+        of_one_holder(),
+    )

@@ -389,7 +389,7 @@ def _import_policies(
         entries.append(entry)
         if project is None:
             continue
-        present = all_policies(project.id, session=db.session())
+        present = all_policies(project, session=db.session())
         if fold(policy.name.strip()) not in {fold(each.name) for each in present}:
             has_default = any(each.default for each in present)
             steps = _steps(policy.steps, project, people, schedules, entry)

@@ -18,16 +18,15 @@ from domain.escalations.steps import Target, TargetKind
 from domain.on_call.change_actions import overrides_ahead, swaps_ahead
 from domain.on_call.feeds import find_feed
 from domain.on_call.final_schedule import Source
-from domain.on_call.own_actions import TURNS_BEGAN_WITHIN, turns_of
+from domain.on_call.own_actions import TURNS_BEGAN_WITHIN, holder_of, turns_of
 from domain.on_call.people import candidates
 from domain.on_call.plans import Period
 from domain.on_call.shifts import schedules_now, shifts_of
 from domain.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn, OwnSchedule
-from domain.projects.access import get_project
-from domain.projects.views import ProjectView
+from domain.projects.views import GroupView, Holder
 from domain.reports.actions import notes_of_schedule
 from domain.time_zones import instant, zone
-from web.access.marks import get_current_user, viewer
+from web.access.marks import get_current_user
 from web.extensions import db
 from web.http.work import work
 from web.services import now
@@ -168,10 +167,10 @@ def _next_month(first: date) -> date:
     return (first + timedelta(days=31)).replace(day=1)
 
 
-def names_to_choose(project: ProjectView) -> tuple[str, ...]:
+def names_to_choose(holder: Holder) -> tuple[str, ...]:
     """Return the names of users who can be on call."""
     return candidates(
-        project.namespace, most=_MOST_CANDIDATES, session=db.session(), today=now().date()
+        holder.namespace, most=_MOST_CANDIDATES, session=db.session(), today=now().date()
     )
 
 
@@ -191,11 +190,8 @@ def turns_to_swap(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
 
 def names_who_cover(schedules: Sequence[OwnSchedule]) -> list[str]:
     """Return the names of others who can be on call in one of these schedules."""
-    projects = (
-        get_project(path, viewer(), session=db.session())
-        for path in {each.project_path for each in schedules}
-    )
-    found = {name for project in projects for name in names_to_choose(project)}
+    holders = {each.path: each for each in schedules}.values()
+    found = {name for each in holders for name in names_to_choose(holder_of(work(), each))}
     return sorted(found - {current_user.username}, key=str.lower)
 
 
@@ -230,28 +226,26 @@ def _shifts(schedule: OnCallSchedule, grid: Grid) -> Sequence[OnCallShift]:
     return found[1:] if begins_late and found[0].ends_at <= now() else found
 
 
-def schedule_page(
-    project: ProjectView, schedule: OnCallSchedule, grid: Grid
-) -> ResponseReturnValue:
+def schedule_page(holder: Holder, schedule: OnCallSchedule, grid: Grid) -> ResponseReturnValue:
     """Render the page of a schedule."""
     session, moment = db.session(), now()
     shifts = _shifts(schedule, grid)
-    able = set(names_to_choose(project))
+    able = set(names_to_choose(holder))
     users = {user.id: user for each in schedule.rotations for user in each.users}
     return render_template(
         "on_call/schedule.html",
-        project=project,
+        holder=holder,
         schedule=schedule,
         schedules=schedules_now(work(), [schedule]),
         grid=grid,
         weeks=grid.weeks(shifts, now=moment),
-        policies=policies_with(
-            Target(TargetKind.SCHEDULE, schedule.id), project.id, session=session
-        ),
+        policies=policies_with(Target(TargetKind.SCHEDULE, schedule.id), holder, session=session),
         gaps=[each for each in shifts if each.is_gap and each.ends_at > moment],
         absent=[each for each in users.values() if each.username not in able],
-        overrides=overrides_ahead(work(), project, schedule.id),
-        swaps=swaps_ahead(work(), project, schedule.id),
-        notes=notes_of_schedule(work(), project, schedule.id),
+        overrides=overrides_ahead(work(), holder, schedule.id),
+        swaps=swaps_ahead(work(), holder, schedule.id),
+        notes=()
+        if isinstance(holder, GroupView)
+        else notes_of_schedule(work(), holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session),
     )

@@ -54,7 +54,7 @@ contact_rules = Resources("contact_rules", __name__, url_prefix="/user/contacts/
 contact_rules.bind_usual(contact_rule_actions, _one("rule_id"))
 contact_rules.bind("GET", "/summary", contact_rule_actions.summarize_rules)
 
-notification_channels = _of(_PROJECT, "notification_channels")
+notification_channels = _of(_NAMESPACE, "notification_channels")
 notification_channels.bind_usual(contact_actions, _one("channel_id"))
 notification_channels.bind(
     "POST", f"{_one('channel_id')}/test", contact_actions.send_channel_test, status=200
@@ -112,7 +112,7 @@ heartbeats.bind("POST", f"{_HEARTBEAT}/reset_url", heartbeat_actions.reset_url)
 heartbeats.bind("GET", f"{_HEARTBEAT}/pings", heartbeat_actions.list_pings)
 
 # Schedules, who is on call, and changes of shifts.
-_SCHEDULES, _SCHEDULE = f"{_PROJECT}/on_call/schedules", _one("schedule_id")
+_SCHEDULES, _SCHEDULE = f"{_NAMESPACE}/on_call/schedules", _one("schedule_id")
 on_call_schedules = Resources("on_call_schedules", __name__, url_prefix=_SCHEDULES)
 on_call_schedules.bind_usual(on_call_actions, _SCHEDULE)
 on_call_schedules.bind("GET", "/current", on_call_actions.show_all_on_call)
@@ -213,10 +213,10 @@ webhook_deliveries.bind_usual(webhook_actions, _SENT)
 webhook_deliveries.bind("POST", f"{_SENT}/send_again", webhook_actions.send_again, status=202)
 
 # Whom alerts page and when, and what pages nobody.
-escalation_policies = _of(_PROJECT, "escalation_policies")
+escalation_policies = _of(_NAMESPACE, "escalation_policies")
 escalation_policies.bind_usual(escalation_actions, "/<int:policy_id>")
 
-alert_routes = _of(_PROJECT, "alert_routes")
+alert_routes = _of(_NAMESPACE, "alert_routes")
 alert_routes.bind_usual(escalation_actions, "/<int:route_id>")
 alert_routes.bind("POST", "/dry_run", escalation_actions.show_dry_run)
 

@@ -1,78 +1,79 @@
-"""/<project>/-/settings/channels: where a project as a whole is told of alerts."""
+"""/<project>/-/settings/channels, also of a group: where it as a whole is told of alerts."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.notifications.shared import empty_form, say_result
 from domain.contacts import actions
-from domain.contacts.types import ContactQuery
+from domain.contacts.types import ChannelQuery
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError
-from domain.projects.views import ProjectView
+from domain.projects.views import Holder
 from forms.contacts import ContactForm
 from web.access.marks import permitted
-from web.http.endpoints import PageBlueprint
+from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
 from web.services import settings
 
-channels = PageBlueprint(
-    "channels", __name__, url_prefix="/<names:project_path>/-/settings/channels"
-)
+channels = NamespaceBlueprint("channels", __name__, below="settings/channels")
 _ONE = f"/<int(max={LARGEST_ID}):channel_id>"
 
 
 @channels.get("")
 @permitted("notification_channels.index")
-def index(project: ProjectView) -> ResponseReturnValue:
-    """Show the channels of a project."""
+def index(holder: Holder) -> ResponseReturnValue:
+    """Show the channels of a project or group, and those of the groups above."""
     list_query()
-    return _show_page(project)
+    return _show_page(holder)
 
 
 @channels.post("")
 @permitted("notification_channels.create")
-def create(project: ProjectView) -> ResponseReturnValue:
+def create(holder: Holder) -> ResponseReturnValue:
     """Add a channel."""
     form = ContactForm()
-    made = form.carry_out(lambda: actions.create_channel(work(), project, form.contact))
+    made = form.carry_out(lambda: actions.create_channel(work(), holder, form.contact))
     if made is None:
-        return _show_page(project, form)
+        return _show_page(holder, form)
     flash("Channel added. Send a test message to see that it arrives.")
-    return _back(project)
+    return _back(holder)
 
 
 @channels.post(f"{_ONE}/test", endpoint="send_test")
 @permitted("notification_channels.send_test")
-def send_test_message(project: ProjectView, channel_id: int) -> ResponseReturnValue:
+def send_test_message(holder: Holder, channel_id: int) -> ResponseReturnValue:
     """Send a test message, and say what came of it."""
-    say_result(actions.send_channel_test(work(), project, channel_id))
-    return _back(project)
+    say_result(actions.send_channel_test(work(), holder, channel_id))
+    return _back(holder)
 
 
 @channels.post(f"{_ONE}/delete")
 @permitted("notification_channels.delete")
-def delete(project: ProjectView, channel_id: int) -> ResponseReturnValue:
+def delete(holder: Holder, channel_id: int) -> ResponseReturnValue:
     """Delete a channel."""
     with refusals_shown(ConflictError):
-        gone = actions.delete_channel(work(), project, channel_id)
+        gone = actions.delete_channel(work(), holder, channel_id)
         flash(f"The channel “{gone.label}” was deleted.")
-    return _back(project)
+    return _back(holder)
 
 
-def _show_page(project: ProjectView, form: ContactForm | None = None) -> ResponseReturnValue:
+def _show_page(holder: Holder, form: ContactForm | None = None) -> ResponseReturnValue:
     form = form or empty_form()
-    found = actions.list_channels(work(), project, ContactQuery(per_page=100)).items
+    query = ChannelQuery(per_page=100, include_ancestor_groups=True)
+    found = actions.list_channels(work(), holder, query).items
+    own = holder.path if holder.is_group else None
     page = render_template(
         "notifications/channels.html",
-        project=project,
-        contacts=found,
+        holder=holder,
+        contacts=[each for each in found if each.group == own],
+        above=[each for each in found if each.group != own],
         form=form,
         sends_mail=bool(settings().mail_url),
     )
     return page, 422 if form.errors else 200
 
 
-def _back(project: ProjectView) -> ResponseReturnValue:
-    return redirect(url_for("channels.index", project_path=project.path))
+def _back(holder: Holder) -> ResponseReturnValue:
+    return redirect(url_for("channels.index", **holder.url_values))

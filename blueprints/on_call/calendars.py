@@ -17,11 +17,11 @@ from domain.on_call.feeds import OpenedFeed
 from domain.on_call.plans import Period
 from domain.on_call.shifts import shifts_of
 from domain.on_call.types import CalendarQuery, OnCallShift
-from domain.projects.views import ProjectView
+from domain.projects.views import Holder
 from domain.types.reading import read_query
 from web.access.marks import open_to_anyone, permitted
 from web.api.description.described import METADATA, Description
-from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
+from web.http.endpoints import ErrorFormat, MachineBlueprint, NamespaceBlueprint
 from web.http.public_urls import public_url
 from web.http.work import work
 from web.services import now, settings
@@ -33,12 +33,12 @@ _DAY = timedelta(days=1)
 
 def calendar_of(opened: OpenedFeed, *, only_own: bool) -> bytes:
     """Return the shifts of the last month and the next four, those of all or of the owner alone."""
-    schedule, project = opened.schedule, opened.project
+    schedule, holder = opened.schedule, opened.holder
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
     made = Calendar.new(
         prodid="-//Gatebell//On-call//EN",
-        name=f"On-call: {schedule.name} ({project.path})",
+        name=f"On-call: {schedule.name} ({holder.path})",
         uid=f"on-call-{schedule.id}@{_host()}",
         url=schedule.web_url,
     )
@@ -73,7 +73,7 @@ def _event(opened: OpenedFeed, shift: OnCallShift) -> Any:
     event: Event = Event.new(
         uid=f"on-call-{opened.schedule.id}-{shift.starts_at:%Y%m%dT%H%M%SZ}@{_host()}",
         summary=f"{names}: {opened.schedule.name}",
-        description=f"On call by {', '.join(reasons)}, as of {opened.project.path}.",
+        description=f"On call by {', '.join(reasons)}, as of {opened.holder.path}.",
         start=shift.starts_at,
         end=shift.ends_at,
         stamp=opened.schedule.created_at,
@@ -88,10 +88,8 @@ def _host() -> str:
     return urlsplit(settings().base_url).hostname or ""
 
 
-on_call_calendars = PageBlueprint(
-    "on_call_calendars",
-    __name__,
-    url_prefix="/<names:project_path>/-/on_call/schedules/<int:schedule_id>/calendar",
+on_call_calendars = NamespaceBlueprint(
+    "on_call_calendars", __name__, below="on_call/schedules/<int:schedule_id>/calendar"
 )
 on_call_feeds = MachineBlueprint("on_call_feeds", __name__, errors=ErrorFormat.API)
 _ETAG_BYTES = 16
@@ -99,26 +97,24 @@ _ETAG_BYTES = 16
 
 @on_call_calendars.post("")
 @permitted("on_call_calendars.renew")
-def renew(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def renew(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     """Show a new secret address of the calendar, once; the former one ends."""
-    schedule = show_schedule(work(), project, schedule_id)
-    token = feeds.renew_feed(work(), project, schedule_id)
+    schedule = show_schedule(work(), holder, schedule_id)
+    token = feeds.renew_feed(work(), holder, schedule_id)
     url = public_url(url_for("on_call_feeds.show", token=token))
     page = render_template(
-        "on_call/calendar_address.html", project=project, schedule=schedule, url=url
+        "on_call/calendar_address.html", holder=holder, schedule=schedule, url=url
     )
     return page, 200, {"Cache-Control": "no-store"}
 
 
 @on_call_calendars.post("/end")
 @permitted("on_call_calendars.end")
-def end(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def end(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     """End the secret address of the user's calendar."""
-    feeds.end_feed(work(), project, schedule_id)
+    feeds.end_feed(work(), holder, schedule_id)
     flash("The calendar address was revoked.")
-    return redirect(
-        url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)
-    )
+    return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))
 
 
 @on_call_feeds.get("/-/on_call/<token>.ics")

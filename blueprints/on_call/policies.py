@@ -1,4 +1,4 @@
-"""/<project>/-/on_call/policies: escalation policies, with a preview in words."""
+"""/<project>/-/on_call/policies, also of a group: escalation policies, with a preview in words."""
 
 from dataclasses import dataclass, field
 
@@ -7,22 +7,28 @@ from flask.typing import ResponseReturnValue
 
 from domain.errors import ConflictError
 from domain.escalations import actions
-from domain.escalations.policies import Choices, all_policies, choices, named_steps
+from domain.escalations.policies import (
+    Choices,
+    all_policies,
+    choices,
+    default_among,
+    named_steps,
+    used_policies,
+)
 from domain.escalations.recipients import read_recipients
 from domain.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe
-from domain.projects.views import ProjectView
+from domain.projects.holders import lineage_of
+from domain.projects.views import Holder
 from forms.escalations import EscalationPolicyForm, policy_form_for
 from web.access.marks import get_current_user, permitted
 from web.extensions import db
-from web.http.endpoints import PageBlueprint
+from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
 from web.services import now, settings
 
-escalation_policies = PageBlueprint(
-    "escalation_policies", __name__, url_prefix="/<names:project_path>/-/on_call/policies"
-)
+escalation_policies = NamespaceBlueprint("escalation_policies", __name__, below="on_call/policies")
 _SAVE = "save"
 _FIRST_NAME = "On call"
 #: People in a list of choices.
@@ -41,32 +47,40 @@ class _Editor:
 
 @escalation_policies.get("")
 @permitted("escalation_policies.index")
-def index(project: ProjectView) -> ResponseReturnValue:
+def index(holder: Holder) -> ResponseReturnValue:
     """List escalation policies, each in words."""
     list_query()
-    found = all_policies(project.id, session=db.session())
+    found = used_policies([lineage_of(holder, session=db.session())], session=db.session())
+    place = holder.namespace
     recipients = read_recipients(
-        {(project.id, True): [policy.plan for policy in found]},
+        {(place, True): [policy.plan for policy in found]},
         sends_mail=bool(settings().mail_url),
         session=db.session(),
         now=now(),
     )
-    gaps = {policy.id: recipients.gaps_of(project.id, policy.plan) for policy in found}
-    return render_template("escalations/policies.html", project=project, policies=found, gaps=gaps)
+    gaps = {policy.id: recipients.gaps_of(place, policy.plan) for policy in found}
+    own = holder.path if holder.is_group else None
+    return render_template(
+        "escalations/policies.html",
+        holder=holder,
+        policies=[each for each in found if each.group == own],
+        above=[each for each in found if each.group != own],
+        gaps=gaps,
+    )
 
 
 @escalation_policies.route("/new", methods=["GET", "POST"])
 @permitted("escalation_policies.create")
-def new(project: ProjectView) -> ResponseReturnValue:
+def new(holder: Holder) -> ResponseReturnValue:
     """Create an escalation policy."""
-    form = _first_form(project) or EscalationPolicyForm()
+    form = _first_form(holder) or EscalationPolicyForm()
     if not _is_saved():
-        return _page(project, form)
-    made = form.carry_out(lambda: actions.create_policy(work(), project, form.policy(NewPolicy)))
+        return _page(holder, form)
+    made = form.carry_out(lambda: actions.create_policy(work(), holder, form.policy(NewPolicy)))
     if made is None:
-        return _page(project, form)
+        return _page(holder, form)
     flash(f"Policy {made.name} created. {_APPLIES[made.default]}")
-    return _to_list(project)
+    return _to_list(holder)
 
 
 _APPLIES = {
@@ -75,41 +89,45 @@ _APPLIES = {
 }
 
 
-def _first_form(project: ProjectView) -> EscalationPolicyForm | None:
-    """Return a form that pages somebody as it is, if the project has no policy yet."""
-    if request.method == "POST" or all_policies(project.id, session=db.session()):
+def _first_form(holder: Holder) -> EscalationPolicyForm | None:
+    """Return a form that pages somebody as it is, if there is no policy yet."""
+    if request.method == "POST" or all_policies(holder, session=db.session()):
         return None
-    offered, me = _offered(project), get_current_user().id
+    offered, me = _offered(holder), get_current_user().id
     likely = [*offered.schedules, *(each for each in offered.people if each.id == me)]
     step = {"after": "0s", "targets": [each.text for each in likely[:1]]}
-    return EscalationPolicyForm(data={"name": _FIRST_NAME, "steps": [step], "is_default": True})
+    used = used_policies([lineage_of(holder, session=db.session())], session=db.session())
+    is_default = default_among(used) is None
+    return EscalationPolicyForm(
+        data={"name": _FIRST_NAME, "steps": [step], "is_default": is_default}
+    )
 
 
 @escalation_policies.route("/<int:policy_id>", methods=["GET", "POST"])
 @permitted("escalation_policies.change")
-def edit(project: ProjectView, policy_id: int) -> ResponseReturnValue:
+def edit(holder: Holder, policy_id: int) -> ResponseReturnValue:
     """Change an escalation policy."""
-    policy = actions.show_policy(work(), project, policy_id)
+    policy = actions.show_policy(work(), holder, policy_id)
     form = policy_form_for(policy)
     if not _is_saved():
-        return _page(project, form, policy)
+        return _page(holder, form, policy)
     changed = form.carry_out(
-        lambda: actions.change_policy(work(), project, policy_id, form.policy(PolicyChange))
+        lambda: actions.change_policy(work(), holder, policy_id, form.policy(PolicyChange))
     )
     if changed is None:
-        return _page(project, form, policy)
+        return _page(holder, form, policy)
     flash(f"Policy {changed.name} saved.")
-    return _to_list(project)
+    return _to_list(holder)
 
 
 @escalation_policies.post("/<int:policy_id>/delete")
 @permitted("escalation_policies.delete")
-def delete(project: ProjectView, policy_id: int) -> ResponseReturnValue:
+def delete(holder: Holder, policy_id: int) -> ResponseReturnValue:
     """Delete an escalation policy that no route leads to."""
     with refusals_shown(ConflictError):
-        gone = actions.delete_policy(work(), project, policy_id)
+        gone = actions.delete_policy(work(), holder, policy_id)
         flash(f"Policy {gone.name} deleted.")
-    return _to_list(project)
+    return _to_list(holder)
 
 
 def _is_saved() -> bool:
@@ -117,28 +135,28 @@ def _is_saved() -> bool:
 
 
 def _page(
-    project: ProjectView, form: EscalationPolicyForm, policy: EscalationPolicy | None = None
+    holder: Holder, form: EscalationPolicyForm, policy: EscalationPolicy | None = None
 ) -> ResponseReturnValue:
     action = request.form.get("do", "")
     is_posted = request.method == "POST"
-    preview = _preview(project, form) if is_posted and action == "preview" else ()
+    preview = _preview(holder, form) if is_posted and action == "preview" else ()
     if is_posted and action not in {_SAVE, "preview", ""}:
         form = form.changed(action)
-    editor = _Editor(form=form, choices=_offered(project), policy=policy, preview=preview)
-    page = render_template("escalations/policy.html", project=project, editor=editor)
+    editor = _Editor(form=form, choices=_offered(holder), policy=policy, preview=preview)
+    page = render_template("escalations/policy.html", holder=holder, editor=editor)
     return page, 422 if form.errors else 200
 
 
-def _offered(project: ProjectView) -> Choices:
-    return choices(project.namespace, most=_MOST_PEOPLE, session=db.session(), today=now().date())
+def _offered(holder: Holder) -> Choices:
+    return choices(holder, most=_MOST_PEOPLE, session=db.session(), today=now().date())
 
 
-def _preview(project: ProjectView, form: EscalationPolicyForm) -> tuple[str, ...]:
-    plan = form.carry_out(lambda: actions.read_plan(work(), project, form.policy(NewPolicy)))
+def _preview(holder: Holder, form: EscalationPolicyForm) -> tuple[str, ...]:
+    plan = form.carry_out(lambda: actions.read_plan(work(), holder, form.policy(NewPolicy)))
     if plan is None:
         return ()
     return describe(plan, named_steps(plan, session=db.session()))
 
 
-def _to_list(project: ProjectView) -> ResponseReturnValue:
-    return redirect(url_for("escalation_policies.index", project_path=project.path))
+def _to_list(holder: Holder) -> ResponseReturnValue:
+    return redirect(url_for("escalation_policies.index", **holder.url_values))

@@ -6,60 +6,58 @@ from flask.typing import ResponseReturnValue
 from domain.errors import InvalidError, NotFoundError
 from domain.on_call.actions import put_rotation, show_schedule
 from domain.on_call.types import OnCallRotation, OnCallSchedule
-from domain.projects.views import ProjectView
+from domain.projects.views import Holder
 from forms.on_call import RotationForm
 from web.access.marks import get_current_user, permitted
-from web.http.endpoints import PageBlueprint
+from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.on_call import names_to_choose
 from web.pages.refusals import refusals_shown
 
-on_call_rotations = PageBlueprint(
-    "on_call_rotations",
-    __name__,
-    url_prefix="/<names:project_path>/-/on_call/schedules/<int:schedule_id>/rotations",
+on_call_rotations = NamespaceBlueprint(
+    "on_call_rotations", __name__, below="on_call/schedules/<int:schedule_id>/rotations"
 )
 
 
 @on_call_rotations.route("/new", methods=["GET", "POST"])
 @permitted("on_call_rotations.put")
-def new(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     """Add a rotation, above the others."""
-    schedule = show_schedule(work(), project, schedule_id)
-    form = _with_rows(RotationForm(users=_first_user(project, schedule)))
-    if _is_put(project, schedule_id, form, None):
+    schedule = show_schedule(work(), holder, schedule_id)
+    form = _with_rows(RotationForm(users=_first_user(holder, schedule)))
+    if _is_put(holder, schedule_id, form, None):
         flash("Rotation added.")
-        return _to_schedule(project, schedule_id)
-    return _form_page(project, schedule, form, None)
+        return _to_schedule(holder, schedule_id)
+    return _form_page(holder, schedule, form, None)
 
 
 @on_call_rotations.route("/<int:rotation_id>/edit", methods=["GET", "POST"])
 @permitted("on_call_rotations.put")
-def edit(project: ProjectView, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
+def edit(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
     """Change a rotation from now on; past shifts stay as they were."""
-    schedule = show_schedule(work(), project, schedule_id)
+    schedule = show_schedule(work(), holder, schedule_id)
     rotation = _rotation(schedule, rotation_id)
     form = _with_rows(RotationForm.of(rotation))
-    if _is_put(project, schedule_id, form, rotation_id):
+    if _is_put(holder, schedule_id, form, rotation_id):
         flash("Rotation saved. It applies from now on; past shifts do not change.")
-        return _to_schedule(project, schedule_id)
-    return _form_page(project, schedule, form, rotation)
+        return _to_schedule(holder, schedule_id)
+    return _form_page(holder, schedule, form, rotation)
 
 
 @on_call_rotations.post("/<int:rotation_id>/delete")
 @permitted("on_call_rotations.put")
-def delete(project: ProjectView, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
+def delete(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
     """End a rotation; its past shifts stay as they were."""
     with refusals_shown(InvalidError):
-        put_rotation(work(), project, schedule_id, rotation_id, None)
+        put_rotation(work(), holder, schedule_id, rotation_id, None)
         flash("Rotation removed.")
-    return _to_schedule(project, schedule_id)
+    return _to_schedule(holder, schedule_id)
 
 
-def _first_user(project: ProjectView, schedule: OnCallSchedule) -> list[str]:
+def _first_user(holder: Holder, schedule: OnCallSchedule) -> list[str]:
     """Return who most likely begins the first rotation: whoever adds it."""
     me = get_current_user().username
-    return [me] if not schedule.rotations and me in names_to_choose(project) else []
+    return [me] if not schedule.rotations and me in names_to_choose(holder) else []
 
 
 def _with_rows(form: RotationForm) -> RotationForm:
@@ -71,14 +69,12 @@ def _asks_for_rows() -> bool:
     return request.form.get("do") == "add_rows"
 
 
-def _is_put(
-    project: ProjectView, schedule_id: int, form: RotationForm, replaced: int | None
-) -> bool:
+def _is_put(holder: Holder, schedule_id: int, form: RotationForm, replaced: int | None) -> bool:
     """Store the posted rotation, or show what is wrong with it and return False."""
     if not form.is_submitted() or _asks_for_rows():
         return False
     stored = form.carry_out(
-        lambda: put_rotation(work(), project, schedule_id, replaced, form.rotation)
+        lambda: put_rotation(work(), holder, schedule_id, replaced, form.rotation)
     )
     return stored is not None
 
@@ -91,24 +87,22 @@ def _rotation(schedule: OnCallSchedule, rotation_id: int) -> OnCallRotation:
     return found
 
 
-def _to_schedule(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
-    return redirect(
-        url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)
-    )
+def _to_schedule(holder: Holder, schedule_id: int) -> ResponseReturnValue:
+    return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))
 
 
 def _form_page(
-    project: ProjectView,
+    holder: Holder,
     schedule: OnCallSchedule,
     form: RotationForm,
     rotation: OnCallRotation | None,
 ) -> ResponseReturnValue:
     page = render_template(
         "on_call/rotation_form.html",
-        project=project,
+        holder=holder,
         schedule=schedule,
         form=form,
         rotation=rotation,
-        names=names_to_choose(project),
+        names=names_to_choose(holder),
     )
     return page, 422 if form.errors else 200

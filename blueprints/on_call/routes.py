@@ -1,4 +1,4 @@
-"""/<project>/-/on_call/routes: which alerts go to which policy, and a dry run of that."""
+"""/<project>/-/on_call/routes, also of a group: which alerts go to which policy, and a dry run."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from flask.typing import ResponseReturnValue
 from domain.database.paging import one_of
 from domain.escalations import actions
 from domain.escalations.dry_run import MOST_ALERTS
-from domain.escalations.policies import all_policies
-from domain.escalations.routes import all_routes
+from domain.escalations.policies import default_among, used_policies
+from domain.escalations.routes import used_routes
 from domain.escalations.types import (
     AlertRoute,
     DryRunBody,
@@ -17,44 +17,46 @@ from domain.escalations.types import (
     NewRoute,
     RouteChange,
 )
-from domain.projects.views import ProjectView
+from domain.projects.holders import lineage_of
+from domain.projects.views import Holder
 from forms.escalations import AlertRouteForm, route_form_for
 from web.access.marks import permitted
 from web.extensions import db
-from web.http.endpoints import PageBlueprint
+from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.pages.list_query import list_query
 
-alert_routes = PageBlueprint(
-    "alert_routes", __name__, url_prefix="/<names:project_path>/-/on_call/routes"
-)
+alert_routes = NamespaceBlueprint("alert_routes", __name__, below="on_call/routes")
 _DAYS = ("1", "7", "30", "90")
 
 
 @alert_routes.get("")
 @permitted("alert_routes.index")
-def index(project: ProjectView) -> ResponseReturnValue:
+def index(holder: Holder) -> ResponseReturnValue:
     """List routes in the order in which they are asked, and the default policy."""
     list_query()
-    policies = _policies(project)
+    used, own = lineage_of(holder, session=db.session()), holder.path if holder.is_group else None
+    policies = used_policies([used], session=db.session())
+    found = used_routes(used, session=db.session())
     return render_template(
         "escalations/routes.html",
-        project=project,
-        routes=all_routes(project.id, session=db.session()),
+        holder=holder,
+        routes=[each for each in found if each.group == own],
+        above=[each for each in found if each.group != own],
         names={each.id: each.name for each in policies},
-        default=next((each for each in policies if each.default), None),
+        default=default_among(policies),
     )
 
 
 @alert_routes.get("/dry_run")
 @permitted("alert_routes.dry_run")
-def dry_run(project: ProjectView) -> ResponseReturnValue:
+def dry_run(holder: Holder) -> ResponseReturnValue:
     """Show who would have been paged for the alerts of the last days, and when."""
     days = one_of(list_query("days"), "days", _DAYS, "7")
     return render_template(
         "escalations/dry_run.html",
-        project=project,
-        found=actions.show_dry_run(work(), project, DryRunBody(days=int(days))),
+        holder=holder,
+        found=actions.show_dry_run(work(), holder, DryRunBody(days=int(days))),
         days=days,
         choices=_DAYS,
         most=MOST_ALERTS,
@@ -63,64 +65,65 @@ def dry_run(project: ProjectView) -> ResponseReturnValue:
 
 @alert_routes.route("/new", methods=["GET", "POST"])
 @permitted("alert_routes.create")
-def new(project: ProjectView) -> ResponseReturnValue:
+def new(holder: Holder) -> ResponseReturnValue:
     """Create a route."""
-    form = AlertRouteForm().offer(_policies(project))
+    form = AlertRouteForm().offer(_policies(holder))
     if request.method == "POST":
-        made = form.carry_out(lambda: actions.create_route(work(), project, form.route(NewRoute)))
+        made = form.carry_out(lambda: actions.create_route(work(), holder, form.route(NewRoute)))
         if made is not None:
             flash(f"Route {made.name} created.")
-            return _to_list(project)
-    return _page(project, form)
+            return _to_list(holder)
+    return _page(holder, form)
 
 
 @alert_routes.route("/<int:route_id>", methods=["GET", "POST"])
 @permitted("alert_routes.change")
-def edit(project: ProjectView, route_id: int) -> ResponseReturnValue:
+def edit(holder: Holder, route_id: int) -> ResponseReturnValue:
     """Change a route."""
-    route = actions.show_route(work(), project, route_id)
-    form = route_form_for(route).offer(_policies(project))
+    route = actions.show_route(work(), holder, route_id)
+    form = route_form_for(route).offer(_policies(holder))
     if request.method == "POST":
         changed = form.carry_out(
-            lambda: actions.change_route(work(), project, route_id, form.route(RouteChange))
+            lambda: actions.change_route(work(), holder, route_id, form.route(RouteChange))
         )
         if changed is not None:
             flash(f"Route {changed.name} saved.")
-            return _to_list(project)
-    return _page(project, form, route)
+            return _to_list(holder)
+    return _page(holder, form, route)
 
 
 @alert_routes.post("/<int:route_id>/move")
 @permitted("alert_routes.change")
-def move(project: ProjectView, route_id: int) -> ResponseReturnValue:
+def move(holder: Holder, route_id: int) -> ResponseReturnValue:
     """Move a route one place up or down."""
-    route = actions.show_route(work(), project, route_id)
+    route = actions.show_route(work(), holder, route_id)
     step = -1 if request.form.get("to") == "up" else 1
     change = RouteChange.model_validate({"position": max(route.position + step, 1)})
-    moved = actions.change_route(work(), project, route_id, change)
+    moved = actions.change_route(work(), holder, route_id, change)
     flash(f"Route {moved.name} is number {moved.position} now.")
-    return _to_list(project)
+    return _to_list(holder)
 
 
 @alert_routes.post("/<int:route_id>/delete")
 @permitted("alert_routes.delete")
-def delete(project: ProjectView, route_id: int) -> ResponseReturnValue:
+def delete(holder: Holder, route_id: int) -> ResponseReturnValue:
     """Delete a route."""
-    gone = actions.delete_route(work(), project, route_id)
+    gone = actions.delete_route(work(), holder, route_id)
     flash(f"Route {gone.name} deleted.")
-    return _to_list(project)
+    return _to_list(holder)
 
 
-def _policies(project: ProjectView) -> Sequence[EscalationPolicy]:
-    return all_policies(project.id, session=db.session())
+def _policies(holder: Holder) -> Sequence[EscalationPolicy]:
+    used = lineage_of(holder, session=db.session())
+    return used_policies([used], session=db.session())
 
 
 def _page(
-    project: ProjectView, form: AlertRouteForm, route: AlertRoute | None = None
+    holder: Holder, form: AlertRouteForm, route: AlertRoute | None = None
 ) -> ResponseReturnValue:
-    page = render_template("escalations/route.html", project=project, form=form, route=route)
+    page = render_template("escalations/route.html", holder=holder, form=form, route=route)
     return page, 422 if form.errors else 200
 
 
-def _to_list(project: ProjectView) -> ResponseReturnValue:
-    return redirect(url_for("alert_routes.index", project_path=project.path))
+def _to_list(holder: Holder) -> ResponseReturnValue:
+    return redirect(url_for("alert_routes.index", **holder.url_values))

@@ -19,170 +19,164 @@ from domain.on_call.change_actions import (
 from domain.on_call.schedules import all_schedules
 from domain.on_call.shifts import on_call_in_project
 from domain.on_call.types import NewSchedule, OnCallSchedule, ScheduleChange
-from domain.projects.views import ProjectView
+from domain.projects.views import Holder
 from forms.base import Form
 from forms.on_call import OverrideForm, ScheduleForm, SwapForm
 from web.access.marks import get_current_user, permitted
-from web.http.endpoints import PageBlueprint
+from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.on_call import asked_grid, names_to_choose, schedule_page, turns_to_swap
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
 from web.services import now
 
-on_call_schedules = PageBlueprint(
-    "on_call_schedules", __name__, url_prefix="/<names:project_path>/-/on_call/schedules"
-)
+on_call_schedules = NamespaceBlueprint("on_call_schedules", __name__, below="on_call/schedules")
 _FIRST_NAME = "Primary"
 _ONE = "/<int:schedule_id>"
-on_call = PageBlueprint("on_call", __name__, url_prefix="/<names:project_path>/-/on_call")
-on_call_changes = PageBlueprint(
-    "on_call_changes",
-    __name__,
-    url_prefix="/<names:project_path>/-/on_call/schedules/<int:schedule_id>",
+on_call = NamespaceBlueprint("on_call", __name__, below="on_call")
+on_call_changes = NamespaceBlueprint(
+    "on_call_changes", __name__, below="on_call/schedules/<int:schedule_id>"
 )
 
 
 @on_call_schedules.route("/new", methods=["GET", "POST"])
 @permitted("on_call_schedules.create")
-def new(project: ProjectView) -> ResponseReturnValue:
+def new(holder: Holder) -> ResponseReturnValue:
     """Create a schedule; its rotations are added on its page."""
-    is_first = not all_schedules(work(), project)
+    is_first = not all_schedules(work(), holder)
     form = ScheduleForm(
         name=_FIRST_NAME if is_first else None, time_zone=get_current_user().time_zone
     )
     if request.method == "GET":
-        return _form_page(project, form)
+        return _form_page(holder, form)
     created = form.carry_out(
-        lambda: actions.create_schedule(work(), project, form.read(NewSchedule))
+        lambda: actions.create_schedule(work(), holder, form.read(NewSchedule))
     )
     if created is None:
-        return _form_page(project, form)
+        return _form_page(holder, form)
     flash("Schedule created. Add a rotation next.")
-    url = url_for("on_call_rotations.new", project_path=project.path, schedule_id=created.id)
+    url = url_for("on_call_rotations.new", **holder.url_values, schedule_id=created.id)
     return redirect(url)
 
 
 @on_call_schedules.get(_ONE)
 @permitted("on_call_schedules.show")
-def show(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def show(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     """Show who is on call now and next, the calendar, rotations, overrides and swaps."""
-    schedule = actions.show_schedule(work(), project, schedule_id)
+    schedule = actions.show_schedule(work(), holder, schedule_id)
     given = list_query("view", "day")
-    return schedule_page(project, schedule, asked_grid(given, schedule))
+    return schedule_page(holder, schedule, asked_grid(given, schedule))
 
 
 @on_call_schedules.route(f"{_ONE}/edit", methods=["GET", "POST"])
 @permitted("on_call_schedules.change")
-def edit(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def edit(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     """Change name, description and time zone of a schedule."""
-    before = actions.show_schedule(work(), project, schedule_id)
+    before = actions.show_schedule(work(), holder, schedule_id)
     form = ScheduleForm(obj=before)
     if request.method == "GET":
-        return _form_page(project, form, before)
+        return _form_page(holder, form, before)
     changed = form.carry_out(
-        lambda: actions.change_schedule(work(), project, schedule_id, form.read(ScheduleChange))
+        lambda: actions.change_schedule(work(), holder, schedule_id, form.read(ScheduleChange))
     )
     if changed is None:
-        return _form_page(project, form, before)
+        return _form_page(holder, form, before)
     flash("Schedule saved.")
-    return _to_schedule(project, schedule_id)
+    return _to_schedule(holder, schedule_id)
 
 
 @on_call_schedules.post(f"{_ONE}/delete")
 @permitted("on_call_schedules.delete")
-def delete(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def delete(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     """Delete a schedule with its rotations, overrides and swaps."""
     try:
-        deleted = actions.delete_schedule(work(), project, schedule_id)
+        deleted = actions.delete_schedule(work(), holder, schedule_id)
     except ConflictError as error:
         flash(str(error), "error")
-        return _to_schedule(project, schedule_id)
+        return _to_schedule(holder, schedule_id)
     flash(f"{deleted.name} was deleted.")
-    return redirect(url_for("on_call.index", project_path=project.path))
+    return redirect(url_for("on_call.index", **holder.url_values))
 
 
 def _form_page(
-    project: ProjectView, form: ScheduleForm, schedule: OnCallSchedule | None = None
+    holder: Holder, form: ScheduleForm, schedule: OnCallSchedule | None = None
 ) -> ResponseReturnValue:
     page = render_template(
-        "on_call/schedule_form.html", project=project, form=form, schedule=schedule
+        "on_call/schedule_form.html", holder=holder, form=form, schedule=schedule
     )
     return page, 422 if form.errors else 200
 
 
 @on_call.get("")
 @permitted("on_call_schedules.current")
-def index(project: ProjectView) -> ResponseReturnValue:
+def index(holder: Holder) -> ResponseReturnValue:
     """Show who is on call now and next, in every schedule."""
     return render_template(
         "on_call/index.html",
-        project=project,
-        schedules=on_call_in_project(work(), project),
-        swaps=own_swaps(work(), project),
+        holder=holder,
+        schedules=on_call_in_project(work(), holder),
+        swaps=own_swaps(work(), holder),
     )
 
 
 @on_call_changes.route("/overrides/new", methods=["GET", "POST"])
 @permitted("on_call_overrides.create")
-def new_override(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def new_override(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     """Put one user on call for a time, instead of everybody else."""
-    schedule = actions.show_schedule(work(), project, schedule_id)
-    names = names_to_choose(project)
+    schedule = actions.show_schedule(work(), holder, schedule_id)
+    names = names_to_choose(holder)
     form = OverrideForm(schedule=schedule, names=names, user=get_current_user().username, now=now())
-    if _is_done(form, lambda: create_override(work(), project, schedule_id, form.override)):
+    if _is_done(form, lambda: create_override(work(), holder, schedule_id, form.override)):
         flash("Override saved.")
-        return _to_schedule(project, schedule_id)
+        return _to_schedule(holder, schedule_id)
     page = render_template(
-        "on_call/override_form.html", project=project, schedule=schedule, form=form
+        "on_call/override_form.html", holder=holder, schedule=schedule, form=form
     )
     return page, 422 if form.errors else 200
 
 
 @on_call_changes.post("/overrides/<int:override_id>/delete")
 @permitted("on_call_overrides.delete")
-def delete_override(
-    project: ProjectView, schedule_id: int, override_id: int
-) -> ResponseReturnValue:
+def delete_override(holder: Holder, schedule_id: int, override_id: int) -> ResponseReturnValue:
     """Delete an override; one that has begun ends now."""
-    return _ended(project, schedule_id, override_id, end_override, "Override removed.")
+    return _ended(holder, schedule_id, override_id, end_override, "Override removed.")
 
 
 @on_call_changes.route("/swaps/new", methods=["GET", "POST"])
 @permitted("on_call_swaps.create")
-def new_swap(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def new_swap(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     """Swap two shifts of two users."""
-    schedule = actions.show_schedule(work(), project, schedule_id)
-    own = None if project.can_maintain else get_current_user().username
+    schedule = actions.show_schedule(work(), holder, schedule_id)
+    own = None if holder.can_maintain else get_current_user().username
     chosen = list_query("shift").get("shift")
     form = SwapForm(schedule=schedule, turns=turns_to_swap(schedule), own=own, shift=chosen)
-    if _is_done(form, lambda: create_swap(work(), project, schedule_id, form.swap)):
+    if _is_done(form, lambda: create_swap(work(), holder, schedule_id, form.swap)):
         flash("Shifts swapped.")
-        return _to_schedule(project, schedule_id)
+        return _to_schedule(holder, schedule_id)
     page = render_template(
-        "on_call/swap_form.html", project=project, schedule=schedule, form=form, own=own
+        "on_call/swap_form.html", holder=holder, schedule=schedule, form=form, own=own
     )
     return page, 422 if form.errors else 200
 
 
 @on_call_changes.post("/swaps/<int:swap_id>/delete")
 @permitted("on_call_swaps.delete")
-def delete_swap(project: ProjectView, schedule_id: int, swap_id: int) -> ResponseReturnValue:
+def delete_swap(holder: Holder, schedule_id: int, swap_id: int) -> ResponseReturnValue:
     """Undo the remaining part of a swap."""
-    return _ended(project, schedule_id, swap_id, undo_swap, "Swap undone.")
+    return _ended(holder, schedule_id, swap_id, undo_swap, "Swap undone.")
 
 
 def _ended(
-    project: ProjectView,
+    holder: Holder,
     schedule_id: int,
     change_id: int,
-    act: Callable[[Work, ProjectView, int, int], object],
+    act: Callable[[Work, Holder, int, int], object],
     sentence: str,
 ) -> ResponseReturnValue:
     with refusals_shown(DomainError):
-        act(work(), project, schedule_id, change_id)
+        act(work(), holder, schedule_id, change_id)
         flash(sentence)
-    return _to_schedule(project, schedule_id)
+    return _to_schedule(holder, schedule_id)
 
 
 def _is_done(form: Form, act: Callable[[], Any]) -> bool:
@@ -194,7 +188,5 @@ def _is_done(form: Form, act: Callable[[], Any]) -> bool:
         return False
 
 
-def _to_schedule(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
-    return redirect(
-        url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)
-    )
+def _to_schedule(holder: Holder, schedule_id: int) -> ResponseReturnValue:
+    return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))

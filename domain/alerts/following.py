@@ -30,6 +30,7 @@ from sqlalchemy.orm import Session, aliased
 from domain.alerts.reading.incoming import Severity
 from domain.database.rows import delete_rows, insert_into, update_rows
 from domain.due import NOW, Moment
+from domain.projects.paging import ESCALATIONS
 from domain.types.base import Resource
 from models import AlertChange, AlertFollower
 
@@ -44,7 +45,7 @@ _LEAST_SHARE = 10
 class Follower(StrEnum):
     """A part of the service that acts when an alert changes."""
 
-    ESCALATIONS = "escalations"
+    ESCALATIONS = ESCALATIONS
     INCIDENTS = "incidents"
     WEBHOOKS = "webhooks"
 

@@ -1,4 +1,4 @@
-"""What people do with their contacts, and maintainers with the channels of a project.
+"""What people do with their contacts, and maintainers with the channels of projects and groups.
 
 The operator does it for somebody, without a code: `work.actor.id` is whose contacts they are.
 """
@@ -11,6 +11,8 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
 from domain.contacts.types import (
+    Channel,
+    ChannelQuery,
     ContactBody,
     ContactCodeBody,
     ContactPreferences,
@@ -29,7 +31,8 @@ from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.contacts import Contact, NewContact, Owner
 from domain.notifications.recipients import PagingPreferences, written_time
 from domain.notifications.states import MessageState
-from domain.projects.views import ProjectView
+from domain.projects.holders import groups_above, groups_of, owner_columns
+from domain.projects.views import Holder
 from domain.types.base import Found
 
 #: The worker sends a message within a moment; a service may take its time.
@@ -128,46 +131,57 @@ def change_preferences(work: Work, change: ContactPreferencesBody) -> ContactPre
 
 
 @question("notification_channels.index")
-def list_channels(work: Work, project: ProjectView, query: ContactQuery) -> Found[Contact]:
-    """List the channels of a project."""
-    return _list(work, _of(project), query)
+def list_channels(work: Work, holder: Holder, query: ChannelQuery) -> Found[Channel]:
+    """List the channels of a project or group."""
+    found = [*contacts.list_contacts(_of(holder), session=work.session)]
+    if query.include_ancestor_groups:
+        above = groups_above(holder, session=work.session)
+        found += contacts.channels_of(above, session=work.session)
+    part = found[query.offset : query.offset + query.size]
+    return Found(items=_channels(work, part), total=len(found))
 
 
 @question("notification_channels.show")
-def show_channel(work: Work, project: ProjectView, channel_id: int) -> Contact:
+def show_channel(work: Work, holder: Holder, channel_id: int) -> Channel:
     """Show a channel and whether messages reach it."""
-    return contacts.get_contact(channel_id, _of(project), session=work.session)
+    found = contacts.get_contact(channel_id, _of(holder), session=work.session)
+    return _channels(work, [found])[0]
 
 
 @action("notification_channels.create")
-def create_channel(work: Work, project: ProjectView, new: ContactBody) -> Contact:
+def create_channel(work: Work, holder: Holder, new: ContactBody) -> Channel:
     """Create a channel."""
-    return _create(work, _of(project), new, is_confirmed=True)
+    return _channels(work, [_create(work, _of(holder), new, is_confirmed=True)])[0]
 
 
 @action("notification_channels.send_test", command="test")
-def send_channel_test(work: Work, project: ProjectView, channel_id: int) -> ContactTest:
+def send_channel_test(work: Work, holder: Holder, channel_id: int) -> ContactTest:
     """Send a test message, and return the result."""
-    return _send_test(work, channel_id, _of(project))
+    return _send_test(work, channel_id, _of(holder))
 
 
 @action("notification_channels.delete")
-def delete_channel(work: Work, project: ProjectView, channel_id: int) -> Contact:
+def delete_channel(work: Work, holder: Holder, channel_id: int) -> Channel:
     """Delete a channel with its waiting messages.
 
-    Raises ConflictError if an escalation policy pages it.
+    Raises ConflictError if an escalation policy pages it, here or below the group.
     """
     target = Target(kind=TargetKind.CHANNEL, id=channel_id)
-    check_unused(target, project.id, session=work.session)
-    return _delete(work, channel_id, _of(project))
+    check_unused(target, holder, session=work.session)
+    return _channels(work, [_delete(work, channel_id, _of(holder))])[0]
 
 
 def _own(work: Work) -> Owner:
     return Owner(user_id=work.actor.id)
 
 
-def _of(project: ProjectView) -> Owner:
-    return Owner(project_id=project.id)
+def _of(holder: Holder) -> Owner:
+    return Owner(**owner_columns(holder))
+
+
+def _channels(work: Work, found: Sequence[Contact]) -> Sequence[Channel]:
+    groups = groups_of(found, session=work.session)
+    return [Channel(**dict(each), group=groups.get(each.group_id)) for each in found]
 
 
 def _list(work: Work, owner: Owner, query: ContactQuery) -> Found[Contact]:
@@ -230,4 +244,6 @@ def _record(work: Work, of_person: EventKind, of_project: EventKind, contact: Co
     details: dict[str, object] = {"type": contact.type, "contact_id": contact.id}
     if contact.project_id is not None:
         details["project_id"] = contact.project_id
+    if contact.group_id is not None:
+        details["group_id"] = contact.group_id
     work.record(kind, user_id=contact.user_id, details=details)

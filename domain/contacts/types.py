@@ -5,8 +5,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.notifications.contact_types.registry import ADDRESS_WORDS, CONTACT_TYPE_NAMES
+from domain.notifications.contacts import Contact
 from domain.notifications.recipients import PagingPreferences, QuietHours, minutes_of, written_time
-from domain.types.base import Body, OffsetQuery, Option, RequiredText, Resource, Text
+from domain.types.base import (
+    Body,
+    IncludeAncestorGroups,
+    OffsetQuery,
+    Option,
+    RequiredText,
+    Resource,
+    Text,
+)
 
 
 class ContactQuery(OffsetQuery):
@@ -14,6 +23,18 @@ class ContactQuery(OffsetQuery):
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
+
+
+class ChannelQuery(ContactQuery):
+    """A list of channels, the oldest first."""
+
+    include_ancestor_groups: IncludeAncestorGroups = False
+
+
+class Channel(Contact):
+    """A channel of a project or group."""
+
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
 
 
 class ContactBody(Body):

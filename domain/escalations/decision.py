@@ -37,6 +37,7 @@ from domain.notifications.gathering import Reach
 from domain.notifications.paging import NewPage
 from domain.notifications.policy import PagingPolicy
 from domain.notifications.states import PageState
+from domain.projects.views import Namespace
 from domain.silences.muting import Mute, Return, returns
 from domain.silences.types import MuteKind
 from models import Alert, Escalation, EscalationPage, Project
@@ -76,6 +77,11 @@ class AlertInBrief:
     is_triggered: bool
     #: Whether its project is archived, which holds pages back.
     is_archived: bool
+
+    @property
+    def project(self) -> Namespace:
+        """Return its project."""
+        return Namespace(project_id=self.project_id, path=self.project_path)
 
 
 def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertInBrief]:
@@ -455,8 +461,8 @@ class Decision:
             place(row, after_failure(self._plan, self._progress, now=self._now))
 
     def _reached(self, step: Step) -> Reached:
-        project_id, is_critical = self._row.project_id, self._alert.is_critical
-        return self._recipients.of(project_id, step, is_critical=is_critical)
+        alert = self._alert
+        return self._recipients.of(alert.project, step, is_critical=alert.is_critical)
 
     def _in_turn(self, step: Step, number: int) -> Reached:
         """Return whom the target reaches whose turn it is; those that reach nobody are skipped."""

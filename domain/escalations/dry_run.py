@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -21,8 +22,8 @@ from domain.alerts.handling.activity import NoteKind
 from domain.alerts.matching.labels import labels_of
 from domain.clock import date_and_time
 from domain.errors import InvalidError
-from domain.escalations.policies import all_policies, names_of, who_may_be_paged
-from domain.escalations.routes import all_routes, read_routing
+from domain.escalations.policies import names_of, used_policies, who_may_be_paged
+from domain.escalations.routes import read_routing, route_names
 from domain.escalations.steps import (
     Plan,
     Progress,
@@ -39,8 +40,9 @@ from domain.escalations.types import AlertRouteDryRun, DryRunAlert, DryRunPage, 
 from domain.on_call.final_schedule import Span, spans
 from domain.on_call.plans import Period
 from domain.on_call.reading import read_plans
-from domain.projects.views import Namespace
-from models import Alert, AlertNote
+from domain.projects.holders import lineages, projects_of
+from domain.projects.views import Holder, Namespace
+from models import Alert, AlertNote, Project
 
 _TRIGGERED = "triggered"
 #: The newest alerts of the period are looked at, and no more.
@@ -138,17 +140,20 @@ def period(since: datetime | None, until: datetime | None, *, now: datetime) -> 
 
 
 def dry_run(
-    project: Namespace, asked: Period, *, session: Session, reading: Reading
+    holder: Holder, asked: Period, *, session: Session, reading: Reading
 ) -> AlertRouteDryRun:
     """Return who would have been paged for the newest alerts that started in a period."""
-    project_id = project.project_id or 0
-    rows = _alerts(project_id, asked, session=session)
-    world = _World(project, asked, session=session)
+    rows = _alerts(holder, asked, session=session)
+    projects = [
+        Namespace(project_id=project_id, path=path)
+        for project_id, path in {(row.project_id, row.path) for row in rows}
+    ]
+    world = _World(projects, asked, session=session)
     labels = labels_of([row.id for row in rows[:MOST_ALERTS]], session=session, reading=reading)
     changes = _status_changes([row.id for row in rows[:MOST_ALERTS]], session=session)
-    routing = read_routing([project_id], session=session)[project_id]
+    routing = read_routing([each.id or 0 for each in projects], session=session)
     known = [row for row in rows[:MOST_ALERTS] if row.id in labels]
-    choices = {row.id: routing.choose(labels[row.id]) for row in known}
+    choices = {row.id: routing[row.project_id].choose(labels[row.id]) for row in known}
     turns = Counter(each.policy_id for each in choices.values())
     found: list[DryRunAlert] = []
     left = MOST_PAGES
@@ -173,20 +178,23 @@ def dry_run(
     )
 
 
-def _alerts(project_id: int, asked: Period, *, session: Session) -> Sequence[Row[*tuple[Any, ...]]]:
+def _alerts(holder: Holder, asked: Period, *, session: Session) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return the newest alerts that started in a period, and one more than are looked at."""
     return session.execute(
         select(
             Alert.id,
             Alert.iid,
+            Alert.project_id,
+            Project.path,
             Alert.title,
             Alert.status,
             Alert.created_at,
             Alert.ended_at,
             Alert.last_event_at,
         )
+        .join(Project, Project.id == Alert.project_id)
         .where(
-            Alert.project_id == project_id,
+            Alert.project_id.in_(projects_of(holder)),
             Alert.started_at >= asked.start,
             Alert.started_at < asked.end,
         )
@@ -210,15 +218,15 @@ def _status_changes(
 
 
 class _World:
-    """The routes, policies, people and schedules of a project in a period."""
+    """The routes, policies, people and schedules of projects in a period."""
 
-    def __init__(self, project: Namespace, asked: Period, *, session: Session) -> None:
-        project_id = project.project_id or 0
+    def __init__(self, projects: Sequence[Namespace], asked: Period, *, session: Session) -> None:
         self._until = asked.end
         #: How many alerts came before at the policy, which decides whose turn it is.
         self.turn = 0
-        self.policies = {each.id: each for each in all_policies(project_id, session=session)}
-        self.routes = {each.id: each.name for each in all_routes(project_id, session=session)}
+        used = lineages([each.id or 0 for each in projects], session=session).values()
+        self.policies = {each.id: each for each in used_policies(used, session=session)}
+        self.routes = route_names(used, session=session)
         targets = {
             target
             for policy in self.policies.values()
@@ -229,7 +237,11 @@ class _World:
         people = {each.id for each in targets if each.kind is TargetKind.USER}
         for parts in self._duties.values():
             people.update(user_id for part in parts for user_id in part.user_ids)
-        self._people = who_may_be_paged(project, people, session=session, today=asked.end.date())
+        today = asked.end.date()
+        self._people = {
+            each.id: who_may_be_paged(each, people, session=session, today=today)
+            for each in projects
+        }
         self._names = names_of(targets, session=session)
 
     def replayed(
@@ -243,7 +255,7 @@ class _World:
         pages: list[DryRunPage] = []
         notes: list[str] = []
         for taken in islice(self._taken(row, policy, changes), _MOST_STEPS):
-            found = list(self._pages(taken.step, taken.at, round_=taken.round))
+            found = list(self._pages(taken.step, taken.at, row.project_id, round_=taken.round))
             pages += [
                 DryRunPage(at=taken.at, round=taken.round, step=taken.number, **each)
                 for each in found
@@ -253,6 +265,7 @@ class _World:
                 notes.append(f"Step {taken.number} would have reached nobody at {moment}.")
         return DryRunAlert(
             iid=row.iid,
+            project=row.path,
             title=row.title,
             opened_at=row.created_at,
             route=route,
@@ -269,23 +282,28 @@ class _World:
     ) -> Iterator[Taken]:
         if policy is not None:
             for during in _triggered(row, changes):
-                yield from replay(policy.plan, during, self._reaches, until=self._until)
+                reaches = partial(self._reaches, project_id=row.project_id)
+                yield from replay(policy.plan, during, reaches, until=self._until)
 
-    def _reaches(self, step: Step, at: datetime) -> bool:
-        return any(True for _ in self._pages(step, at))
+    def _reaches(self, step: Step, at: datetime, project_id: int) -> bool:
+        return any(True for _ in self._pages(step, at, project_id))
 
-    def _pages(self, step: Step, at: datetime, *, round_: int = 1) -> Iterator[dict[str, str]]:
-        """Return whom a step pages at a moment, each once."""
+    def _pages(
+        self, step: Step, at: datetime, project_id: int, *, round_: int = 1
+    ) -> Iterator[dict[str, str]]:
+        """Return whom a step pages at a moment for an alert of a project, each once."""
         if not step.takes_turns:
-            yield from self._pages_to(step.targets, at)
+            yield from self._pages_to(step.targets, at, project_id)
             return
         begin = (self.turn + round_ - 1) % len(step.targets)
         for target in (*step.targets[begin:], *step.targets[:begin]):
-            if found := list(self._pages_to((target,), at)):
+            if found := list(self._pages_to((target,), at, project_id)):
                 yield from found
                 return
 
-    def _pages_to(self, targets: Sequence[Target], at: datetime) -> Iterator[dict[str, str]]:
+    def _pages_to(
+        self, targets: Sequence[Target], at: datetime, project_id: int
+    ) -> Iterator[dict[str, str]]:
         users: dict[int, None] = {}
         for target in targets:
             if target.kind is TargetKind.CHANNEL and target in self._names:
@@ -294,7 +312,8 @@ class _World:
                 users[target.id] = None
             elif target.kind is TargetKind.SCHEDULE:
                 users.update(dict.fromkeys(_on_call(self._duties.get(target.id, ()), at)))
-        yield from ({"user": self._people[each]} for each in users if each in self._people)
+        people = self._people[project_id]
+        yield from ({"user": people[each]} for each in users if each in people)
 
 
 def _triggered(row: Row[*tuple[Any, ...]], changes: Sequence[StatusChange]) -> Sequence[Triggered]:

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from domain.clock import date_and_time
 from domain.escalations.policies import names_of, plan_of
 from domain.escalations.resting import is_resting
+from domain.escalations.routes import read_routing
 from domain.escalations.state import State
 from domain.escalations.steps import (
     Plan,
@@ -27,6 +28,7 @@ from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.policy import PageReason
 from domain.notifications.states import MessageState, PageState
 from domain.on_call.shifts import who_is_on_call
+from domain.projects.holders import groups_of
 from models import (
     AlertRoute,
     Contact,
@@ -83,8 +85,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
     of_alert = EscalationPage.alert_id == alert_id
     was_paged = session.scalar(select(EscalationPage.id).where(of_alert).limit(1)) is not None
     if row is None or (row.policy_id is None and State(row.state) is State.STOPPED):
-        of_project = EscalationPolicy.project_id == project_id
-        has_policies = session.scalar(select(EscalationPolicy.id).where(of_project).limit(1))
+        has_policies = read_routing([project_id], session=session)[project_id].has_policies
         return EscalationView(
             state=None,
             sentence=_WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES,
@@ -92,7 +93,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
             was_paged=was_paged,
         )
     policy = session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
-    route = row.route_id and session.get(AlertRoute, row.route_id)
+    route = session.get(AlertRoute, row.route_id) if row.route_id else None
     state = State(row.state)
     plan = plan_of(policy) if policy else None
     next_at = _next_at(row, state, plan)
@@ -101,7 +102,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
         sentence=_sentence(row, state, was_paged=was_paged),
         lacks_policy=state is State.NO_POLICY and row.route_id is None,
         policy=policy.name if policy else None,
-        reason=_reason(row, route.name if route else None),
+        reason=_reason(row, route, policy, session=session),
         next_step=row.step + 1 if next_at else None,
         next_at=next_at,
         next_whom=_Reasons(session).whom(plan.steps[row.step], next_at) if plan and next_at else "",
@@ -140,11 +141,21 @@ def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
     return _SENTENCES[state].format(until=until)
 
 
-def _reason(row: Escalation, route: str | None) -> str:
+def _reason(
+    row: Escalation,
+    route: AlertRoute | None,
+    policy: EscalationPolicy | None,
+    *,
+    session: Session,
+) -> str:
+    decided = route or policy
+    group = groups_of([decided] if decided else [], session=session)
+    of_group = "".join(f" of {path}" for path in group.values())
     if row.route_id is not None:
-        return f"chosen by the route {route}" if route else "chosen by a route that was deleted"
+        known = f"chosen by the route {route.name}{of_group}" if route else None
+        return known or "chosen by a route that was deleted"
     if row.policy_id is not None:
-        return "the default policy, since no route matches"
+        return f"the default policy{of_group}, since no route matches"
     return "no route matches, and there is no default policy"
 
 

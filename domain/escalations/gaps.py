@@ -1,4 +1,4 @@
-"""What keeps the policies of a project from reaching everybody, and who is told when that grows.
+"""What keeps policies from reaching everybody, and who is told when that grows.
 
 Somebody is removed, blocked or loses a role, a rotation or a layer goes: each of these happens in
 many places, so the result is looked at, every few minutes. Only what is new is told, in one message
@@ -24,9 +24,10 @@ from domain.notifications.gathering import Reach, reachable
 from domain.on_call.final_schedule import Span, spans
 from domain.on_call.plans import Period, Plan
 from domain.on_call.reading import read_plans
+from domain.projects.holders import belongs_to, pages_url
 from domain.projects.member_lists import able_people
 from domain.projects.views import Namespace
-from models import EscalationPolicy, KnownGaps, OnCallSchedule, Project, User
+from models import EscalationPolicy, Group, KnownGaps, OnCallSchedule, Project, User
 
 #: How far schedules are looked at. Whole weeks: what recurs weekly is always as large.
 _AHEAD = timedelta(weeks=2)
@@ -53,41 +54,45 @@ class Gap:
 
 @dataclass(frozen=True, kw_only=True)
 class _Watched:
-    """A project, and what was found."""
+    """A project or group, and what was found."""
 
-    project: Namespace
+    place: Namespace
     gaps: Sequence[Gap]
 
 
 def queue_gap_notices(
     sign: Sign, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
-    """Store messages about new gaps of all projects with policies, and return their number.
+    """Store messages about new gaps of all with policies, and return their number.
 
-    `between` commits. The first look at a project tells nobody: its pages say what is missing.
+    `between` commits. The first look at one tells nobody: its pages say what is missing.
     """
     found = []
-    for project in _projects(session=session):
-        gaps = tuple(_gaps_of(project, session=session, now=now))
-        found.append(_Watched(project=project, gaps=gaps))
+    for place in _places(session=session):
+        gaps = tuple(_gaps_of(place, session=session, now=now))
+        found.append(_Watched(place=place, gaps=gaps))
         between()
     stored = session.scalars(select(KnownGaps))
-    known: dict[int | None, Mapping[str, int]] = {row.project_id: row.gaps for row in stored}
+    known = {(row.project_id, row.group_id): row.gaps for row in stored}
     new = [
-        _Watched(project=each.project, gaps=some)
+        _Watched(place=each.place, gaps=some)
         for each in found
-        if each.project.id in known
-        and (some := [gap for gap in each.gaps if _is_new(gap, known[each.project.id])])
+        if _key(each.place) in known
+        and (some := [gap for gap in each.gaps if _is_new(gap, known[_key(each.place)])])
     ]
     count = queue_messages(_messages(new, sign, session=session, now=now), session=session, now=now)
     for each in found:
-        _remember(each, known.get(each.project.id), session=session)
+        _remember(each, known.get(_key(each.place)), session=session)
     between()
     return count
 
 
-def _projects(*, session: Session) -> Sequence[Namespace]:
-    rows = session.execute(
+def _key(place: Namespace) -> tuple[int | None, int | None]:
+    return place.project_id, place.group_id
+
+
+def _places(*, session: Session) -> Sequence[Namespace]:
+    projects = session.execute(
         select(Project.id, Project.path)
         .where(
             Project.id.in_(select(EscalationPolicy.project_id)),
@@ -96,13 +101,21 @@ def _projects(*, session: Session) -> Sequence[Namespace]:
         )
         .order_by(Project.id)
     )
-    return [Namespace(project_id=row.id, path=row.path) for row in rows]
+    groups = session.execute(
+        select(Group.id, Group.path)
+        .where(Group.id.in_(select(EscalationPolicy.group_id)), Group.deleted_at.is_(None))
+        .order_by(Group.id)
+    )
+    return [
+        *(Namespace(project_id=row.id, path=row.path) for row in projects),
+        *(Namespace(group_id=row.id, path=row.path) for row in groups),
+    ]
 
 
-def _gaps_of(project: Namespace, *, session: Session, now: datetime) -> Iterator[Gap]:
+def _gaps_of(place: Namespace, *, session: Session, now: datetime) -> Iterator[Gap]:
     policies = session.scalars(
         select(EscalationPolicy)
-        .where(EscalationPolicy.project_id == project.id)
+        .where(belongs_to(EscalationPolicy, place))
         .order_by(EscalationPolicy.id)
     ).all()
     targets: dict[Target, str] = {}
@@ -112,15 +125,15 @@ def _gaps_of(project: Namespace, *, session: Session, now: datetime) -> Iterator
                 targets.setdefault(target, policy.name)
     named = {each.id: name for each, name in targets.items() if each.kind is TargetKind.USER}
     schedules = [each.id for each in targets if each.kind is TargetKind.SCHEDULE]
-    yield from _gaps_of_people(project, named, session=session, now=now)
-    yield from _gaps_of_schedules(project, schedules, session=session, now=now)
+    yield from _gaps_of_people(place, named, session=session, now=now)
+    yield from _gaps_of_schedules(place, schedules, session=session, now=now)
 
 
 def _gaps_of_people(
-    project: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
+    place: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
 ) -> Iterator[Gap]:
     """Yield the people whom policies name and no page reaches; with the policy by user."""
-    reaches = _reaches(project, policies, session=session, now=now)
+    reaches = _reaches(place, policies, session=session, now=now)
     names = _usernames(reaches, session=session)
     for user_id, reach in reaches.items():
         who = f"@{names[user_id]}" if user_id in names else "A user who was deleted"
@@ -134,11 +147,11 @@ def _gaps_of_people(
 
 
 def _reaches(
-    project: Namespace, user_ids: Collection[int], *, session: Session, now: datetime
+    place: Namespace, user_ids: Collection[int], *, session: Session, now: datetime
 ) -> Mapping[int, Reach]:
     """Return why pages do not reach people, without those whom they reach."""
     reaches = reachable(
-        user_ids, project.id or 0, is_critical=True, sends_mail=True, session=session, now=now
+        user_ids, place, is_critical=True, sends_mail=True, session=session, now=now
     )
     reached = {Reach.REACHABLE, Reach.QUIET}
     return {user_id: each for user_id, each in reaches.items() if each not in reached}
@@ -150,7 +163,7 @@ def _usernames(user_ids: Collection[int], *, session: Session) -> Mapping[int, s
 
 
 def _gaps_of_schedules(
-    project: Namespace, schedule_ids: Collection[int], *, session: Session, now: datetime
+    place: Namespace, schedule_ids: Collection[int], *, session: Session, now: datetime
 ) -> Iterator[Gap]:
     if not schedule_ids:
         return
@@ -162,7 +175,7 @@ def _gaps_of_schedules(
     )
     absent = {each: _absent(plan, now) for each, plan in plans.items()}
     everybody = {user_id for some in absent.values() for user_id in some}
-    reaches = _reaches(project, everybody, session=session, now=now)
+    reaches = _reaches(place, everybody, session=session, now=now)
     usernames = _usernames(everybody, session=session)
     for schedule_id, plan in plans.items():
         for user_id in absent[schedule_id]:
@@ -211,10 +224,10 @@ def _remember(found: _Watched, known: Mapping[str, int] | None, *, session: Sess
     if gaps == known:
         return
     insert = insert_into(KnownGaps, session=session)
-    values = {"project_id": found.project.id, "gaps": gaps}
+    column = "group_id" if found.place.is_group else "project_id"
     session.execute(
-        insert.values(values).on_conflict_do_update(
-            index_elements=["project_id"], set_={"gaps": insert.excluded.gaps}
+        insert.values({column: found.place.id, "gaps": gaps}).on_conflict_do_update(
+            index_elements=[column], set_={"gaps": insert.excluded.gaps}
         )
     )
 
@@ -225,16 +238,16 @@ def _messages(
     to_maintainers: dict[int, list[_Watched]] = defaultdict(list)
     to_people: dict[int, list[Namespace]] = defaultdict(list)
     for each in new:
-        for user_id in _maintainers(each.project, session=session, now=now):
+        for user_id in _maintainers(each.place, session=session, now=now):
             to_maintainers[user_id].append(each)
         for concerned in dict.fromkeys(gap.user_id for gap in each.gaps if gap.user_id):
-            to_people[concerned].append(each.project)
+            to_people[concerned].append(each.place)
     users = _addresses({*to_maintainers, *to_people}, session=session)
     messages = [
         NewMessage(
             key=f"gaps at {now.isoformat()}, to {user_id}",
             recipient=users[user_id].email,
-            subject=_subject("Alerts may reach nobody", [each.project for each in some]),
+            subject=_subject("Alerts may reach nobody", [each.place for each in some]),
             text=_to_maintainer(users[user_id], some, sign),
         )
         for user_id, some in to_maintainers.items()
@@ -252,10 +265,8 @@ def _messages(
     ]
 
 
-def _maintainers(project: Namespace, *, session: Session, now: datetime) -> Sequence[int]:
-    able = able_people(
-        true(), Ability.ADMIN_INTEGRATIONS, project, session=session, today=now.date()
-    )
+def _maintainers(place: Namespace, *, session: Session, now: datetime) -> Sequence[int]:
+    able = able_people(true(), Ability.ADMIN_INTEGRATIONS, place, session=session, today=now.date())
     return sorted(able)[:_MOST_MAINTAINERS]
 
 
@@ -274,7 +285,8 @@ def _to_maintainer(user: User, found: Sequence[_Watched], sign: Sign) -> str:
     parts = []
     for each in found[:_MOST_PROJECTS_NAMED]:
         gaps = "\n".join(f"- {gap.text}" for gap in each.gaps)
-        parts.append(f"{each.project.path}:\n{gaps}\n{sign.base_url}/{each.project.path}/-/on_call")
+        url = f"{pages_url(each.place, sign.base_url)}/on_call"
+        parts.append(f"{each.place.path}:\n{gaps}\n{url}")
     if len(found) > _MOST_PROJECTS_NAMED:
         parts.append(f"and {len(found) - _MOST_PROJECTS_NAMED} more projects")
     return (

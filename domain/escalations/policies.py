@@ -1,16 +1,17 @@
-"""The stored escalation policies of a project, and whom their steps can page."""
+"""The stored escalation policies of projects and groups, and whom their steps can page."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from sqlalchemy import false, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import false, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.access.roles import Ability
 from domain.accounts.users import ERASED
 from domain.alerts.reading.text import storable
+from domain.database.locks import AdvisoryLock
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError, InvalidError
 from domain.escalations.steps import (
@@ -24,17 +25,26 @@ from domain.escalations.steps import (
     read_steps,
 )
 from domain.escalations.types import EscalationPolicy, EscalationStep, EscalationTarget, describe
+from domain.projects.holders import (
+    Lineage,
+    belongs_to,
+    groups_above,
+    groups_of,
+    is_in,
+    is_used_by,
+    lineage_of,
+)
 from domain.projects.member_lists import able_people, users_with
-from domain.projects.views import Namespace
+from domain.projects.views import Holder, Namespace
 from domain.types.base import columns_of
-from models import Contact, OnCallSchedule, Project, User
+from models import Contact, Group, OnCallSchedule, Project, User
 from models import EscalationPolicy as PolicyRow
 from models.folding import fold
 
 _MISSING = {
-    TargetKind.USER: "“{}” is not a member of this project who can see its alerts.",
-    TargetKind.SCHEDULE: "This project has no schedule “{}”.",
-    TargetKind.CHANNEL: "This project has no channel “{}”.",
+    TargetKind.USER: "“{}” is not a member here who can see the alerts.",
+    TargetKind.SCHEDULE: "There is no schedule “{}” here or in the groups above.",
+    TargetKind.CHANNEL: "There is no channel “{}” here or in the groups above.",
 }
 
 
@@ -47,10 +57,34 @@ class Choices:
     channels: tuple[EscalationTarget, ...]
 
 
+class _Usable(NamedTuple):
+    """A schedule or channel that a policy may page."""
+
+    id: int
+    name: str
+    project_id: int | None
+    group_id: int | None
+    #: The path of the group above that it belongs to; None for one of its own.
+    group: str | None
+
+
+class OtherPolicy(NamedTuple):
+    """A policy, and the path of the project or group that it belongs to."""
+
+    name: str
+    path: str
+    is_of_group: bool
+
+    @property
+    def url_values(self) -> Mapping[str, Any]:
+        """Return what the URLs of its pages are built from."""
+        return {"group_path" if self.is_of_group else "project_path": self.path}
+
+
 def who_may_be_paged(
     namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, str]:
-    """Return those of the users who can be paged for the project's alerts, with their names.
+    """Return those of the users who can be paged for the alerts here, with their names.
 
     They are people who may see the alerts, and whose account is not locked.
     """
@@ -58,16 +92,23 @@ def who_may_be_paged(
     return able_people(wanted, Ability.READ_ALERTS, namespace, session=session, today=today)
 
 
-def choices(namespace: Namespace, *, most: int, session: Session, today: date) -> Choices:
+def choices(holder: Holder, *, most: int, session: Session, today: date) -> Choices:
     """Return what a form offers, at most so many people."""
+    namespace, used = holder.namespace, lineage_of(holder, session=session)
     names = users_with(Ability.READ_ALERTS, namespace, limit=most, session=session, today=today)
     wanted = User.username.in_(names)
     people = able_people(wanted, Ability.READ_ALERTS, namespace, session=session, today=today)
     return Choices(
         people=_views(TargetKind.USER, people),
-        schedules=_views(TargetKind.SCHEDULE, _schedules(namespace, session=session)),
-        channels=_views(TargetKind.CHANNEL, _channels(namespace, session=session)),
+        schedules=_views(TargetKind.SCHEDULE, _offered(_schedules(used, session=session))),
+        channels=_views(TargetKind.CHANNEL, _offered(_channels(used, session=session))),
     )
+
+
+def _offered(found: Sequence[_Usable]) -> Mapping[int, str]:
+    return {
+        each.id: f"{each.name} (of {each.group})" if each.group else each.name for each in found
+    }
 
 
 def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[EscalationTarget, ...]:
@@ -78,35 +119,45 @@ def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[EscalationTarget
 
 
 def resolve_steps(
-    steps: Sequence[NamedStep], namespace: Namespace, *, session: Session, today: date
+    steps: Sequence[NamedStep], holder: Holder, *, session: Session, today: date
 ) -> tuple[Step, ...]:
-    """Return steps with the ids of their targets; raise InvalidError for what is not there."""
+    """Return steps with the ids of their targets; raise InvalidError for what is not there.
+
+    Of several with one name, the nearest one is meant.
+    """
     wanted = {each for step in steps for each in step.targets}
-    ids = {
-        TargetKind.USER: _people(namespace, wanted, session=session, today=today),
-        TargetKind.SCHEDULE: _schedules(namespace, session=session),
-        TargetKind.CHANNEL: _channels(namespace, session=session),
+    used = lineage_of(holder, session=session)
+    people = _people(holder.namespace, wanted, session=session, today=today)
+    found = {
+        TargetKind.USER: [(name, number) for number, name in people.items()],
+        TargetKind.SCHEDULE: [(each.name, each.id) for each in _schedules(used, session=session)],
+        TargetKind.CHANNEL: [(each.name, each.id) for each in _channels(used, session=session)],
     }
+    known = {kind: {number for _, number in pairs} for kind, pairs in found.items()}
     by_name = {
-        kind: {fold(name): number for number, name in names.items()} for kind, names in ids.items()
+        kind: {fold(name): number for name, number in reversed(pairs)}
+        for kind, pairs in found.items()
     }
     return tuple(
         Step(
             after=step.after,
-            targets=tuple(dict.fromkeys(_resolved(each, by_name) for each in step.targets)),
+            targets=tuple(dict.fromkeys(_resolved(each, known, by_name) for each in step.targets)),
             takes_turns=step.takes_turns,
         )
         for step in steps
     )
 
 
-def _resolved(wanted: AnyTarget, ids: Mapping[TargetKind, Mapping[str, int]]) -> Target:
-    known = ids[wanted.kind]
+def _resolved(
+    wanted: AnyTarget,
+    known: Mapping[TargetKind, Collection[int]],
+    by_name: Mapping[TargetKind, Mapping[str, int]],
+) -> Target:
     if isinstance(wanted, Target):
-        if wanted.id not in known.values():
+        if wanted.id not in known[wanted.kind]:
             _refuse(wanted.kind, str(wanted.id))
         return wanted
-    number = known.get(fold(storable(wanted.name)))
+    number = by_name[wanted.kind].get(fold(storable(wanted.name)))
     if number is None:
         _refuse(wanted.kind, wanted.name)
     return Target(wanted.kind, number)
@@ -127,22 +178,26 @@ def _people(
     return able_people(condition, Ability.READ_ALERTS, namespace, session=session, today=today)
 
 
-def _schedules(namespace: Namespace, *, session: Session) -> Mapping[int, str]:
-    rows = session.execute(
-        select(OnCallSchedule.id, OnCallSchedule.name).where(
-            OnCallSchedule.project_id == namespace.project_id
-        )
-    )
-    return dict(rows.all())
+def _schedules(used: Lineage, *, session: Session) -> Sequence[_Usable]:
+    return _usable(OnCallSchedule, OnCallSchedule.name, used, session=session)
 
 
-def _channels(namespace: Namespace, *, session: Session) -> Mapping[int, str]:
+def _channels(used: Lineage, *, session: Session) -> Sequence[_Usable]:
+    return _usable(Contact, Contact.label, used, session=session)
+
+
+def _usable(
+    table: Any, name: InstrumentedAttribute[str], used: Lineage, *, session: Session
+) -> Sequence[_Usable]:
+    """Return what is used here, the nearest and then the oldest first."""
     rows = session.execute(
-        select(Contact.id, Contact.label)
-        .where(Contact.project_id == namespace.project_id)
-        .order_by(Contact.id.desc())  # of several with one label, the first
+        select(table.id, name, table.project_id, table.group_id, Group.path)
+        .outerjoin(Group, Group.id == table.group_id)
+        .where(is_used_by(table, [used]))
+        .order_by(table.id)
     )
-    return dict(rows.all())
+    found = sorted((_Usable(*row) for row in rows), key=used.distance)
+    return [each if used.distance(each) else each._replace(group=None) for each in found]
 
 
 def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, str]:
@@ -169,30 +224,62 @@ def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, 
     }
 
 
-def lock_rules(project_id: int, *, session: Session) -> None:
-    """Serialize changes of a project's policies and routes; alerts are stored meanwhile."""
-    session.execute(
-        select(Project.id).where(Project.id == project_id).with_for_update(key_share=True)
+def lock_rules(holder: Holder, *, session: Session) -> None:
+    """Serialize changes of policies and routes with those above and below; alerts are stored.
+
+    Nothing is created in a group or moved meanwhile, so that it is known which projects use what
+    the group has. Raises ConflictError if it lies elsewhere than its view says.
+    """
+    if holder.is_group:
+        AdvisoryLock.MOVES.take(session)
+    above = select(Group.id).where(Group.id.in_(groups_above(holder, session=session)))
+    table: type[Group | Project] = Group if holder.is_group else Project
+    session.execute(above.order_by(Group.id).with_for_update(read=True))
+    path = session.scalar(
+        select(table.path)
+        .where(table.id == holder.id)
+        .with_for_update(key_share=not holder.is_group)
     )
+    if path != holder.path:
+        raise ConflictError(f"{holder.path} was moved or deleted in the meantime. Try again.")
 
 
-def all_policies(project_id: int, *, session: Session) -> Sequence[EscalationPolicy]:
-    """Return all policies of a project by name."""
+def all_policies(holder: Holder, *, session: Session) -> Sequence[EscalationPolicy]:
+    """Return all policies of a project or group itself by name."""
     rows = session.scalars(
         select(PolicyRow)
-        .where(PolicyRow.project_id == project_id)
+        .where(belongs_to(PolicyRow, holder))
         .order_by(PolicyRow.name_key, PolicyRow.id)
     ).all()
     return policies_of(rows, session=session)
+
+
+def used_policies(used: Iterable[Lineage], *, session: Session) -> Sequence[EscalationPolicy]:
+    """Return all policies that projects or groups use, those of the groups above too, by name."""
+    rows = session.scalars(
+        select(PolicyRow)
+        .where(is_used_by(PolicyRow, used))
+        .order_by(PolicyRow.name_key, PolicyRow.id)
+    ).all()
+    return policies_of(rows, session=session)
+
+
+def default_among(policies: Iterable[EscalationPolicy]) -> EscalationPolicy | None:
+    """Return the default policy among those that are used somewhere: the nearest one."""
+    defaults = [each for each in policies if each.default]
+    own = next((each for each in defaults if each.group is None), None)
+    return own or max(defaults, key=lambda each: len(each.group or ""), default=None)
 
 
 def policies_of(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[EscalationPolicy]:
     """Return rows as policies."""
     plans = [plan_of(row) for row in rows]
     named = _named(plans, session=session)
+    groups = groups_of(rows, session=session)
     return tuple(
         EscalationPolicy(
             **columns_of(row, EscalationPolicy) | {"steps": steps},
+            group=groups.get(row.group_id),
             default=row.is_default,
             repeat_pause_seconds=row.repeat_pause,
             acknowledgement_timeout_seconds=row.acknowledgement_timeout,
@@ -240,25 +327,35 @@ def _named(plans: Sequence[Plan], *, session: Session) -> list[list[EscalationSt
     ]
 
 
-def policies_with(target: Target, project_id: int, *, session: Session) -> tuple[str, ...]:
-    """Return the names of the project's policies that page a target."""
+def policies_with(target: Target, holder: Holder, *, session: Session) -> tuple[OtherPolicy, ...]:
+    """Return the policies that page a target of a project or group, here or below it."""
     rows = session.execute(
-        select(PolicyRow.name, PolicyRow.steps)
-        .where(PolicyRow.project_id == project_id)
-        .order_by(PolicyRow.name_key)
+        select(
+            PolicyRow.name,
+            PolicyRow.steps,
+            PolicyRow.group_id,
+            func.coalesce(Project.path, Group.path),
+        )
+        .outerjoin(Project, Project.id == PolicyRow.project_id)
+        .outerjoin(Group, Group.id == PolicyRow.group_id)
+        .where(is_in(PolicyRow, holder))
+        .order_by(PolicyRow.name_key, PolicyRow.id)
     )
     return tuple(
-        row.name for row in rows if any(target in step.targets for step in read_steps(row.steps))
+        OtherPolicy(name, path, is_of_group=group_id is not None)
+        for name, steps, group_id, path in rows
+        if any(target in step.targets for step in read_steps(steps))
     )
 
 
-def check_unused(target: Target, project_id: int, *, session: Session) -> None:
+def check_unused(target: Target, holder: Holder, *, session: Session) -> None:
     """Raise ConflictError that names a policy if one pages the target."""
-    lock_rules(project_id, session=session)  # No policy begins to page it meanwhile.
-    found = policies_with(target, project_id, session=session)
+    lock_rules(holder, session=session)  # No policy begins to page it meanwhile.
+    found = policies_with(target, holder, session=session)
     if found:
+        where = "" if found[0].path == holder.path else f" of {found[0].path}"
         message = (
-            f"The escalation policy {found[0]} pages this {target.kind}. "
+            f"The escalation policy {found[0].name}{where} pages this {target.kind}. "
             "Take it out of the policy first."
         )
         raise ConflictError(message)

@@ -11,9 +11,10 @@ from domain.escalations.steps import Plan, Step, Target, TargetKind
 from domain.escalations.turns import Turns
 from domain.notifications.gathering import Reach, reachable
 from domain.on_call.shifts import who_is_on_call
+from domain.projects.views import Namespace
 
 #: Users by id, for pages about critical alerts of a project and about others.
-_Reaches = Mapping[tuple[int, bool], Mapping[int, Reach]]
+_Reaches = Mapping[tuple[Namespace, bool], Mapping[int, Reach]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Recipients:
     names: Mapping[Target, str]
     turns: Turns = field(default_factory=Turns)
 
-    def of(self, project_id: int, step: Step, *, is_critical: bool) -> Reached:
+    def of(self, place: Namespace, step: Step, *, is_critical: bool) -> Reached:
         """Return whom a step pages; a person who is named twice is paged once."""
         found, people = Reached(), dict[int, None]()
         for target in step.targets:
@@ -67,19 +68,19 @@ class Recipients:
                 people[target.id] = None
             else:
                 people.update(dict.fromkeys(self._on_call(target, found)))
-        reaches = self.reaches.get((project_id, is_critical), {})
+        reaches = self.reaches.get((place, is_critical), {})
         for user_id in people:
             self._add_user(user_id, reaches.get(user_id, Reach.INACTIVE), found)
         return found
 
-    def gaps_of(self, project_id: int, plan: Plan) -> Mapping[str, int | None]:
+    def gaps_of(self, place: Namespace, plan: Plan) -> Mapping[str, int | None]:
         """Return whom a plan would not reach now and why, as phrases, with the user in question.
 
         Quiet hours are nobody's omission, and do not count.
         """
         found: dict[str, int | None] = {}
         for step in plan.steps:
-            reached = self.of(project_id, step, is_critical=True)
+            reached = self.of(place, step, is_critical=True)
             found.update(dict.fromkeys(reached.gaps))
             found.update(
                 (f"@{person.name} {reach.value}", person.id)
@@ -113,7 +114,7 @@ class Recipients:
 
 
 def read_recipients(
-    plans: Mapping[tuple[int, bool], Iterable[Plan]],
+    plans: Mapping[tuple[Namespace, bool], Iterable[Plan]],
     *,
     sends_mail: bool,
     session: Session,
@@ -121,7 +122,7 @@ def read_recipients(
 ) -> Recipients:
     """Return who could be paged now by plans.
 
-    These are given by project id, and whether the alerts that they are for are critical.
+    These are given by project, or by group for all below it, and whether the alerts are critical.
     """
     targets = {
         key: {target for plan in some for step in plan.steps for target in step.targets}
@@ -149,20 +150,20 @@ def _users(target: Target, on_call: Mapping[int, tuple[int, ...]]) -> tuple[int,
 
 
 def _reaches(
-    users: Mapping[tuple[int, bool], Collection[int]],
+    users: Mapping[tuple[Namespace, bool], Collection[int]],
     *,
     sends_mail: bool,
     session: Session,
     now: datetime,
 ) -> _Reaches:
     return {
-        (project_id, is_critical): reachable(
+        (place, is_critical): reachable(
             user_ids,
-            project_id,
+            place,
             is_critical=is_critical,
             sends_mail=sends_mail,
             session=session,
             now=now,
         )
-        for (project_id, is_critical), user_ids in users.items()
+        for (place, is_critical), user_ids in users.items()
     }

@@ -1,45 +1,76 @@
-"""The routes of a project: which alerts go to which policy. The first that fits decides."""
+"""The routes of projects and groups: which alerts go to which policy. The first one decides."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.matching.conditions import Conditions, conditions_from, meets
 from domain.alerts.matching.labels import AlertLabels
 from domain.errors import InvalidError
 from domain.escalations.types import AlertRoute
-from domain.projects.views import ProjectView
+from domain.projects.holders import (
+    Lineage,
+    belongs_to,
+    by_user,
+    groups_of,
+    is_used_by,
+    lineages,
+)
+from domain.projects.views import Holder, ProjectView
 from domain.types.base import columns_of
 from models import AlertRoute as RouteRow
 from models import EscalationPolicy
 
 
-def rows_of(project_id: int, *, session: Session) -> list[RouteRow]:
-    """Return the rows of a project's routes in order, as they are stored now."""
+def rows_of(holder: Holder, *, session: Session) -> list[RouteRow]:
+    """Return the rows of its own routes in order, as they are stored now."""
     return list(
         session.scalars(
             select(RouteRow)
-            .where(RouteRow.project_id == project_id)
+            .where(belongs_to(RouteRow, holder))
             .order_by(RouteRow.position, RouteRow.id)
             .execution_options(populate_existing=True)
         )
     )
 
 
-def all_routes(project_id: int, *, session: Session) -> Sequence[AlertRoute]:
-    """Return all routes of a project in order."""
-    return [read_route(row) for row in rows_of(project_id, session=session)]
+def all_routes(holder: Holder, *, session: Session) -> Sequence[AlertRoute]:
+    """Return its own routes in order."""
+    return read_routes(rows_of(holder, session=session), session=session)
 
 
-def read_route(row: RouteRow) -> AlertRoute:
-    """Return a row as a route."""
-    return AlertRoute(
-        **columns_of(row, AlertRoute) | conditions_from(row.conditions).to_json(),
-        escalation_policy_id=row.policy_id,
+def used_routes(used: Lineage, *, session: Session) -> Sequence[AlertRoute]:
+    """Return the routes of a project or group and of the groups above, in the order of asking."""
+    rows = session.scalars(
+        select(RouteRow)
+        .where(is_used_by(RouteRow, [used]))
+        .order_by(RouteRow.position, RouteRow.id)
+        .execution_options(populate_existing=True)
     )
+    return read_routes(sorted(rows, key=used.distance), session=session)
+
+
+def route_names(used: Iterable[Lineage], *, session: Session) -> Mapping[int, str]:
+    """Return the names of all routes that are asked for some projects, by id."""
+    found = select(RouteRow.id, RouteRow.name).where(is_used_by(RouteRow, used))
+    return dict(session.execute(found).all())
+
+
+def read_routes(rows: Sequence[RouteRow], *, session: Session) -> Sequence[AlertRoute]:
+    """Return rows as routes."""
+    groups = groups_of(rows, session=session)
+    return [
+        AlertRoute(
+            **columns_of(row, AlertRoute) | conditions_from(row.conditions).to_json(),
+            group=groups.get(row.group_id),
+            escalation_policy_id=row.policy_id,
+        )
+        for row in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +85,12 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Routing:
-    """The routes of a project in order, and its default policy."""
+    """The routes that are asked for a project in order, and its default policy."""
 
     routes: tuple[tuple[Conditions, Choice], ...] = ()
     default_policy_id: int | None = None
+    #: Whether there is any policy for it, though perhaps nothing leads there.
+    has_policies: bool = False
 
     def choose(self, alert: AlertLabels) -> Choice:
         """Return where an alert goes: the first route that fits, else the default policy."""
@@ -84,25 +117,54 @@ def paging_nobody(projects: Sequence[ProjectView], *, session: Session) -> tuple
     return tuple(each for each in live if routing[each.id].pages_nobody)
 
 
-def read_routing(project_ids: Collection[int], *, session: Session) -> Mapping[int, Routing]:
-    """Return the routing of projects by id, with two queries."""
-    routes: dict[int, list[tuple[Conditions, Choice]]] = {}
-    for row in session.scalars(
-        select(RouteRow)
-        .where(RouteRow.project_id.in_(project_ids))
-        .order_by(RouteRow.position, RouteRow.id)
-    ):
-        # One that this release does not understand must not keep all alerts from their policies.
-        with suppress(InvalidError):
-            route = conditions_from(row.conditions), Choice(row.policy_id, row.id)
-            routes.setdefault(row.project_id or 0, []).append(route)
-    usual = session.execute(
-        select(EscalationPolicy.project_id, EscalationPolicy.id).where(
-            EscalationPolicy.project_id.in_(project_ids), EscalationPolicy.is_default
-        )
+def read_routing(
+    project_ids: Collection[int], *, session: Session, without: int = 0
+) -> Mapping[int, Routing]:
+    """Return the routing of projects by id, with three queries.
+
+    The routes of the project are asked in their order, and then those of the groups above, the
+    nearest first. The default policy is that of the project, or else of the nearest group that has
+    one. `without` is the id of a policy that is not to count.
+    """
+    used = lineages(project_ids, session=session)
+    routes = by_user(
+        session.scalars(
+            select(RouteRow)
+            .where(is_used_by(RouteRow, used.values()))
+            .order_by(RouteRow.position, RouteRow.id)
+        ),
+        used,
     )
-    defaults = dict(usual.all())
+    policies = by_user(
+        session.execute(
+            select(
+                EscalationPolicy.id,
+                EscalationPolicy.project_id,
+                EscalationPolicy.group_id,
+                EscalationPolicy.is_default,
+            ).where(is_used_by(EscalationPolicy, used.values()), EscalationPolicy.id != without)
+        ),
+        used,
+    )
     return {
-        each: Routing(routes=tuple(routes.get(each, ())), default_policy_id=defaults.get(each))
+        each: _routing(used[each], routes.get(each, ()), policies.get(each, ()))
+        if each in used
+        else Routing()
         for each in project_ids
     }
+
+
+def _routing(
+    used: Lineage, routes: Sequence[RouteRow], policies: Sequence[Row[*tuple[Any, ...]]]
+) -> Routing:
+    asked: list[tuple[Conditions, Choice]] = []
+    for row in sorted(routes, key=used.distance):
+        # One that this release does not understand must not keep all alerts from their policies.
+        with suppress(InvalidError):
+            asked.append((conditions_from(row.conditions), Choice(row.policy_id, row.id)))
+    defaults = sorted((each for each in policies if each.is_default), key=used.distance)
+    return Routing(
+        routes=tuple(asked),
+        default_policy_id=defaults[0].id if defaults else None,
+        has_policies=bool(policies),
+    )

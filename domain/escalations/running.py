@@ -53,6 +53,7 @@ from domain.escalations.turns import lock_turns
 from domain.notifications.outcomes import Notice, tell_maintainers
 from domain.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
 from domain.notifications.policy import PagingPolicy
+from domain.projects.holders import Lineage, lineages
 from domain.projects.views import Namespace
 from domain.silences.muting import muted
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
@@ -63,8 +64,8 @@ _AFTER_FAILURE = timedelta(minutes=1)
 BATCH = 200
 #: Pages of one transaction.
 _NEWS = 1_000
-_ROUTED_AGAIN = "Its policy was deleted. Paging begins again with another one."
-_ENDED = "Paging ended: its policy was deleted, and no other one is for this alert."
+_ROUTED_AGAIN = "Its policy is gone. Paging begins again with another one."
+_ENDED = "Paging ended: its policy is gone, and no other one is for this alert."
 #: In a notice to maintainers.
 _MOST_NAMED = 20
 #: Whether something became of pages. SQLite finds the index by its own words alone.
@@ -361,13 +362,28 @@ def _plans_of(
     session: Session,
     now: datetime,
 ) -> Mapping[int | None, NamedPlan]:
-    """Return plans by policy; an escalation whose policy was deleted gets another one."""
-    plans = _read_plans({row.policy_id for row in rows}, session=session)
-    gone = [row for row in rows if row.policy_id not in plans]
-    if not gone:
-        return plans
-    _route_again(gone, work, results, session=session, now=now)
-    return plans | _read_plans({row.policy_id for row in gone}, session=session)
+    """Return plans by policy; an escalation whose policy is gone gets another one."""
+    policies = _read_policies({row.policy_id for row in rows}, session=session)
+    of_groups = {each.id for each in policies.values() if each.group_id is not None}
+    concerned = {row.project_id for row in rows if row.policy_id in of_groups}
+    used = lineages(concerned, session=session) if concerned else {}
+    gone = [
+        row
+        for row in rows
+        if row.policy_id not in policies
+        or (row.policy_id in of_groups and not _uses(used.get(row.project_id), row, policies))
+    ]
+    if gone:
+        _route_again(gone, work, results, session=session, now=now)
+        policies |= _read_policies({row.policy_id for row in gone}, session=session)
+    return {each.id: NamedPlan(each.name, plan_of(each)) for each in policies.values()}
+
+
+def _uses(
+    used: Lineage | None, row: Escalation, policies: Mapping[int | None, EscalationPolicy]
+) -> bool:
+    """Return whether the policy of an escalation is of a group that its project still lies in."""
+    return used is not None and used.uses(policies[row.policy_id])
 
 
 def _recipients_of(
@@ -378,9 +394,10 @@ def _recipients_of(
     session: Session,
     now: datetime,
 ) -> Recipients:
-    wanted: dict[tuple[int, bool], set[Plan]] = {}
+    wanted: dict[tuple[Namespace, bool], set[Plan]] = {}
     for row in rows:
-        key = row.project_id, work.alerts[row.alert_id].is_critical
+        alert = work.alerts[row.alert_id]
+        key = alert.project, alert.is_critical
         wanted.setdefault(key, set()).add(plans[row.policy_id].plan)
         if row.answered_by_id is not None:
             wanted[key].add(Plan((asking(row.answered_by_id),)))
@@ -390,9 +407,11 @@ def _recipients_of(
     return replace(found, turns=lock_turns(own, session=session))
 
 
-def _read_plans(ids: Collection[int | None], *, session: Session) -> dict[int | None, NamedPlan]:
+def _read_policies(
+    ids: Collection[int | None], *, session: Session
+) -> dict[int | None, EscalationPolicy]:
     found = session.scalars(select(EscalationPolicy).where(EscalationPolicy.id.in_(ids)))
-    return {each.id: NamedPlan(each.name, plan_of(each)) for each in found}
+    return {each.id: each for each in found}
 
 
 def _pages_of_rounds(
@@ -420,7 +439,7 @@ def _route_again(
     session: Session,
     now: datetime,
 ) -> None:
-    """Choose other policies for escalations whose policy was deleted."""
+    """Choose other policies for escalations whose policy is gone."""
     routing = read_routing({row.project_id for row in rows}, session=session)
     for row in rows:
         if State(row.state) is State.EXHAUSTED:
@@ -493,8 +512,7 @@ def _tell(
 ) -> None:
     by_project: dict[Namespace, list[AlertInBrief]] = {}
     for alert in alerts:
-        project = Namespace(project_id=alert.project_id, path=alert.project_path)
-        by_project.setdefault(project, []).append(alert)
+        by_project.setdefault(alert.project, []).append(alert)
     for project, some in by_project.items():
         notice = Notice(
             key=f"{outcome.kind}: project {project.project_id}, {now:%Y-%m-%dT%H}",

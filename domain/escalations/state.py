@@ -36,6 +36,10 @@ class State(StrEnum):
     POLICY_DELETED = "policy_deleted"
 
 
+#: Something is decided when the time has come.
+UNDER_WAY = (State.RUNNING, State.HELD)
+
+
 class Event(StrEnum):
     """What moves an escalation."""
 
@@ -60,7 +64,7 @@ class Event(StrEnum):
     HOLD = "a silence or window begins, or the project is archived"
     RELEASE = "nothing holds it back any more"
     POLICY_CHANGED = "its policy is changed"
-    POLICY_GONE = "its policy is deleted"
+    POLICY_GONE = "its policy is deleted, or of a group that its project leaves"
     CLOCK_BACK = "the clock is set back"
 
 

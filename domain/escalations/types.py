@@ -40,6 +40,7 @@ from domain.types.base import (
     Duration,
     GivenTime,
     Id,
+    IncludeAncestorGroups,
     OffsetQuery,
     Option,
     RequiredText,
@@ -98,6 +99,7 @@ class EscalationPolicy(Resource):
     """An escalation policy."""
 
     id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
     name: str
     default: bool
     steps: list[EscalationStep]
@@ -220,12 +222,14 @@ class PolicyQuery(OffsetQuery):
 
     order_by: Literal["name"] = "name"
     sort: Literal["asc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
 
 
 class AlertRoute(ConditionsResource):
     """A route of alerts to an escalation policy."""
 
     id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
     name: str
     position: int
     escalation_policy_id: int | None = Field(description="null if matching alerts page nobody.")
@@ -275,6 +279,7 @@ class RouteQuery(OffsetQuery):
 
     order_by: Literal["position"] = "position"
     sort: Literal["asc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
 
 
 class DryRunBody(Body):
@@ -301,6 +306,7 @@ class DryRunAlert(Resource):
     """What would have become of an alert."""
 
     iid: int
+    project: str = Field(description="The full path of its project.")
     title: str
     opened_at: Time
     route: str | None = Field(description="null if no route fits.")

@@ -32,7 +32,7 @@ def check_reachable(
         raise InvalidError(message, field=field)
     found = reachable(
         people,
-        project.id,
+        project.namespace,
         is_critical=is_critical,
         sends_mail=bool(work.settings.mail_url),
         session=work.session,

@@ -1,10 +1,10 @@
-"""Contacts of people and channels of projects: where messages go, without the sending.
+"""Contacts of people and channels of projects and groups: where messages go, without the sending.
 
 The address is stored encrypted, since it may hold credentials; pages show it without them.
 """
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -46,7 +46,7 @@ class ContactState(StrEnum):
 
 
 class Contact(Resource):
-    """A contact of a user, or a channel of a project."""
+    """A contact of a user, or a channel of a project or group."""
 
     id: int
     type: Annotated[str, one_of(*CONTACT_TYPE_NAMES)]
@@ -60,6 +60,7 @@ class Contact(Resource):
     last_error: str | None
     user_id: int | None = Field(exclude=True)
     project_id: int | None = Field(exclude=True)
+    group_id: int | None = Field(exclude=True)
     #: Failed attempts since the last success.
     tries: int = Field(exclude=True)
     #: Whether it stands for the e-mail address of the account, for want of another contact.
@@ -68,10 +69,11 @@ class Contact(Resource):
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """The person, or the project, that a contact belongs to."""
+    """The person, project or group that a contact belongs to."""
 
     user_id: int | None = None
     project_id: int | None = None
+    group_id: int | None = None
 
 
 def view_of(row: ContactRow) -> Contact:
@@ -115,6 +117,7 @@ def create_contact(
     row = ContactRow(
         user_id=new.owner.user_id,
         project_id=new.owner.project_id,
+        group_id=new.owner.group_id,
         type=new.address.type.name,
         label=label,
         address_ciphertext=keyring.encrypt(new.address.clear),
@@ -141,8 +144,14 @@ def _has_address(row: ContactRow, address: Address, keyring: Keyring) -> bool:
 
 
 def list_contacts(owner: Owner, *, session: Session) -> Sequence[Contact]:
-    """Return the contacts of a person, or the channels of a project, the oldest first."""
+    """Return the contacts of a person, or the channels of a project or group, the oldest first."""
     return [view_of(row) for row in _rows_of(owner, session=session)]
+
+
+def channels_of(groups: Collection[int], *, session: Session) -> Sequence[Contact]:
+    """Return the channels of groups, the oldest first."""
+    of_groups = select(ContactRow).where(ContactRow.group_id.in_(groups)).order_by(ContactRow.id)
+    return [view_of(row) for row in session.scalars(of_groups)]
 
 
 def types_in_use(*, session: Session) -> Sequence[ContactType]:
@@ -186,6 +195,8 @@ def _rows_of(owner: Owner, *, session: Session) -> Sequence[ContactRow]:
 def _is_of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
     if owner.user_id is not None:
         return (ContactRow.user_id == owner.user_id,)
+    if owner.group_id is not None:
+        return (ContactRow.group_id == owner.group_id,)
     return (ContactRow.project_id == owner.project_id,)
 
 
@@ -215,7 +226,7 @@ def send_test(
 
 
 def _count(owner: Owner, *, session: Session, keyring: Keyring, now: datetime) -> None:
-    subject = f"messages to contacts of {owner.user_id} {owner.project_id}"
+    subject = f"messages to contacts of {owner.user_id} {owner.project_id} {owner.group_id}"
     limit = AttemptLimit(subject=subject, attempts=_MOST_MESSAGES, window=_WINDOW)
     claim_attempt(limit, session=session, keyring=keyring, now=now)
 

@@ -23,8 +23,9 @@ from domain.notifications.recipients import GATHERING_PAUSE, held_until, quiet_h
 from domain.notifications.rules import Concern, rules_of
 from domain.notifications.states import PageEvent
 from domain.projects.access import Permissions, namespace_of
-from domain.projects.views import Viewer
-from models import Alert, Contact, Page, PageBatch, PageRecipient, Project, User
+from domain.projects.holders import lineages
+from domain.projects.views import Namespace, Viewer
+from models import Alert, Contact, Group, Page, PageBatch, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
 #: Recipients of one transaction.
@@ -131,7 +132,8 @@ class _Gathering:
         ).all()
         if self._recipient.contact_id is not None:
             channel = self._session.get_one(Contact, self._recipient.contact_id)
-            return {each.id for each in projects if each.id == channel.project_id}
+            used = lineages([each.id for each in projects], session=self._session)
+            return {project_id for project_id, each in used.items() if each.uses(channel)}
         user = self._session.get_one(User, self._recipient.user_id)
         return seen_projects(user, projects, session=self._session, now=self._now)
 
@@ -238,6 +240,13 @@ def seen_projects(
     return {each.id for each in projects if permissions.project(each).shows_alerts}
 
 
+def _sees_alerts(user: User, place: Group | Project, *, session: Session, now: datetime) -> bool:
+    if isinstance(place, Project):
+        return bool(seen_projects(user, [place], session=session, now=now))
+    viewer = Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
+    return Permissions(viewer, [namespace_of(place)], session=session).group(place).shows_alerts
+
+
 def _leave_at(
     recipient: PageRecipient, worst: Mapping[PageKind, int], now: datetime
 ) -> datetime | None:
@@ -258,14 +267,14 @@ class Reach(StrEnum):
 
 def reachable(
     user_ids: Collection[int],
-    project_id: int,
+    place: Namespace,
     *,
     is_critical: bool,
     sends_mail: bool,
     session: Session,
     now: datetime,
 ) -> Mapping[int, Reach]:
-    """Return whether pages about an alert of a project would reach people.
+    """Return whether pages about an alert of a project, or of one below a group, reach people.
 
     `sends_mail` says whether MAIL_URL is set: then the address of the account stands in for a
     missing contact. Accounts that do not exist are INACTIVE.
@@ -285,12 +294,14 @@ def reachable(
         row.user_id: held_until(quiet_hours_of(row), is_critical=is_critical, now=now)
         for row in rows
     }
-    project = session.get(Project, project_id)
+    found: Group | Project | None = (
+        session.get(Group, place.id) if place.is_group else session.get(Project, place.id)
+    )
 
     def reach_of(user: User | None) -> Reach:
         if user is None or user.state != ACTIVE or user.kind != HUMAN:
             return Reach.INACTIVE
-        if project is None or not seen_projects(user, [project], session=session, now=now):
+        if found is None or not _sees_alerts(user, found, session=session, now=now):
             return Reach.NO_ACCESS
         if not sends_mail and user.id not in with_contact:
             return Reach.NO_CONTACT

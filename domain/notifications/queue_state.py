@@ -16,7 +16,7 @@ from domain.notifications.contact_types.registry import CONTACT_TYPES, contact_t
 from domain.notifications.queueing import is_due, queue_batch
 from domain.notifications.states import ENDED, FAILED_ATTEMPT, MessageState
 from domain.types.base import columns_of
-from models import Contact, Page, PageMessage, PageRecipient, PageTotal, Project, User
+from models import Contact, Group, Page, PageMessage, PageRecipient, PageTotal, Project, User
 
 _MOST_FAILING = 50
 _MOST_GIVEN_UP = 50
@@ -138,9 +138,10 @@ def _failing(session: Session) -> list[FailingContact]:
         .scalar_subquery()
     )
     rows = session.execute(
-        select(Contact, User.username, Project.path, waiting)
+        select(Contact, User.username, func.coalesce(Project.path, Group.path), waiting)
         .outerjoin(User, User.id == Contact.user_id)
         .outerjoin(Project, Project.id == Contact.project_id)
+        .outerjoin(Group, Group.id == Contact.group_id)
         .where(Contact.failing_since.is_not(None))
         .order_by(Contact.failing_since)
         .limit(_MOST_FAILING)
@@ -159,10 +160,11 @@ def _failing(session: Session) -> list[FailingContact]:
 
 def _given_up(session: Session) -> list[GivenUpMessage]:
     rows = session.execute(
-        select(PageMessage, Contact, User.username, Project.path)
+        select(PageMessage, Contact, User.username, func.coalesce(Project.path, Group.path))
         .join(Contact, Contact.id == PageMessage.contact_id)
         .outerjoin(User, User.id == Contact.user_id)
         .outerjoin(Project, Project.id == Contact.project_id)
+        .outerjoin(Group, Group.id == Contact.group_id)
         .where(PageMessage.outcome == MessageState.GIVEN_UP.value)
         .order_by(PageMessage.ended_at.desc())
         .limit(_MOST_GIVEN_UP)

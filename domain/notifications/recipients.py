@@ -179,7 +179,7 @@ def recipient_rows(
     users = session.scalars(select(User.id).where(User.id.in_(user_ids)).order_by(User.id)).all()
     channels = session.scalars(
         select(Contact.id)
-        .where(Contact.id.in_(contact_ids), Contact.project_id.is_not(None))
+        .where(Contact.id.in_(contact_ids), Contact.user_id.is_(None))
         .order_by(Contact.id)
     ).all()
     values = [{"user_id": each, "contact_id": None, **_USUAL} for each in users]

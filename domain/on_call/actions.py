@@ -34,64 +34,68 @@ from domain.on_call.types import (
     ScheduleQuery,
     ShiftQuery,
 )
-from domain.projects.views import ProjectView
+from domain.projects.holders import belongs_to, is_listed_by, owner_columns
+from domain.projects.views import Holder
 from domain.time_zones import check_zone
 from domain.types.base import Found
 from models import OnCallSchedule as ScheduleRow
 
-#: Of a project.
+#: Of a project or group.
 MOST_SCHEDULES = 50
 _ORDERS = {"id": ScheduleRow.id, "name": ScheduleRow.name_key}
 
 
 @question("on_call_schedules.index")
-def list_schedules(work: Work, project: ProjectView, query: ScheduleQuery) -> Found[OnCallSchedule]:
-    """List the on-call schedules of a project."""
-    here = select(ScheduleRow).where(ScheduleRow.project_id == project.id)
-    found = fetch_part(here, _ORDERS, query.part, session=work.session)
-    items = schedules_of(work, project, [row[0] for row in found.items])
+def list_schedules(work: Work, holder: Holder, query: ScheduleQuery) -> Found[OnCallSchedule]:
+    """List the on-call schedules of a project or group."""
+    here = is_listed_by(
+        ScheduleRow,
+        holder,
+        with_groups_above=query.include_ancestor_groups,
+        session=work.session,
+    )
+    found = fetch_part(select(ScheduleRow).where(here), _ORDERS, query.part, session=work.session)
+    items = schedules_of(work, holder, [row[0] for row in found.items])
     return Found(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
 @question("on_call_schedules.current")
-def show_all_on_call(
-    work: Work, project: ProjectView, query: OnCallNowQuery
-) -> Found[ScheduleOnCall]:
+def show_all_on_call(work: Work, holder: Holder, query: OnCallNowQuery) -> Found[ScheduleOnCall]:
     """Show who is on call now and next, in every schedule by name."""
-    found = on_call_in_project(work, project)
+    found = on_call_in_project(work, holder, with_groups_above=query.include_ancestor_groups)
     return Found(items=found[query.offset : query.offset + query.size], total=len(found))
 
 
 @action("on_call_schedules.create")
-def create_schedule(work: Work, project: ProjectView, new: NewSchedule) -> OnCallSchedule:
+def create_schedule(work: Work, holder: Holder, new: NewSchedule) -> OnCallSchedule:
     """Create an on-call schedule.
 
     Raises InvalidError, or ConflictError if the name is taken.
     """
-    count = select(func.count()).where(ScheduleRow.project_id == project.id)
+    count = select(func.count()).where(belongs_to(ScheduleRow, holder))
     if (work.session.scalar(count) or 0) >= MOST_SCHEDULES:
-        message = f"A project can have at most {MOST_SCHEDULES} on-call schedules."
+        message = f"{holder.path} has {MOST_SCHEDULES} on-call schedules: delete one first."
         raise InvalidError(message, field="name")
-    row = ScheduleRow(project_id=project.id, description="", created_at=work.now)
+    row = ScheduleRow(**owner_columns(holder), description="", created_at=work.now)
     _store(work, row, new)
-    store_rotations(work, project, row, new.rotations)
-    created = get_schedule(work, project, row.id)
-    _record(work, project, created, "created")
+    store_rotations(work, holder, row, new.rotations)
+    created = get_schedule(work, holder, row.id)
+    _record(work, holder, created, "created")
     return created
 
 
 @question("on_call_schedules.show")
-def show_schedule(work: Work, project: ProjectView, schedule_id: int | str) -> OnCallSchedule:
+def show_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
     """Show an on-call schedule.
 
     It is found by its id, or by its name in any case. Raises NotFoundError.
     """
-    return get_schedule(work, project, schedule_id)
+    return get_schedule(work, holder, schedule_id)
 
 
 @action("on_call_schedules.change")
 def change_schedule(
-    work: Work, project: ProjectView, schedule_id: int | str, change: ScheduleChange
+    work: Work, holder: Holder, schedule_id: int | str, change: ScheduleChange
 ) -> OnCallSchedule:
     """Change an on-call schedule from now on; past shifts stay as they were.
 
@@ -99,43 +103,43 @@ def change_schedule(
     rotations are handed over by its clock from now on. Raises NotFoundError, InvalidError or
     ConflictError.
     """
-    row = lock_row(work, project, schedule_id)
-    before = schedules_of(work, project, [row])[0]
+    row = lock_row(work, holder, schedule_id)
+    before = schedules_of(work, holder, [row])[0]
     _store(work, row, change)
     if "rotations" in change.given:
-        store_rotations(work, project, row, change.rotations)
-    move_rotations(work, project, row)
-    return _changed(work, project, before)
+        store_rotations(work, holder, row, change.rotations)
+    move_rotations(work, holder, row)
+    return _changed(work, holder, before)
 
 
 @action("on_call_schedules.delete")
-def delete_schedule(work: Work, project: ProjectView, schedule_id: int | str) -> OnCallSchedule:
+def delete_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
     """Delete an on-call schedule with its rotations, overrides and swaps.
 
     Returns it as it was. Raises NotFoundError, or ConflictError that names the escalation policy
-    that pages it.
+    that pages it, here or below the group.
     """
-    row = get_row(work, project, schedule_id)
-    check_unused(Target(TargetKind.SCHEDULE, row.id), project.id, session=work.session)
-    deleted = schedules_of(work, project, [row])[0]
+    row = get_row(work, holder, schedule_id)
+    check_unused(Target(TargetKind.SCHEDULE, row.id), holder, session=work.session)
+    deleted = schedules_of(work, holder, [row])[0]
     work.session.delete(row)
     work.session.flush()
-    _record(work, project, deleted, "deleted")
+    _record(work, holder, deleted, "deleted")
     return deleted
 
 
 @question("on_call_schedules.current_of_one", command="on-call")
-def show_on_call(work: Work, project: ProjectView, schedule_id: int | str) -> ScheduleOnCall:
+def show_on_call(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleOnCall:
     """Show who is on call in a schedule now, and who is next."""
-    return schedules_now(work, [get_schedule(work, project, schedule_id)])[0]
+    return schedules_now(work, [get_schedule(work, holder, schedule_id)])[0]
 
 
 @question("on_call_schedules.shifts")
 def list_shifts(
-    work: Work, project: ProjectView, schedule_id: int | str, query: ShiftQuery
+    work: Work, holder: Holder, schedule_id: int | str, query: ShiftQuery
 ) -> Found[OnCallShift]:
     """List who is on call from one time to another, gaps included, with overrides and swaps."""
-    row = get_row(work, project, schedule_id)
+    row = get_row(work, holder, schedule_id)
     found = shifts_of(work, row.id, query.period(work.now))
     return Found(items=found[query.offset : query.offset + query.size], total=len(found))
 
@@ -143,7 +147,7 @@ def list_shifts(
 @action("on_call_rotations.put")
 def put_rotation(
     work: Work,
-    project: ProjectView,
+    holder: Holder,
     schedule_id: int,
     rotation_id: int | None,
     wanted: NewRotation | None,
@@ -152,8 +156,8 @@ def put_rotation(
 
     Raises InvalidError, and ConflictError if that one was changed meanwhile.
     """
-    row = lock_row(work, project, schedule_id)
-    before = schedules_of(work, project, [row])[0]
+    row = lock_row(work, holder, schedule_id)
+    before = schedules_of(work, holder, [row])[0]
     ids = [each.id for each in before.rotations]
     if rotation_id is not None and rotation_id not in ids:
         message = "This rotation was changed or removed in the meantime. Check it and try again."
@@ -162,8 +166,8 @@ def put_rotation(
     rotations = [NewRotation.model_validate(each.model_dump()) for each in before.rotations]
     rotations[position : position + 1] = [wanted] if wanted else []
     instead = {position: rotation_id} if wanted and rotation_id else {}
-    store_rotations(work, project, row, rotations, instead)
-    return _changed(work, project, before)
+    store_rotations(work, holder, row, rotations, instead)
+    return _changed(work, holder, before)
 
 
 def _store(work: Work, row: ScheduleRow, given: NewSchedule) -> None:
@@ -179,7 +183,7 @@ def _store(work: Work, row: ScheduleRow, given: NewSchedule) -> None:
                 setattr(row, name, value.strip())
             work.session.add(row)
     except IntegrityError as error:
-        message = f"The project already has an on-call schedule named {values['name']}."
+        message = f"There already is an on-call schedule named {values['name']} here."
         raise ConflictError(message, field="name") from error
 
 
@@ -191,19 +195,19 @@ def _checked_name(name: str) -> str:
     return kept
 
 
-def _changed(work: Work, project: ProjectView, before: OnCallSchedule) -> OnCallSchedule:
+def _changed(work: Work, holder: Holder, before: OnCallSchedule) -> OnCallSchedule:
     """Record a change, and tell whom it took out of a rotation, unless nothing is different."""
-    after = get_schedule(work, project, before.id)
+    after = get_schedule(work, holder, before.id)
     if after != before:
-        _record(work, project, after, "changed")
-        tell(tell_of_removal, before, ShiftChange(work, project, after))
+        _record(work, holder, after, "changed")
+        tell(tell_of_removal, before, ShiftChange(work, holder, after))
     return after
 
 
-def _record(work: Work, project: ProjectView, schedule: OnCallSchedule, change: str) -> None:
+def _record(work: Work, holder: Holder, schedule: OnCallSchedule, change: str) -> None:
     details = {
         "change": change,
-        "project": project.path,
+        holder.namespace.resource_type: holder.path,
         "time_zone": schedule.time_zone,
         "rotations": [_in_words(each) for each in schedule.rotations],
     }

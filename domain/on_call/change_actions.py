@@ -29,7 +29,8 @@ from domain.on_call.types import (
     check_is_not_over,
     checked_period,
 )
-from domain.projects.views import ProjectView
+from domain.projects.holders import is_used_by, lineage_of
+from domain.projects.views import Holder
 from domain.types.base import Found, columns_of
 from models import OnCallOverride as OverrideRow
 from models import OnCallSchedule as ScheduleRow
@@ -54,16 +55,16 @@ _Shown = TypeVar("_Shown", OnCallOverride, OnCallSwap)
 
 @question("on_call_overrides.index")
 def list_overrides(
-    work: Work, project: ProjectView, schedule_id: int, query: ChangeQuery
+    work: Work, holder: Holder, schedule_id: int, query: ChangeQuery
 ) -> Found[OnCallOverride]:
     """List the overrides of a schedule, those that are over as well."""
-    return _list(work, project, schedule_id, query, OverrideRow, OnCallOverride)
+    return _list(work, holder, schedule_id, query, OverrideRow, OnCallOverride)
 
 
 @question("on_call_overrides.index")
-def overrides_ahead(work: Work, project: ProjectView, schedule_id: int) -> Sequence[OnCallOverride]:
+def overrides_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCallOverride]:
     """Return the overrides of a schedule that are not over, by their start."""
-    schedule = get_row(work, project, schedule_id)
+    schedule = get_row(work, holder, schedule_id)
     rows = work.session.scalars(
         select(OverrideRow)
         .where(OverrideRow.schedule_id == schedule.id, OverrideRow.ends_at > work.now)
@@ -73,34 +74,32 @@ def overrides_ahead(work: Work, project: ProjectView, schedule_id: int) -> Seque
 
 
 @question("on_call_overrides.show")
-def show_override(
-    work: Work, project: ProjectView, schedule_id: int, override_id: int
-) -> OnCallOverride:
+def show_override(work: Work, holder: Holder, schedule_id: int, override_id: int) -> OnCallOverride:
     """Show an override.
 
     Raises NotFoundError.
     """
-    schedule = get_row(work, project, schedule_id)
+    schedule = get_row(work, holder, schedule_id)
     return _shown(work, [_get(work, OverrideRow, schedule.id, override_id)], OnCallOverride)[0]
 
 
 @action("on_call_overrides.create")
 def create_override(
-    work: Work, project: ProjectView, schedule_id: int, new: NewOverride
+    work: Work, holder: Holder, schedule_id: int, new: NewOverride
 ) -> OnCallOverride:
     """Put one user on call for a time, instead of everybody else or of one other user.
 
     Members without the Maintainer role can do it for shifts of their own, and where nobody is on
     call. Raises InvalidError, or ForbiddenError for others' shifts.
     """
-    schedule = get_schedule(work, project, schedule_id)
-    user_id = id_of_candidate(work, project, new.user, field="user")
+    schedule = get_schedule(work, holder, schedule_id)
+    user_id = id_of_candidate(work, holder, new.user, field="user")
     during = checked_period(new.starts_at, new.ends_at, fields=_FIRST)
     check_is_not_over(during, field="ends_at", now=work.now)
     covered_id = _covered(work, schedule.id, new, user_id, during) if new.instead_of else None
     ahead = (OverrideRow.schedule_id == schedule.id) & (OverrideRow.ends_at > work.now)
     _check_count(work, ahead, "overrides")
-    if not (_may_change_all(work, project) or (covered_id and covered_id == work.actor.id)):
+    if not (_may_change_all(work, holder) or (covered_id and covered_id == work.actor.id)):
         _check_shifts(work, schedule.id, during)
     row = OverrideRow(
         schedule_id=schedule.id,
@@ -114,23 +113,21 @@ def create_override(
     work.session.add(row)
     work.session.flush()  # to learn the id
     made = _shown(work, [row], OnCallOverride)[0]
-    _record(work, project, schedule, made, "created")
-    notices.tell(notices.tell_of_override, made, ShiftChange(work, project, schedule))
+    _record(work, holder, schedule, made, "created")
+    notices.tell(notices.tell_of_override, made, ShiftChange(work, holder, schedule))
     return made
 
 
 @action("on_call_overrides.delete")
-def end_override(
-    work: Work, project: ProjectView, schedule_id: int, override_id: int
-) -> OnCallOverride:
+def end_override(work: Work, holder: Holder, schedule_id: int, override_id: int) -> OnCallOverride:
     """Delete an override; one that has begun ends now.
 
     Returns what it was. Raises NotFoundError, ForbiddenError for one of others, and ConflictError
     for one that is over.
     """
-    schedule = get_schedule(work, project, schedule_id)
+    schedule = get_schedule(work, holder, schedule_id)
     row = _lock(work, OverrideRow, schedule.id, override_id)
-    if not (_may_change_all(work, project) or work.actor.id in (row.user_id, row.created_by)):
+    if not (_may_change_all(work, holder) or work.actor.id in (row.user_id, row.created_by)):
         raise ForbiddenError("You need the Maintainer role to remove an override of somebody else.")
     if row.ends_at <= work.now:
         raise ConflictError("This override has ended, and past shifts do not change.")
@@ -140,23 +137,23 @@ def end_override(
     else:
         work.session.delete(row)
     work.session.flush()
-    _record(work, project, schedule, ended, "deleted")
-    notices.tell(notices.tell_of_ended_override, ended, ShiftChange(work, project, schedule))
+    _record(work, holder, schedule, ended, "deleted")
+    notices.tell(notices.tell_of_ended_override, ended, ShiftChange(work, holder, schedule))
     return ended
 
 
 @question("on_call_swaps.index")
 def list_swaps(
-    work: Work, project: ProjectView, schedule_id: int, query: ChangeQuery
+    work: Work, holder: Holder, schedule_id: int, query: ChangeQuery
 ) -> Found[OnCallSwap]:
     """List the swaps of a schedule, including past ones."""
-    return _list(work, project, schedule_id, query, SwapRow, OnCallSwap)
+    return _list(work, holder, schedule_id, query, SwapRow, OnCallSwap)
 
 
 @question("on_call_swaps.index")
-def swaps_ahead(work: Work, project: ProjectView, schedule_id: int) -> Sequence[OnCallSwap]:
+def swaps_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCallSwap]:
     """Return the swaps of a schedule that are not over, by the start of the first shift."""
-    schedule = get_row(work, project, schedule_id)
+    schedule = get_row(work, holder, schedule_id)
     rows = work.session.scalars(
         select(SwapRow)
         .where(SwapRow.schedule_id == schedule.id, SwapRow.over_at > work.now)
@@ -166,15 +163,18 @@ def swaps_ahead(work: Work, project: ProjectView, schedule_id: int) -> Sequence[
 
 
 @question("on_call_swaps.index")
-def own_swaps(work: Work, project: ProjectView) -> Sequence[tuple[str, OnCallSwap]]:
-    """Return the actor's swaps in a project that are not over, with the schedules' time zones."""
+def own_swaps(work: Work, holder: Holder) -> Sequence[tuple[str, OnCallSwap]]:
+    """Return the actor's swaps that are not over, with the schedules' time zones.
+
+    They are those in the schedules that are used here.
+    """
     rows = work.session.execute(
         select(SwapRow, ScheduleRow.time_zone)
         .join(ScheduleRow, ScheduleRow.id == SwapRow.schedule_id)
         .where(
             or_(SwapRow.user_id == work.actor.id, SwapRow.other_user_id == work.actor.id),
             SwapRow.over_at > work.now,
-            ScheduleRow.project_id == project.id,
+            is_used_by(ScheduleRow, [lineage_of(holder, session=work.session)]),
         )
         .order_by(SwapRow.starts_at, SwapRow.id)
     ).all()
@@ -183,26 +183,26 @@ def own_swaps(work: Work, project: ProjectView) -> Sequence[tuple[str, OnCallSwa
 
 
 @question("on_call_swaps.show")
-def show_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) -> OnCallSwap:
+def show_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnCallSwap:
     """Show a swap.
 
     Raises NotFoundError.
     """
-    schedule = get_row(work, project, schedule_id)
+    schedule = get_row(work, holder, schedule_id)
     return _shown(work, [_get(work, SwapRow, schedule.id, swap_id)], OnCallSwap)[0]
 
 
 @action("on_call_swaps.create")
-def create_swap(work: Work, project: ProjectView, schedule_id: int, new: NewSwap) -> OnCallSwap:
+def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> OnCallSwap:
     """Swap two shifts of two users.
 
     Members without the Maintainer role can do it if one of the shifts is their own. Of a shift that
     has begun, what is left is exchanged. Raises InvalidError, or ForbiddenError for a swap between
     others.
     """
-    schedule = get_schedule(work, project, schedule_id)
-    first, second = _users(work, project, new)
-    if not (_may_change_all(work, project) or work.actor.id in (first, second)):
+    schedule = get_schedule(work, holder, schedule_id)
+    first, second = _users(work, holder, new)
+    if not (_may_change_all(work, holder) or work.actor.id in (first, second)):
         raise ForbiddenError("You need the Maintainer role to swap shifts of other people.")
     mine, theirs = _periods(work, new)
     ahead = (SwapRow.schedule_id == schedule.id) & (SwapRow.over_at > work.now)
@@ -229,22 +229,22 @@ def create_swap(work: Work, project: ProjectView, schedule_id: int, new: NewSwap
     work.session.add(row)
     work.session.flush()  # to learn the id
     made = _shown(work, [row], OnCallSwap)[0]
-    _record(work, project, schedule, made, "created")
-    notices.tell(notices.tell_of_swap, made, ShiftChange(work, project, schedule))
+    _record(work, holder, schedule, made, "created")
+    notices.tell(notices.tell_of_swap, made, ShiftChange(work, holder, schedule))
     return made
 
 
 @action("on_call_swaps.delete")
-def undo_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) -> OnCallSwap:
+def undo_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnCallSwap:
     """Undo the remaining part of a swap.
 
     Returns what it was; what has been stays as it was. Raises NotFoundError, ForbiddenError for one
     between others, and ConflictError for one that is over.
     """
-    schedule = get_schedule(work, project, schedule_id)
+    schedule = get_schedule(work, holder, schedule_id)
     row = _lock(work, SwapRow, schedule.id, swap_id)
     concerned = (row.user_id, row.other_user_id, row.created_by)
-    if not (_may_change_all(work, project) or work.actor.id in concerned):
+    if not (_may_change_all(work, holder) or work.actor.id in concerned):
         raise ForbiddenError("You need the Maintainer role to undo a swap of other people.")
     if row.over_at <= work.now:
         raise ConflictError("This swap has ended, and past shifts do not change.")
@@ -256,25 +256,25 @@ def undo_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) 
         row.other_ends_at = max(row.other_starts_at, min(row.other_ends_at, work.now))
         row.over_at = work.now
     work.session.flush()
-    _record(work, project, schedule, undone, "deleted")
-    notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, project, schedule))
+    _record(work, holder, schedule, undone, "deleted")
+    notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, holder, schedule))
     return undone
 
 
-def _may_change_all(work: Work, project: ProjectView) -> bool:
+def _may_change_all(work: Work, holder: Holder) -> bool:
     """Return whether the actor changes the shifts of everybody, not only their own."""
-    return work.actor.is_trusted or project.can_maintain
+    return work.actor.is_trusted or holder.can_maintain
 
 
 def _list(
     work: Work,
-    project: ProjectView,
+    holder: Holder,
     schedule_id: int,
     query: ChangeQuery,
     table: type[_Row],
     resource: type[_Shown],
 ) -> Found[_Shown]:
-    schedule = get_row(work, project, schedule_id)
+    schedule = get_row(work, holder, schedule_id)
     here = select(table).where(table.schedule_id == schedule.id)
     orders = {"id": table.id, "starts_at": table.starts_at}
     found = fetch_part(here, orders, query.part, session=work.session)
@@ -326,9 +326,9 @@ def _covered(work: Work, schedule_id: int, new: NewOverride, user_id: int, durin
     return covered_id
 
 
-def _users(work: Work, project: ProjectView, new: NewSwap) -> tuple[int, int]:
-    first = id_of_candidate(work, project, new.user, field="user")
-    second = id_of_candidate(work, project, new.other_user, field="other_user")
+def _users(work: Work, holder: Holder, new: NewSwap) -> tuple[int, int]:
+    first = id_of_candidate(work, holder, new.user, field="user")
+    second = id_of_candidate(work, holder, new.other_user, field="other_user")
     if first == second:
         raise InvalidError("Two different people swap shifts.", field="other_user")
     return first, second
@@ -378,7 +378,7 @@ def _shown(
 
 def _record(
     work: Work,
-    project: ProjectView,
+    holder: Holder,
     schedule: OnCallSchedule,
     shown: OnCallOverride | OnCallSwap,
     change: str,
@@ -386,7 +386,7 @@ def _record(
     kind = EventKind.ON_CALL_OVERRIDE_CHANGED
     details = {
         "change": change,
-        "project": project.path,
+        holder.namespace.resource_type: holder.path,
         "user": shown.user.username,
         "starts_at": written(shown.starts_at),
         "ends_at": written(shown.ends_at),

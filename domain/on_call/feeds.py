@@ -18,11 +18,12 @@ from domain.database.rows import update_rows
 from domain.errors import DomainError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.on_call.actions import show_schedule
+from domain.on_call.reading import places_of
 from domain.on_call.schedules import get_row
 from domain.on_call.types import OnCallSchedule as Schedule
-from domain.projects.access import get_project
-from domain.projects.views import ProjectView, Viewer
-from models import OnCallFeed, OnCallSchedule, Project, User
+from domain.projects.access import get_group, get_project
+from domain.projects.views import Holder, Viewer
+from models import OnCallFeed, OnCallSchedule, User
 
 #: How often the last use is noted: calendars ask every few minutes.
 _NOTED_EVERY = timedelta(hours=1)
@@ -42,7 +43,7 @@ class OpenedFeed:
     """What a token opens."""
 
     user_id: int
-    project: ProjectView
+    holder: Holder
     schedule: Schedule
 
 
@@ -54,9 +55,9 @@ def find_feed(schedule_id: int, user_id: int, *, session: Session) -> FeedView |
 
 
 @action("on_call_calendars.renew")
-def renew_feed(work: Work, project: ProjectView, schedule_id: int) -> str:
+def renew_feed(work: Work, holder: Holder, schedule_id: int) -> str:
     """Return the token of a new address of the actor, to be shown once; a former address ends."""
-    schedule = get_row(work, project, schedule_id)
+    schedule = get_row(work, holder, schedule_id)
     _end(work, schedule.id)
     made = work.policy(Keyring).issue(CredentialType.CALENDAR_FEED)
     work.session.add(
@@ -68,16 +69,16 @@ def renew_feed(work: Work, project: ProjectView, schedule_id: int) -> str:
         )
     )
     work.session.flush()
-    _record(work, project, schedule, "address created")
+    _record(work, holder, schedule, "address created")
     return made.clear
 
 
 @action("on_call_calendars.end")
-def end_feed(work: Work, project: ProjectView, schedule_id: int) -> None:
+def end_feed(work: Work, holder: Holder, schedule_id: int) -> None:
     """End the actor's address, if there is one."""
-    schedule = get_row(work, project, schedule_id)
+    schedule = get_row(work, holder, schedule_id)
     if _end(work, schedule.id):
-        _record(work, project, schedule, "address ended")
+        _record(work, holder, schedule, "address ended")
 
 
 def _end(work: Work, schedule_id: int) -> bool:
@@ -86,8 +87,8 @@ def _end(work: Work, schedule_id: int) -> bool:
     return bool(gone)
 
 
-def _record(work: Work, project: ProjectView, schedule: OnCallSchedule, change: str) -> None:
-    details = {"change": change, "project": project.path}
+def _record(work: Work, holder: Holder, schedule: OnCallSchedule, change: str) -> None:
+    details = {"change": change, holder.namespace.resource_type: holder.path}
     work.record(EventKind.ON_CALL_CALENDAR_CHANGED, subject=schedule.name, details=details)
 
 
@@ -95,23 +96,25 @@ def open_feed(work: Work, token: str) -> OpenedFeed:
     """Return what a token opens, or raise NotFoundError, whatever the reason is."""
     digests = work.policy(Keyring).credential_digests(token, CredentialType.CALENDAR_FEED)
     row = work.session.execute(
-        select(OnCallFeed, Project.path, User.is_admin)
-        .join(OnCallSchedule, OnCallSchedule.id == OnCallFeed.schedule_id)
-        .join(Project, Project.id == OnCallSchedule.project_id)
+        select(OnCallFeed, User.is_admin)
         .join(User, User.id == OnCallFeed.user_id)
-        .where(OnCallFeed.digest.in_(digests), Project.deleted_at.is_(None), User.state == ACTIVE)
+        .where(OnCallFeed.digest.in_(digests), User.state == ACTIVE)
     ).first()
     if row is None:
         raise _unknown()
     feed = row.OnCallFeed
+    place = places_of([feed.schedule_id], session=work.session).get(feed.schedule_id)
+    if place is None:
+        raise _unknown()
+    find = get_group if place.is_group else get_project
     viewer = Viewer(user_id=feed.user_id, is_admin=row.is_admin, today=work.now.date())
     try:
-        project = get_project(row.path, viewer, session=work.session)
-        schedule = show_schedule(work, project, feed.schedule_id)
+        holder = find(place.path, viewer, session=work.session)
+        schedule = show_schedule(work, holder, feed.schedule_id)
     except DomainError as error:
         raise _unknown() from error
     _note_use(work, feed, token)
-    return OpenedFeed(user_id=feed.user_id, project=project, schedule=schedule)
+    return OpenedFeed(user_id=feed.user_id, holder=holder, schedule=schedule)
 
 
 def _unknown() -> NotFoundError:

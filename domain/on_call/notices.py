@@ -19,7 +19,7 @@ from domain.on_call.plans import Period
 from domain.on_call.reading import read_plans
 from domain.on_call.turns import turns
 from domain.on_call.types import OnCallOverride, OnCallSchedule, OnCallSwap
-from domain.projects.views import ProjectView
+from domain.projects.views import Holder
 from domain.time_zones import zone
 from models import User
 
@@ -33,7 +33,7 @@ class ShiftChange:
     """Who changed shifts of which schedule."""
 
     work: Work
-    project: ProjectView
+    holder: Holder
     schedule: OnCallSchedule
 
     def period(self, start: datetime, end: datetime) -> str:
@@ -280,7 +280,7 @@ def _tell(notice: _Notice, change: ShiftChange) -> None:
         NewMessage(
             key=f"{notice.key}, to {each.id}",
             recipient=addresses[each.id],
-            subject=f"{notice.subject}: {change.schedule.name} of {change.project.path}",
+            subject=f"{notice.subject}: {change.schedule.name} of {change.holder.path}",
             text=_framed(notice.text(each, by), each, change),
         )
         for each in told
@@ -293,7 +293,7 @@ def _framed(text: str, person: UserReference, change: ShiftChange) -> str:
     settings = change.work.settings
     return (
         f"Hello {_name(person)},\n\n{text}\n\n"
-        f"Schedule: {change.schedule.name} of {change.project.path}\n"
+        f"Schedule: {change.schedule.name} of {change.holder.path}\n"
         f"Times are in the time zone {change.schedule.time_zone}.\n"
         f"{change.schedule.web_url}\n\n"
         f"-- \n{settings.instance_name}, {settings.base_url}\n"

@@ -33,8 +33,10 @@ from domain.on_call.types import (
     check_is_not_over,
     checked_period,
 )
-from domain.projects.access import get_project
-from domain.projects.views import ProjectView, viewer_of
+from domain.projects.access import get_group, get_project
+from domain.projects.grants import groups_with_role
+from domain.projects.holders import pages_url
+from domain.projects.views import Holder, viewer_of
 from models import Alert, Page, PageRecipient, Project
 
 #: So far back the beginning of a turn that runs is looked for.
@@ -76,7 +78,7 @@ def cover_shifts(work: Work, new: NewCover) -> OnCallCover:
             starts_at=found.starts_at,
             ends_at=found.ends_at,
         )
-        create_override(work, _project(work, each), each.schedule_id, override)
+        create_override(work, holder_of(work, each), each.schedule_id, override)
     return found
 
 
@@ -91,26 +93,30 @@ def _cover(work: Work, wanted: NewCover | CoverQuery) -> OnCallCover:
         raise InvalidError(message, field="starts_at")
     for each in found if wanted.user else ():
         try:
-            user_id = id_of_candidate(work, _project(work, each), wanted.user, field="user")
+            user_id = id_of_candidate(work, holder_of(work, each), wanted.user, field="user")
         except InvalidError as error:
-            message = f"{each.name} of {each.project_path}: {error}"
+            message = f"{each.name} of {each.path}: {error}"
             raise InvalidError(message, field="user") from error
         if user_id == work.actor.id:
             raise InvalidError("Nobody covers themselves: choose somebody else.", field="user")
     return OnCallCover(starts_at=during.start, ends_at=during.end, schedules=tuple(found))
 
 
-def _project(work: Work, schedule: OwnSchedule) -> ProjectView:
-    return get_project(schedule.project_path, viewer_of(work), session=work.session)
+def holder_of(work: Work, schedule: OwnSchedule) -> Holder:
+    """Return the project or group of a schedule."""
+    get = get_group if schedule.group else get_project
+    return get(schedule.path, viewer_of(work), session=work.session)
 
 
 def _named(work: Work) -> Sequence[UserSchedule]:
-    """Return the schedules that name the actor, but for those of projects that the actor left."""
-    session = work.session
-    projects = projects_of_member(viewer_of(work), session=session)
-    seen = set(session.scalars(select(Project.path).where(Project.id.in_(projects))))
+    """Return the schedules that name the actor, but for those where the actor is no member now."""
+    session, viewer = work.session, viewer_of(work)
     found = schedules_of_user(work.actor.id or 0, session=session, now=work.now)
-    return [each for each in found if each.project_path in seen]
+    projects = set(session.scalars(projects_of_member(viewer, session=session)))
+    groups = set(session.scalars(groups_with_role(viewer)))
+    return [
+        each for each in found if each.place.id in (groups if each.place.is_group else projects)
+    ]
 
 
 def _own_schedules(
@@ -123,8 +129,8 @@ def _own_schedules(
     return tuple(
         OwnSchedule(
             **dict(now[each.id]),
-            project_path=each.project_path,
-            web_url=f"{work.settings.base_url}/{each.project_path}/-/on_call/schedules/{each.id}",
+            project_path=None if each.place.is_group else each.place.path,
+            web_url=f"{pages_url(each.place, work.settings.base_url)}/on_call/schedules/{each.id}",
             turns=tuple(
                 _shown(
                     work,

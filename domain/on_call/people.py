@@ -1,4 +1,4 @@
-"""Which users can be on call in a project: members who see its alerts, with a live account."""
+"""Which users can be on call: members who see the alerts, with a live account."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, time
@@ -11,7 +11,7 @@ from domain.access.roles import Ability
 from domain.accounts.users import IN_USE
 from domain.errors import InvalidError
 from domain.projects.member_lists import last_days_with, users_with
-from domain.projects.views import Namespace, ProjectView
+from domain.projects.views import Holder, Namespace
 from models import User
 from models.folding import fold
 
@@ -19,25 +19,25 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def ends_of_duty(
-    project: Namespace, user_ids: Collection[int], *, session: Session, today: date
+    place: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, datetime]:
-    """Return until when users can be on call in a project; those without an end are left out.
+    """Return until when users can be on call somewhere; those without an end are left out.
 
     For users who cannot be at all it is a moment long ago.
     """
     if not user_ids:
         return {}
     live = session.scalars(select(User.id).where(User.id.in_(user_ids), IN_USE)).all()
-    days = last_days_with(Ability.READ_ALERTS, project, live, session=session, today=today)
+    days = last_days_with(Ability.READ_ALERTS, place, live, session=session, today=today)
     absent = dict.fromkeys(set(user_ids) - days.keys(), _LONG_AGO)
     return absent | {
         user_id: datetime.combine(day, time(), UTC) for user_id, day in days.items() if day
     }
 
 
-def candidates(project: Namespace, *, most: int, session: Session, today: date) -> tuple[str, ...]:
+def candidates(place: Namespace, *, most: int, session: Session, today: date) -> tuple[str, ...]:
     """Return the names of users who can be on call, at most so many."""
-    able = users_with(Ability.READ_ALERTS, project, limit=most, session=session, today=today)
+    able = users_with(Ability.READ_ALERTS, place, limit=most, session=session, today=today)
     live = select(User.username).where(User.username.in_(able), IN_USE)
     return tuple(sorted(session.scalars(live), key=str.lower))
 
@@ -57,24 +57,24 @@ def _id_of(username: str, *, field: str, session: Session) -> int:
     return found
 
 
-def id_of_candidate(work: Work, project: ProjectView, username: str, *, field: str) -> int:
+def id_of_candidate(work: Work, holder: Holder, username: str, *, field: str) -> int:
     """Return the id of a user, or raise InvalidError for one who cannot be on call."""
     (user_id,) = ids_of([username], field=field, session=work.session)
-    check_can_be_on_call(work, project, {username: user_id}, field=field)
+    check_can_be_on_call(work, holder, {username: user_id}, field=field)
     return user_id
 
 
 def check_can_be_on_call(
-    work: Work, project: ProjectView, users: Mapping[str, int], *, field: str
+    work: Work, holder: Holder, users: Mapping[str, int], *, field: str
 ) -> None:
-    """Raise InvalidError that names a user who cannot be on call in a project."""
+    """Raise InvalidError that names a user who cannot be on call here."""
     ends = ends_of_duty(
-        project.namespace, users.values(), session=work.session, today=work.now.date()
+        holder.namespace, users.values(), session=work.session, today=work.now.date()
     )
     for name, user_id in users.items():
         if ends.get(user_id) == _LONG_AGO:
             message = (
-                f"{name[:50]} cannot be on call: only members of the project can, with the role "
-                "Developer or higher."
+                f"{name[:50]} cannot be on call: only members of the "
+                f"{holder.namespace.resource_type} can, with the role Developer or higher."
             )
             raise InvalidError(message, field=field)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date, datetime, time
 from typing import Any
 
-from sqlalchemy import Select, or_, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.on_call.people import ends_of_duty
@@ -24,6 +24,7 @@ from domain.on_call.plans import (
 from domain.projects.views import Namespace
 from domain.types.base import columns_of
 from models import (
+    Group,
     OnCallOverride,
     OnCallRotation,
     OnCallSchedule,
@@ -37,8 +38,8 @@ def read_plans(
     schedule_ids: Collection[int], within: Period, *, session: Session, today: date
 ) -> Mapping[int, Plan]:
     """Return the plans of schedules with what counts in a period; unknown ids are left out."""
-    projects = _projects(schedule_ids, session=session)
-    ids = projects.keys()
+    places = places_of(schedule_ids, session=session)
+    ids = places.keys()
     is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > within.start)
     counting = _of_schedules(ids).where(is_ahead, OnCallRotation.valid_from < within.end)
     rotations = _plans_of(counting, session=session)
@@ -51,25 +52,35 @@ def read_plans(
             overrides=tuple(overrides[each]),
             swaps=tuple(swaps[each]),
         )
-        for each in projects
+        for each in places
     }
     users: dict[Namespace, set[int]] = defaultdict(set)
-    for each, project in projects.items():
-        users[project] |= _users_of(plans[each])
+    for each, place in places.items():
+        users[place] |= _users_of(plans[each])
     ends = {
-        project: ends_of_duty(project, named, session=session, today=today)
-        for project, named in users.items()
+        place: ends_of_duty(place, named, session=session, today=today)
+        for place, named in users.items()
     }
-    return {each: _with_ends(plan, ends[projects[each]]) for each, plan in plans.items()}
+    return {each: _with_ends(plan, ends[places[each]]) for each, plan in plans.items()}
 
 
-def _projects(ids: Collection[int], *, session: Session) -> dict[int, Namespace]:
+def places_of(ids: Collection[int], *, session: Session) -> Mapping[int, Namespace]:
+    """Return the projects and groups of schedules by id; those that are gone are left out."""
     rows = session.execute(
-        select(OnCallSchedule.id, Project.id.label("project_id"), Project.path)
-        .join(Project, Project.id == OnCallSchedule.project_id)
-        .where(OnCallSchedule.id.in_(ids), Project.deleted_at.is_(None))
+        select(
+            OnCallSchedule.id,
+            Project.id.label("project_id"),
+            Group.id.label("group_id"),
+            func.coalesce(Project.path, Group.path).label("path"),
+        )
+        .outerjoin(Project, Project.id == OnCallSchedule.project_id)
+        .outerjoin(Group, Group.id == OnCallSchedule.group_id)
+        .where(OnCallSchedule.id.in_(ids), Project.deleted_at.is_(None), Group.deleted_at.is_(None))
     )
-    return {row.id: Namespace(project_id=row.project_id, path=row.path) for row in rows}
+    return {
+        row.id: Namespace(project_id=row.project_id, group_id=row.group_id, path=row.path)
+        for row in rows
+    }
 
 
 def current_rotations(

@@ -1,4 +1,4 @@
-"""The stored schedules of a project, and their rotations."""
+"""The stored schedules of a project or group, and their rotations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,14 @@ from domain.on_call.types import (
     OnCallRotation,
     OnCallSchedule,
 )
-from domain.projects.views import ProjectView
+from domain.projects.holders import (
+    belongs_to,
+    groups_of,
+    is_listed_by,
+    is_owned_by,
+    pages_url,
+)
+from domain.projects.views import Holder
 from domain.time_zones import wall_time, zone
 from domain.types.base import columns_of
 from models import OnCallRotation as RotationRow
@@ -41,53 +48,57 @@ _DAY = timedelta(days=1)
 _NONE: Mapping[int, int] = MappingProxyType({})
 
 
-def all_schedules(work: Work, project: ProjectView) -> Sequence[OnCallSchedule]:
-    """Return all schedules of a project by name; there are at most MOST_SCHEDULES."""
+def all_schedules(
+    work: Work, holder: Holder, *, with_groups_above: bool = False
+) -> Sequence[OnCallSchedule]:
+    """Return all schedules by name: its own, or also those of the groups above."""
+    here = is_listed_by(
+        ScheduleRow, holder, with_groups_above=with_groups_above, session=work.session
+    )
     rows = work.session.scalars(
-        select(ScheduleRow)
-        .where(ScheduleRow.project_id == project.id)
-        .order_by(ScheduleRow.name_key, ScheduleRow.id)
+        select(ScheduleRow).where(here).order_by(ScheduleRow.name_key, ScheduleRow.id)
     ).all()
-    return schedules_of(work, project, rows)
+    return schedules_of(work, holder, rows)
 
 
-def get_schedule(work: Work, project: ProjectView, schedule_id: int | str) -> OnCallSchedule:
-    """Return a schedule of a project by its id or name, or raise NotFoundError."""
-    return schedules_of(work, project, [get_row(work, project, schedule_id)])[0]
+def get_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
+    """Return a schedule by its id or name, or raise NotFoundError."""
+    return schedules_of(work, holder, [get_row(work, holder, schedule_id)])[0]
 
 
-def find_schedule(work: Work, project: ProjectView, name: str) -> OnCallSchedule | None:
+def find_schedule(work: Work, holder: Holder, name: str) -> OnCallSchedule | None:
     """Return the schedule with this name in any case, or None."""
-    row = _find_row(work, project, name)
-    return schedules_of(work, project, [row])[0] if row else None
+    row = _find_row(work, holder, name)
+    return schedules_of(work, holder, [row])[0] if row else None
 
 
-def get_row(work: Work, project: ProjectView, schedule_id: int | str) -> ScheduleRow:
+def get_row(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleRow:
     """Return the schedule with this name in any case, or with this id; raise NotFoundError."""
     if isinstance(schedule_id, str):
-        if (found := _find_row(work, project, schedule_id)) is not None:
+        if (found := _find_row(work, holder, schedule_id)) is not None:
             return found
         if not (schedule_id.isascii() and schedule_id.isdecimal()):
-            message = f"{project.path} has no on-call schedule named {schedule_id[:100]}."
+            message = f"{holder.path} has no on-call schedule named {schedule_id[:100]}."
             raise NotFoundError(message)
     number = int(schedule_id)
     row = work.session.get(ScheduleRow, number) if number <= LARGEST_ID else None
-    if row is None or row.project_id != project.id:
-        raise NotFoundError("On-call schedule not found in this project.")
+    if row is None or not is_owned_by(row, holder):
+        word = holder.namespace.resource_type
+        raise NotFoundError(f"On-call schedule not found in this {word}.")
     return row
 
 
-def lock_row(work: Work, project: ProjectView, schedule_id: int | str) -> ScheduleRow:
+def lock_row(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleRow:
     """Return a schedule whose row is locked: of changes at once, one waits for the other."""
-    row = get_row(work, project, schedule_id)
+    row = get_row(work, holder, schedule_id)
     work.session.refresh(row, with_for_update=True)
     return row
 
 
-def _find_row(work: Work, project: ProjectView, name: str) -> ScheduleRow | None:
+def _find_row(work: Work, holder: Holder, name: str) -> ScheduleRow | None:
     found: ScheduleRow | None = work.session.scalar(
         select(ScheduleRow).where(
-            ScheduleRow.project_id == project.id,
+            belongs_to(ScheduleRow, holder),
             ScheduleRow.name_key == fold(storable(name).strip()),
         )
     )
@@ -95,21 +106,27 @@ def _find_row(work: Work, project: ProjectView, name: str) -> ScheduleRow | None
 
 
 def schedules_of(
-    work: Work, project: ProjectView, rows: Sequence[ScheduleRow]
+    work: Work, holder: Holder, rows: Sequence[ScheduleRow]
 ) -> Sequence[OnCallSchedule]:
     """Return rows as schedules."""
     session, base_url = work.session, work.settings.base_url
     plans = current_rotations([row.id for row in rows], session=session)
     ids = (each for found in plans.values() for plan in found for each in plan.user_ids)
     named = user_references(ids, base_url=base_url, session=session)
+    groups = groups_of(rows, session=session)
     return tuple(
         OnCallSchedule(
             **columns_of(row, OnCallSchedule),
+            group=(group := groups.get(row.group_id)),
             rotations=tuple(OnCallRotation.of(each, named) for each in plans.get(row.id, ())),
-            web_url=f"{base_url}/{project.path}/-/on_call/schedules/{row.id}",
+            web_url=f"{_pages_url(group, holder, base_url)}/on_call/schedules/{row.id}",
         )
         for row in rows
     )
+
+
+def _pages_url(group: str | None, holder: Holder, base_url: str) -> str:
+    return pages_url(holder, base_url) if group is None else f"{base_url}/groups/{group}/-"
 
 
 @dataclass(frozen=True)
@@ -117,7 +134,7 @@ class _Change:
     """A change of the rotations of a schedule."""
 
     work: Work
-    project: ProjectView
+    holder: Holder
     schedule: ScheduleRow
 
     def present(self) -> Mapping[str, RotationPlan]:
@@ -128,7 +145,7 @@ class _Change:
 
 def store_rotations(
     work: Work,
-    project: ProjectView,
+    holder: Holder,
     schedule: ScheduleRow,
     wanted: Sequence[NewRotation],
     instead: Mapping[int, int] = _NONE,
@@ -141,7 +158,7 @@ def store_rotations(
     """
     if len(wanted) > MOST_ROTATIONS:
         raise InvalidError(f"A schedule can have at most {MOST_ROTATIONS} rotations.", field=_FIELD)
-    change = _Change(work, project, schedule)
+    change = _Change(work, holder, schedule)
     before = change.present()
     by_id = {each.id: each for each in before.values()}
     layer, plans = 0, []
@@ -154,9 +171,9 @@ def store_rotations(
     _begin([each for each in plans if each.id == _NEW], change)
 
 
-def move_rotations(work: Work, project: ProjectView, schedule: ScheduleRow) -> None:
+def move_rotations(work: Work, holder: Holder, schedule: ScheduleRow) -> None:
     """Let all rotations go on in the time zone that the schedule has now."""
-    change = _Change(work, project, schedule)
+    change = _Change(work, holder, schedule)
     elsewhere = [each for each in change.present().values() if each.time_zone != schedule.time_zone]
     _end([each.id for each in elsewhere], change)
     _begin([replace(each, time_zone=schedule.time_zone) for each in elsewhere], change)
@@ -204,7 +221,7 @@ def _plan(
     new = {
         name: each for name, each in zip(wanted.users, user_ids, strict=True) if each not in known
     }
-    check_can_be_on_call(change.work, change.project, new, field=_FIELD)
+    check_can_be_on_call(change.work, change.holder, new, field=_FIELD)
     return plan
 
 

@@ -12,12 +12,13 @@ from domain.access.actor import Work
 from domain.accounts.profiles import UserReference, user_references
 from domain.on_call.final_schedule import Span, by_users, spans
 from domain.on_call.plans import Period, Plan
-from domain.on_call.reading import read_plans
+from domain.on_call.reading import places_of, read_plans
 from domain.on_call.schedules import all_schedules
 from domain.on_call.types import OnCallNow, OnCallShift, OnCallUser, ScheduleOnCall
-from domain.projects.views import ProjectView
+from domain.projects.views import Holder, Namespace
 from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
 from models import OnCallSchedule as ScheduleRow
+from models.folding import fold
 
 _MOMENT = timedelta(microseconds=1)
 #: How far the next change is looked for, in steps: most schedules change within a week.
@@ -77,6 +78,8 @@ class _Named(Protocol):
     def name(self) -> str: ...
     @property
     def time_zone(self) -> str: ...
+    @property
+    def group(self) -> str | None: ...
 
 
 def schedules_now(work: Work, schedules: Sequence[_Named]) -> Sequence[ScheduleOnCall]:
@@ -87,6 +90,7 @@ def schedules_now(work: Work, schedules: Sequence[_Named]) -> Sequence[ScheduleO
     return tuple(
         ScheduleOnCall(
             schedule_id=schedule.id,
+            group=schedule.group,
             name=schedule.name,
             time_zone=schedule.time_zone,
             now=OnCallNow(
@@ -99,9 +103,12 @@ def schedules_now(work: Work, schedules: Sequence[_Named]) -> Sequence[ScheduleO
     )
 
 
-def on_call_in_project(work: Work, project: ProjectView) -> Sequence[ScheduleOnCall]:
-    """Return who is on call now and next in each schedule of a project, by name."""
-    return schedules_now(work, all_schedules(work, project))
+def on_call_in_project(
+    work: Work, holder: Holder, *, with_groups_above: bool = True
+) -> Sequence[ScheduleOnCall]:
+    """Return who is on call now and next in each schedule that is used here, by name."""
+    found = all_schedules(work, holder, with_groups_above=with_groups_above)
+    return schedules_now(work, found)
 
 
 def shifts_of(work: Work, schedule_id: int, within: Period) -> Sequence[OnCallShift]:
@@ -143,7 +150,7 @@ class MyDuty:
     schedule_id: int
     schedule: str
     time_zone: str
-    project_path: str
+    place: Namespace
     is_now: bool
     #: When it begins if it is the next one.
     start: datetime
@@ -160,7 +167,7 @@ def duties_of(user_id: int, *, session: Session, now: datetime) -> tuple[MyDuty,
             schedule_id=row.id,
             schedule=row.name,
             time_zone=row.time_zone,
-            project_path=row.project_path,
+            place=row.place,
             is_now=is_now,
             start=start,
             end=end,
@@ -186,7 +193,12 @@ class UserSchedule(NamedTuple):
     id: int
     name: str
     time_zone: str
-    project_path: str
+    place: Namespace
+
+    @property
+    def group(self) -> str | None:
+        """The path of the group that it belongs to; None for one of a project."""
+        return self.place.path if self.place.is_group else None
 
 
 def schedules_of_user(user_id: int, *, session: Session, now: datetime) -> Sequence[UserSchedule]:
@@ -202,10 +214,12 @@ def schedules_of_user(user_id: int, *, session: Session, now: datetime) -> Seque
     is_mine = or_(OnCallSwap.user_id == user_id, OnCallSwap.other_user_id == user_id)
     swaps = select(OnCallSwap.schedule_id).where(is_mine, OnCallSwap.over_at > now)
     ids = session.scalars(union(turns, overrides, swaps)).all()
+    places = places_of(ids, session=session)
     rows = session.execute(
-        select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone, Project.path)
-        .join(Project, Project.id == ScheduleRow.project_id)
-        .where(ScheduleRow.id.in_(ids), Project.deleted_at.is_(None), Project.archived_at.is_(None))
-        .order_by(Project.path_key, ScheduleRow.name_key, ScheduleRow.id)
+        select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone)
+        .outerjoin(Project, Project.id == ScheduleRow.project_id)
+        .where(ScheduleRow.id.in_(places), Project.archived_at.is_(None))
+        .order_by(ScheduleRow.name_key, ScheduleRow.id)
     )
-    return [UserSchedule(*row) for row in rows]
+    found = [UserSchedule(*row, place=places[row.id]) for row in rows]
+    return sorted(found, key=lambda each: fold(each.place.path))

@@ -30,6 +30,7 @@ from domain.types.base import (
     Body,
     GivenDay,
     GivenTime,
+    IncludeAncestorGroups,
     Numbers,
     OffsetQuery,
     Option,
@@ -274,6 +275,7 @@ class OnCallSchedule(Resource):
     """An on-call schedule."""
 
     id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
     name: str
     description: str
     time_zone: str
@@ -313,6 +315,7 @@ class ScheduleQuery(PagedQuery):
 
     order_by: str = Field(default="id", pattern="^(?:id|name)$")
     sort: Literal["asc", "desc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
 
 
 class OnCallNowQuery(OffsetQuery):
@@ -320,6 +323,7 @@ class OnCallNowQuery(OffsetQuery):
 
     order_by: Literal["name"] = "name"
     sort: Literal["asc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
 
 
 class CalendarQuery(Query):
@@ -387,6 +391,7 @@ class ScheduleOnCall(Resource):
     """Who is on call in a schedule now, and who is next."""
 
     schedule_id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
     name: str
     time_zone: str
     now: OnCallNow
@@ -479,9 +484,19 @@ class OnCallTurn(OnCallPeriod):
 class OwnSchedule(ScheduleOnCall):
     """A schedule in which a user is on call, with their turns."""
 
-    project_path: str
+    project_path: str | None = Field(description="Null for a schedule of a group.")
     web_url: str
     turns: tuple[OnCallTurn, ...]
+
+    @property
+    def path(self) -> str:
+        """The full path of its project or group."""
+        return self.group or self.project_path or ""
+
+    @property
+    def url_values(self) -> dict[str, Any]:
+        """What the URLs of its pages are built from."""
+        return {"group_path" if self.group else "project_path": self.path}
 
 
 class PagedAlert(Resource):

@@ -16,6 +16,7 @@ from domain.accounts.users import MACHINES
 from domain.errors import ForbiddenError, InvalidError, NotFoundError, TakenError
 from domain.projects.access import role_in_namespace
 from domain.projects.grants import VISIBILITIES
+from domain.projects.paging import settle_paging
 from domain.projects.paths import ancestors, parent
 from domain.projects.views import Namespace, Viewer
 from models import AlertCounter, FormerPath, Group, Member, Project, User
@@ -294,6 +295,7 @@ def create_project(
     )
     _store(project, session=session)
     session.add(AlertCounter(project_id=project.id, last_iid=0))
+    settle_paging(select(Project.id).where(Project.id == project.id), session=session)
     return Namespace(project_id=project.id, path=project.path)
 
 

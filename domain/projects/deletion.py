@@ -30,6 +30,7 @@ from models import (
     Bot,
     Deployment,
     Environment,
+    EscalationPolicy,
     FormerPath,
     Group,
     Heartbeat,
@@ -155,8 +156,9 @@ _OF_PROJECTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
     ("release", ProjectRelease.project_id),
 )
 #: What groups have as well.
-_OF_NAMESPACES: tuple[tuple[str, type[OnCallSchedule | Silence]], ...] = (
+_OF_NAMESPACES: tuple[tuple[str, type[EscalationPolicy | OnCallSchedule | Silence]], ...] = (
     ("on-call schedule", OnCallSchedule),
+    ("escalation policy", EscalationPolicy),
     ("silence", Silence),
 )
 
@@ -227,7 +229,7 @@ def _people(groups: Select[int], projects: Select[int], namespace: Namespace) ->
 
 
 def _is_inside(
-    table: type[Bot | Member | OnCallSchedule | Silence],
+    table: type[Bot | EscalationPolicy | Member | OnCallSchedule | Silence],
     groups: Select[int],
     projects: Select[int],
     namespace: Namespace,

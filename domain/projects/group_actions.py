@@ -5,6 +5,7 @@ from dataclasses import replace
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.errors import ForbiddenError
+from domain.escalations.moves import prepare_move
 from domain.projects import creation, deletion, moving, types
 from domain.projects.access import get_group
 from domain.projects.creation import (
@@ -134,9 +135,11 @@ def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Gro
     """Move a group into another one in which the caller is a maintainer, or to the top level.
 
     Raises InvalidError, TakenError, NotFoundError, ForbiddenError, or ConflictError for a group
-    that would have no owner.
+    that would have no owner, or if a policy or route below it is about something of a group that is
+    left.
     """
     above = _parent(work, transfer.group_id)
+    prepare_move(work, group, above.path if above else None)
     moved = moving.transfer_group(
         group.id,
         above.path if above else None,

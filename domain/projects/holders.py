@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.projects.grants import subtree
 from domain.projects.paths import ancestors
-from domain.projects.views import Holder
+from domain.projects.views import Holder, Namespace
 from models import Group, Project
 from models.folding import fold
 
@@ -37,7 +37,7 @@ def owner_columns(holder: Holder) -> Mapping[str, int]:
     return {"group_id" if holder.is_group else "project_id": holder.id}
 
 
-def belongs_to(table: Any, holder: Holder) -> ColumnElement[bool]:
+def belongs_to(table: Any, holder: Holder | Namespace) -> ColumnElement[bool]:
     """Return the condition for rows of a table that belong to this project or group itself."""
     column = table.group_id if holder.is_group else table.project_id
     return and_(column == holder.id)
@@ -48,9 +48,17 @@ def is_owned_by(row: HeldRow, holder: Holder) -> bool:
     return holder.id == (row.group_id if holder.is_group else row.project_id)
 
 
-def pages_url(holder: Holder, base_url: str) -> str:
+def pages_url(holder: Holder | Namespace, base_url: str) -> str:
     """Return how the URLs of the pages of a project or group begin."""
     return f"{base_url}/{'groups/' if holder.is_group else ''}{holder.path}/-"
+
+
+def groups_of(rows: Iterable[HeldRow], *, session: Session) -> Mapping[int | None, str]:
+    """Return the paths of the groups that rows belong to, by id."""
+    ids = {row.group_id for row in rows} - {None}
+    if not ids:
+        return {}
+    return dict(session.execute(select(Group.id, Group.path).where(Group.id.in_(ids))).all())
 
 
 def projects_of(holder: Holder) -> Select[int]:
@@ -59,6 +67,14 @@ def projects_of(holder: Holder) -> Select[int]:
         return select(literal(holder.id))
     groups = subtree(select(Group.id).where(Group.id == holder.id))
     return select(Project.id).where(Project.group_id.in_(groups), Project.deleted_at.is_(None))
+
+
+def is_in(table: Any, holder: Holder) -> ColumnElement[bool]:
+    """Return the condition for rows of a project, or of a group and all that lies below it."""
+    if not holder.is_group:
+        return belongs_to(table, holder)
+    groups = subtree(select(Group.id).where(Group.id == holder.id))
+    return or_(table.group_id.in_(groups), table.project_id.in_(projects_of(holder)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +164,13 @@ def is_listed_by(
 
 def is_above(table: Any, holder: Holder, *, session: Session) -> ColumnElement[bool]:
     """Return the condition for rows that belong to the groups above a project or group."""
+    return and_(table.group_id.in_(groups_above(holder, session=session)))
+
+
+def groups_above(holder: Holder, *, session: Session) -> tuple[int, ...]:
+    """Return the ids of the groups above a project or group, the nearest first."""
     ids = lineage_of(holder, session=session).group_ids
-    return and_(table.group_id.in_(ids[1:] if holder.is_group else ids))
+    return ids[1:] if holder.is_group else ids
 
 
 def by_user(rows: Iterable[Row], used: Mapping[int, Lineage]) -> Mapping[int, Sequence[Row]]:

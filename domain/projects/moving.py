@@ -39,6 +39,7 @@ from domain.projects.creation import (
 )
 from domain.projects.grants import is_in_force, subtree
 from domain.projects.members import has_owner, is_here
+from domain.projects.paging import settle_paging
 from domain.projects.paths import ancestors, parent
 from domain.projects.views import Namespace, Viewer
 from models import FormerPath, Group, Member, Project, RegistryRepository, User
@@ -138,6 +139,7 @@ def _move_project(
     project.path, project.group_id = path, group.id
     session.flush()
     _settle(Project, Project.id == project.id, session=session)
+    settle_paging(select(Project.id).where(Project.id == project.id), session=session)
     return {"path": (before, path)}
 
 
@@ -170,6 +172,7 @@ def _move_group(
     for table, inside in tables:
         _set_beginning(table, inside, before, path, session=session)
         _settle(table, inside, session=session)
+    settle_paging(select(Project.id).where(projects), session=session)
     session.expire_all()  # their paths were changed by statements
     return {"path": (before, path)}
 

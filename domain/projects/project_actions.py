@@ -12,6 +12,7 @@ from domain.accounts.names import as_segment
 from domain.accounts.users import HUMAN
 from domain.audit.events import EventKind
 from domain.errors import InvalidError
+from domain.escalations.moves import prepare_move
 from domain.projects import creation, deletion, moving, types
 from domain.projects.access import get_group, get_project
 from domain.projects.creation import (
@@ -157,9 +158,11 @@ def change_project(work: Work, project: ProjectView, change: ProjectChange) -> P
 def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer) -> Project:
     """Move a project into another group, in which the caller is a maintainer, or into their own.
 
-    Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
+    Raises InvalidError, TakenError, NotFoundError, ForbiddenError, or ConflictError if a policy or
+    route is about something of a group that is left.
     """
     holder = _project_holder(work, transfer.namespace)
+    prepare_move(work, project, holder)
     moved = moving.transfer_project(project.id, holder, session=work.session, now=work.now)
     return _reread(work, record_edit(work, project.namespace, moved))
 

@@ -45,6 +45,16 @@ class Namespace:
         """Return the id of the group or project."""
         return self.project_id if self.group_id is None else self.group_id
 
+    @property
+    def is_group(self) -> bool:
+        """Return whether it is a group."""
+        return self.group_id is not None
+
+    @property
+    def url_values(self) -> Mapping[str, Any]:
+        """Return what the URLs of its pages are built from."""
+        return {"group_path" if self.is_group else "project_path": self.path}
+
 
 class JobTokenScope(Resource):
     """The limits of a project, for the external CI that makes the tokens."""

@@ -85,6 +85,26 @@ def escalation_pages(service: LiveGatebell, person: Person, path: str) -> list[s
         *(f"{at}/routes", f"{at}/routes/new", f"{at}/routes/{first['id']}"),
         *(f"{at}/routes/dry_run", f"{at}/routes/dry_run?days=30"),
         *(f"{at}/reports?period=last_4_weeks", f"{at}/reports?period=own"),
+        *_pages_of_group(service, person, path.rpartition("/")[0]),
+    ]
+
+
+def _pages_of_group(service: LiveGatebell, person: Person, group: str) -> list[str]:
+    """Give a group what its projects use for alerts, and return where it is shown."""
+    call = api_caller(service, person, f"/groups/{group}")
+    name = NASTY[1:100]
+    rotations = [f"weekly {person.username} mon 09:00"]
+    given = {"name": name, "time_zone": "UTC", "rotations": rotations}
+    schedule = call.done("POST", "/on_call/schedules", status=201, json=given)
+    policy = {"name": name, "steps": [f"0s user:{person.username}"], "default": True}
+    made = call.done("POST", "/escalation_policies", status=201, json=policy)
+    route = {"name": name, "severities": ["low"], "escalation_policy_id": made["id"]}
+    call.done("POST", "/alert_routes", status=201, json=route)
+    at = f"/groups/{group}/-/on_call"
+    return [
+        *(at, f"{at}/schedules/new", f"{at}/schedules/{schedule['id']}"),
+        *(f"{at}/policies", f"{at}/policies/{made['id']}", f"{at}/routes", f"{at}/routes/dry_run"),
+        f"/groups/{group}/-/settings/channels",
     ]
 
 

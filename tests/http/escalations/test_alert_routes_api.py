@@ -89,7 +89,10 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": "r", "labels": 7}, "labels"),
     ({"name": "r", "environments": 7}, "environments must be a list"),
     ({"name": "r", "environments": [""]}, "environments"),
-    ({"name": "r", "escalation_policy_id": 2**31}, "Escalation policy not found"),
+    (
+        {"name": "r", "escalation_policy_id": 2**31},
+        "There is no escalation policy “2147483648” here",
+    ),
     ({"name": "r", "position": 0}, "position must be at least 1"),
 )
 

@@ -77,7 +77,7 @@ def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell
     wanted = {"name": "Night", "is_default": "y", "steps-0-targets-0": found}
     answer = submit(browser, page, form, **wanted, do="save")
     assert answer.status_code == 422
-    assert "This project already has a policy with the name Night." in words(answer)
+    assert "There already is a policy with the name Night here." in words(answer)
     (kept,) = call.done("GET", "/escalation_policies")
     assert (kept["name"], kept["default"]) == ("Night", True)
 
@@ -94,7 +94,7 @@ def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
         ("steps-0-after", "", "Enter a delay."),
         ("steps-0-targets-0", "", "choose between 1 and 20 targets"),
         ("steps-0-targets-0", "user:x", "Choose who is paged from the list."),
-        ("steps-0-targets-0", "user:999999999999999999", "is not a member of this project"),
+        ("steps-0-targets-0", "user:999999999999999999", "is not a member here"),
         ("repeats", "10", "Choose 0 to 9 repeats."),
         ("repeat_pause", "1s", "between 1 minute and 24 hours"),
     ):

@@ -76,8 +76,8 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": "Night", "steps": ["5m alice"]}, "“5m alice” is not a duration"),
     ({"name": "Night", "steps": ["0s user:nobody-here"]}, "“nobody-here” is not a member"),
     ({"name": "Night", "steps": ["0s schedule:x\x00"]}, "NUL"),
-    ({"name": "Night", "steps": ["0s schedule:x"]}, "This project has no schedule “x”."),
-    ({"name": "Night", "steps": ["0s channel:ops"]}, "This project has no channel “ops”."),
+    ({"name": "Night", "steps": ["0s schedule:x"]}, "There is no schedule “x” here"),
+    ({"name": "Night", "steps": ["0s channel:ops"]}, "There is no channel “ops” here"),
     ({"name": "Night", "steps": ["25h user:{me}"]}, "a delay has at most 24 hours"),
     ({"name": "Night", "steps": ["5m user:{me}", "1m user:{me}"]}, "in order of time"),
     ({"name": " ", "steps": ["0s user:{me}"]}, "Enter a name"),
@@ -112,7 +112,7 @@ def test_names_are_unique_and_a_stranger_is_no_target(gatebell: LiveGatebell) ->
     refused = call.refused(
         "POST", "/escalation_policies", status=409, json={**body, "name": "NIGHT"}
     )
-    assert refused.endswith("This project already has a policy with the name NIGHT.")
+    assert refused.endswith("There already is a policy with the name NIGHT here.")
     stranger = person_for(gatebell, None).username
     day = {"name": "Day", "steps": [f"0s user:{stranger}"]}
     assert "is not a member" in call.refused("POST", "/escalation_policies", json=day)
@@ -132,7 +132,8 @@ def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> Non
     for method in ("GET", "PUT", "DELETE"):
         other.refused(method, f"/escalation_policies/{made['id']}", status=404)
     route = {"name": "Route", "escalation_policy_id": made["id"]}
-    assert "Escalation policy not found" in other.refused("POST", "/alert_routes", json=route)
+    refused = other.refused("POST", "/alert_routes", json=route)
+    assert f"There is no escalation policy “{made['id']}” here" in refused
 
 
 @pytest.mark.both_databases

@@ -243,7 +243,7 @@ def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(shop: Esca
     discard(shop, night)
     shop.pass_time(seconds=1)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 1)]
-    assert shop.said(alert)[0] == "Its policy was deleted. Paging begins again with another one."
+    assert shop.said(alert)[0] == "Its policy is gone. Paging begins again with another one."
 
 
 def test_a_policy_that_becomes_shorter_pages_at_once(shop: Escalated) -> None:

@@ -128,5 +128,5 @@ def test_a_dry_run_lets_them_take_turns(three: Escalated) -> None:
     with three.session() as session:
         asked = period(None, None, now=three.now)
         reading = three.work(session).policy(Reading)
-        found = dry_run(three.namespace, asked, session=session, reading=reading)
+        found = dry_run(three.project_view(session), asked, session=session, reading=reading)
     assert [alert.pages[0].user for alert in found.alerts] == ["carol", "bob", "alice"]

@@ -12,6 +12,7 @@ from domain.notifications.recipients import (
     change_preferences,
     minutes_of,
 )
+from domain.projects.views import Namespace
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person, subjects
 
@@ -164,7 +165,7 @@ def test_it_is_known_whom_a_page_would_reach(pages: Pages) -> None:
         def ask(*, is_critical: bool, sends_mail: bool) -> list[Reach]:
             found = reachable(
                 [*ids, 9_999],
-                pages.project_id,
+                Namespace(project_id=pages.project_id, path="acme/shop"),
                 is_critical=is_critical,
                 sends_mail=sends_mail,
                 session=session,

@@ -1,5 +1,7 @@
 """The endpoints of contacts and of notification channels, with their parameters."""
 
+from tests.support.wire.group_endpoints import ABOVE
+
 _CONTACTS = "/api/v4/user/contacts"
 _RULES = f"{_CONTACTS}/rules"
 _CHANNELS = "/api/v4/projects/{id}/notification_channels"
@@ -31,7 +33,7 @@ CONTACT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.contact_rules.summary", "GET", f"{_RULES}/summary", ()),
     ("api_v4.contact_rules.show", "GET", f"{_RULES}/{{id}}", ()),
     ("api_v4.contact_rules.delete", "DELETE", f"{_RULES}/{{id}}", ()),
-    ("api_v4.notification_channels.index", "GET", _CHANNELS, _PAGES),
+    ("api_v4.notification_channels.index", "GET", _CHANNELS, (*_PAGES, ABOVE)),
     ("api_v4.notification_channels.create", "POST", _CHANNELS, _NEW),
     ("api_v4.notification_channels.show", "GET", f"{_CHANNELS}/{{id}}", ()),
     ("api_v4.notification_channels.send_test", "POST", f"{_CHANNELS}/{{id}}/test", ()),

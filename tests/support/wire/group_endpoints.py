@@ -2,6 +2,8 @@
 
 PAGES = ("page", "per_page", "pagination", "order_by", "sort", "id_after", "cursor", "access_token")
 TOKEN = ("access_token",)
+#: Of lists of what projects also use of the groups above.
+ABOVE = "include_ancestor_groups"
 GROUPS = (
     *PAGES,
     "search",

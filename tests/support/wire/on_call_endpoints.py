@@ -1,6 +1,6 @@
 """The endpoints of on-call schedules: name, method, path, parameters."""
 
-from tests.support.wire.group_endpoints import PAGES, TOKEN
+from tests.support.wire.group_endpoints import ABOVE, PAGES, TOKEN
 
 SCHEDULES_AT = "/api/v4/{project}/on_call/schedules"
 _OVERRIDES_AT = f"{SCHEDULES_AT}/{{id}}/overrides"
@@ -15,8 +15,8 @@ _OWN = "/api/v4/user/on_call"
 _COVER = (*_SHIFT, "schedules")
 
 ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-    ("api_v4.on_call_schedules.index", "GET", SCHEDULES_AT, PAGES),
-    ("api_v4.on_call_schedules.current", "GET", f"{SCHEDULES_AT}/current", PAGES),
+    ("api_v4.on_call_schedules.index", "GET", SCHEDULES_AT, (*PAGES, ABOVE)),
+    ("api_v4.on_call_schedules.current", "GET", f"{SCHEDULES_AT}/current", (*PAGES, ABOVE)),
     ("api_v4.on_call_schedules.create", "POST", SCHEDULES_AT, _SCHEDULE),
     ("api_v4.on_call_schedules.show", "GET", f"{SCHEDULES_AT}/{{id}}", TOKEN),
     ("api_v4.on_call_schedules.change", "PUT", f"{SCHEDULES_AT}/{{id}}", _SCHEDULE),

@@ -1,0 +1,269 @@
+"""A team looks after several projects: what its group has for alerts, all of them use."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+from sqlalchemy import select
+
+from domain.access.actor import Work
+from domain.access.roles import Role
+from domain.contacts.actions import delete_channel
+from domain.errors import ConflictError
+from domain.escalations.actions import create_policy, create_route, delete_policy, delete_route
+from domain.escalations.explanation import explain
+from domain.escalations.gaps import queue_gap_notices
+from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
+from domain.mail.outbox import Sign
+from domain.notifications.contact_types.mail import email_address
+from domain.notifications.contacts import Owner
+from domain.on_call.actions import create_schedule, delete_schedule
+from domain.on_call.change_actions import create_override
+from domain.on_call.types import NewOverride, NewSchedule
+from domain.projects.access import follow_to_group, follow_to_project
+from domain.projects.creation import ReservedNames, create_group
+from domain.projects.deletion import contents_of
+from domain.projects.group_actions import delete_group, transfer_group
+from domain.projects.project_actions import transfer_project
+from domain.projects.types import GroupTransfer, ProjectTransfer, Repositories, Repository
+from domain.projects.views import Holder, Viewer
+from models import AlertFollower, Group, Mail, Member
+from tests.support.database.work import work_in
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.notifications.escalations import Escalated
+from tests.support.notifications.paging import Person
+from web.settings.reader import Settings
+
+pytestmark = pytest.mark.both_databases
+Result = TypeVar("Result")
+_OPERATOR = Viewer(user_id=None, is_admin=True)
+#: Nothing was pushed to a project here.
+_EMPTY = Repository(default_branch=None, is_empty=True)
+_POLICIES = (ReservedNames(frozenset()), Repositories(lambda _project: _EMPTY))
+
+
+class Team(Escalated):
+    """Alice and Bob, who are developers in the group acme, and what they do there."""
+
+    def __init__(self, settings: Settings, mail_port: int) -> None:
+        super().__init__(settings, mail_port)
+        self.join(self.alice, "acme")
+        self.join(self.bob, "acme")
+
+    def join(self, person: Person, group: str, role: Role = Role.DEVELOPER) -> None:
+        with self.session() as session:
+            group_id = session.scalar(select(Group.id).where(Group.path == group))
+            member = Member(user_id=person.id, group_id=group_id, role=int(role))
+            member.created_at = self.now
+            session.add(member)
+
+    def group(self, path: str) -> int:
+        with self.session() as session:
+            made = create_group(path, reserved=frozenset(), session=session, now=self.now)
+            return made.group_id or 0
+
+    @contextmanager
+    def at(self, path: str) -> Iterator[tuple[Work, Holder]]:
+        """Open a transaction of the operator in a project, or in a group: `acme/`."""
+        with self.session() as session:
+            work = work_in(session, now=self.now, policies=_POLICIES)
+            find: Callable[..., Holder] = (
+                follow_to_group if path.endswith("/") else follow_to_project
+            )
+            yield work, find(path.rstrip("/"), _OPERATOR, session=session)
+
+    def do(self, path: str, act: Callable[..., Result], *given: Any) -> Result:
+        """Carry out an action in a project or group."""
+        with self.at(path) as (work, holder):
+            return act(work, holder, *given)
+
+    def schedule_at(self, path: str, name: str, *people: Person) -> int:
+        users = [each.username for each in people]
+        rotation = {"type": "weekly", "users": users}
+        given = {"name": name, "time_zone": "UTC", "rotations": [rotation]}
+        return self.do(path, create_schedule, NewSchedule.model_validate(given)).id
+
+    def policy_at(
+        self, path: str, *steps: str, name: str = "Night", default: bool = True
+    ) -> EscalationPolicy:
+        new = NewPolicy.model_validate({"name": name, "steps": steps, "default": default})
+        return self.do(path, create_policy, new)
+
+    def whom(self, project_id: int, **changes: Any) -> list[str]:
+        """Let an alert of a project open, and return who is paged for it at once."""
+        alert = self.alert(project_id=project_id, **changes)
+        self.pass_time(seconds=1)
+        return [name for name, _, _ in self.paged(alert)]
+
+    def followed(self) -> set[int]:
+        """Return the projects whose alerts escalations are told of."""
+        with self.session() as session:
+            return set(session.scalars(select(AlertFollower.project_id)))
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    """What the mail server took."""
+    return Mailbox()
+
+
+@pytest.fixture
+def team(settings: Settings, mailbox: Mailbox) -> Iterator[Team]:
+    """A team, and the first of its projects, acme/shop."""
+    with running_mail_server(mailbox) as port:
+        made = Team(settings, port)
+        yield made
+        made.close()
+
+
+def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) -> None:
+    schedule = team.schedule_at("acme/", "Primary", team.alice)
+    room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))
+    policy = team.policy_at("acme/", "0s schedule:Primary", f"5m channel:{room.label}")
+    # One project was there before, and another one comes.
+    site = team.project("acme/site")
+    assert (team.whom(team.project_id), team.whom(site)) == (["alice"], ["alice"])
+    team.pass_time(minutes=5)
+    assert mailbox.recipients.count(["room@pager.example"]) == 1
+
+    # An override in the schedule of the group concerns both.
+    week = NewOverride(user="bob", starts_at=team.now, ends_at=team.now + timedelta(days=7))
+    team.do("acme/", create_override, schedule, week)
+    assert (team.whom(team.project_id), team.whom(site)) == (["bob"], ["bob"])
+
+    # A project asks its own routes first, and then those of the group; its own default policy
+    # comes before the one of the group.
+    team.do(
+        "acme/",
+        create_route,
+        NewRoute(name="Minor", severities=("low",), escalation_policy_id=None),
+    )
+    carol = team.person("carol", role=None)
+    team.join(carol, "acme")
+    own = team.policy_at("acme/site", "0s user:carol", name="Own")
+    assert (team.whom(team.project_id), team.whom(site)) == (["bob"], ["carol"])
+    assert (team.whom(team.project_id, severity=3), team.whom(site, severity=3)) == ([], [])
+    minor = NewRoute(name="Own minor", severities=("low",), escalation_policy_id="Night")
+    team.do("acme/site", create_route, minor)
+    assert (team.whom(team.project_id, severity=3), team.whom(site, severity=3)) == ([], ["bob"])
+
+    # The nearest group decides.
+    team.group("acme/db")
+    deep = team.project("acme/db/main")
+    assert team.whom(deep) == ["bob"]
+    team.policy_at("acme/db/", "0s user:alice")
+    assert (team.whom(deep), team.whom(team.project_id)) == (["alice"], ["bob"])
+    alert = team.alert(project_id=team.project_id)
+    team.pass_time(seconds=1)
+    with team.session() as session:
+        told = explain(team.project_id, alert, session=session)
+    assert told.reason == "the default policy of acme, since no route matches"
+    assert (told.policy, own.group, policy.group) == ("Night", None, "acme")
+
+
+def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
+    team.schedule_at("acme/", "Primary", team.alice)
+    team.policy_at("acme/", "0s schedule:primary", "30m user:bob")
+    team.group("other")
+    dan = team.person("dan", role=None)
+    team.join(dan, "other", Role.OWNER)
+    team.join(team.alice, "other")
+    site = team.project("acme/site")
+    assert team.followed() == {team.project_id, site}
+
+    # Its own policy pages somebody of the group that is left: the move says so.
+    own = team.policy_at("acme/site", "0s schedule:primary", name="Own", default=False)
+    to_other = ProjectTransfer(namespace="other")
+    with pytest.raises(ConflictError, match="policy Own pages the schedule Primary of acme"):
+        team.do("acme/site", transfer_project, to_other)
+    team.do("acme/site", delete_policy, own.id)
+    route = team.do("acme/site", create_route, NewRoute(name="All", escalation_policy_id="Night"))
+    with pytest.raises(
+        ConflictError, match="route All leads to the escalation policy Night of acme"
+    ):
+        team.do("acme/site", transfer_project, to_other)
+    team.do("acme/site", delete_route, route.id)
+
+    # Nobody is paged by what was left: neither for new alerts nor for those under way.
+    under_way = team.alert(project_id=site)
+    team.pass_time(seconds=1)
+    team.policy_at("other/", "0s user:dan")
+    team.do("acme/site", transfer_project, to_other)
+    assert team.whom(site) == ["dan"]
+    assert team.paged(under_way) == [("alice", 1, 1), ("dan", 1, 1)]
+    assert "Its policy is gone. Paging begins again with another one." in team.said(under_way)
+    team.do("other/site", transfer_project, ProjectTransfer(namespace="acme"))
+
+    # The same for a group with a project in it.
+    team.group("acme/db")
+    deep = team.project("acme/db/main")
+    assert team.whom(deep) == ["alice"]
+    with team.session() as session:
+        to = session.scalar(select(Group.id).where(Group.path == "other"))
+    team.do("acme/db/", transfer_group, GroupTransfer(group_id=to))
+    assert team.whom(deep) == ["dan"]
+    # And out of any group with a policy: nothing is followed any more.
+    team.join(dan, "other/db", Role.OWNER)
+    team.do("other/db/", transfer_group, GroupTransfer(group_id=None))
+    assert (team.whom(deep), deep in team.followed()) == ([], False)
+    assert team.followed() == {team.project_id, site}
+
+
+def test_what_projects_use_is_not_deleted(team: Team) -> None:
+    schedule = team.schedule_at("acme/", "Primary", team.alice)
+    room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))
+    shared = team.policy_at("acme/", "0s user:alice", default=False)
+    own = team.policy_at("acme/shop", "0s schedule:primary", f"1m channel:{room.label}", name="Own")
+    route = NewRoute(name="All", escalation_policy_id="Night")
+    made = team.do("acme/shop", create_route, route)
+    for act, number, why in (
+        (delete_schedule, schedule, "policy Own of acme/shop pages this schedule"),
+        (delete_channel, room.id, "policy Own of acme/shop pages this channel"),
+        (delete_policy, shared.id, "route All of acme/shop leads to this policy"),
+    ):
+        with pytest.raises(ConflictError, match=why):
+            team.do("acme/", act, number)
+    team.do("acme/shop", delete_route, made.id)
+
+    # Escalations by the policy of the group hold it, unless others would take over.
+    team.do("acme/shop", delete_policy, own.id)
+    site = team.project("acme/site")
+    team.do("acme/", create_route, route)
+    with team.at("acme/") as (work, group):
+        counts = {
+            each.word: each.count for each in contents_of(group.namespace, session=work.session)
+        }
+    assert {"on-call schedule", "escalation policy", "project"} <= counts.keys()
+    assert team.whom(site) == ["alice"]
+    assert team.followed() == {team.project_id, site}
+    with pytest.raises(ConflictError, match="leads to this policy"):
+        team.do("acme/", delete_policy, shared.id)
+
+    # The first look knows what is missing, and maintainers of the group are told of more.
+    carol = team.person("carol", role=None)
+    team.join(carol, "acme", Role.MAINTAINER)
+    sign = Sign(instance_name="Gatebell", base_url="http://gatebell.example")
+    look = _looking(team, sign)
+    assert look() == 0
+    with team.session() as session:
+        session.query(Member).filter_by(user_id=team.alice.id).delete()
+    assert look() == 2
+    mails = {mail.recipient: mail for mail in team.rows(Mail)}
+    assert "http://gatebell.example/groups/acme/-/on_call" in mails["carol@accounts.example"].text
+    team.do("acme/", delete_group)
+    assert team.whom(site) == []
+
+
+def _looking(team: Team, sign: Sign) -> Callable[[], int]:
+    def look() -> int:
+        with team.session() as session:
+            return queue_gap_notices(sign, session=session, now=team.now, between=session.flush)
+
+    return look
+
+
+def _group(team: Team, path: str) -> int:
+    with team.session() as session:
+        return session.scalars(select(Group.id).where(Group.path == path)).one()
