@@ -183,7 +183,8 @@ def turns_to_swap(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     shown = [
         each
         for each in turns_of(work(), schedule.id, within)
-        if each.ends_at > moment and each.source != Source.OVERRIDE
+        # The last one may go on behind what was looked at.
+        if moment < each.ends_at < within.end and each.source != Source.OVERRIDE
     ]
     return shown[:_MOST_TURNS]
 

@@ -1,7 +1,7 @@
 """What people see of their own duty, in all projects, and how somebody covers them."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import func, select
 
@@ -49,8 +49,10 @@ def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
     """Show when and where you are on call, and the open alerts that you were paged about."""
     # Whole days: asked again within a day, turns that began before have the same beginning.
     today = work.now.replace(hour=0, minute=0, second=0, microsecond=0)
-    ahead = Period(today - TURNS_BEGAN_WITHIN, work.now + timedelta(weeks=query.weeks))
-    schedules = _own_schedules(work, _named(work), ahead, begin=work.now)
+    shown = Period(work.now, work.now + timedelta(weeks=query.weeks))
+    # Turns that begin within it are shown to their end.
+    within = Period(today - TURNS_BEGAN_WITHIN, shown.end + TURNS_BEGAN_WITHIN)
+    schedules = _own_schedules(work, _named(work), within, shown)
     return OwnOnCall(schedules=schedules, alerts=_paged_alerts(work))
 
 
@@ -87,7 +89,7 @@ def _cover(work: Work, wanted: NewCover | CoverQuery) -> OnCallCover:
     check_is_not_over(during, field="ends_at", now=work.now)
     left = Period(max(during.start, work.now), during.end)
     named = [each for each in _named(work) if not wanted.schedules or each.id in wanted.schedules]
-    found = [each for each in _own_schedules(work, named, left, begin=left.start) if each.turns]
+    found = [each for each in _own_schedules(work, named, left, left) if each.turns]
     if not found:
         message = "There is no shift to cover in this time."
         raise InvalidError(message, field="starts_at")
@@ -120,9 +122,9 @@ def _named(work: Work) -> Sequence[UserSchedule]:
 
 
 def _own_schedules(
-    work: Work, named: Sequence[UserSchedule], within: Period, *, begin: datetime
+    work: Work, named: Sequence[UserSchedule], within: Period, shown: Period
 ) -> tuple[OwnSchedule, ...]:
-    """Return schedules with the turns of the actor that end after a moment."""
+    """Return schedules with the turns of the actor that touch a time, cut to a longer one."""
     ids = [each.id for each in named]
     plans = read_plans(ids, within, session=work.session, today=work.now.date())
     now = {each.schedule_id: each for each in schedules_now(work, named)}
@@ -137,7 +139,9 @@ def _own_schedules(
                     [
                         turn
                         for turn in turns(plans[each.id], within)
-                        if turn.duty.user_id == work.actor.id and turn.during.end > begin
+                        if turn.duty.user_id == work.actor.id
+                        and turn.during.end > shown.start
+                        and turn.during.start < shown.end
                     ],
                 )
             ),

@@ -141,3 +141,6 @@ def test_a_turn_of_nights_is_one_turn_that_is_swapped_whole(app: Flask) -> None:
     assert night.on_call() == ["carol"]
     night.now = berlin("2026-12-02 22:00")
     assert night.on_call() == ["alice"]
+    # A turn that begins within the time is shown to its end.
+    _, shown = own(night, "alice", "GET", query_string={"weeks": 1})
+    assert shown["schedules"][0]["turns"][-1]["ends_at"] == wire(berlin("2026-12-14 09:00"))
