@@ -38,7 +38,8 @@ from domain.notifications.paging import NewPage
 from domain.notifications.policy import PagingPolicy
 from domain.notifications.states import PageState
 from domain.projects.views import Namespace
-from domain.silences.muting import Mute, Return, returns
+from domain.silences.flapping import Return, returns
+from domain.silences.muting import Mute
 from domain.silences.types import MuteKind
 from models import Alert, Escalation, EscalationPage, Project
 

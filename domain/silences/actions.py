@@ -26,7 +26,8 @@ from domain.projects.holders import (
     projects_of,
 )
 from domain.projects.views import Holder, ProjectView
-from domain.silences.muting import get_settings, muted_alert, store_settings
+from domain.silences.flapping import get_settings, store_settings
+from domain.silences.muting import muted_alert
 from domain.silences.types import (
     AlertMute,
     FlapSettings,

@@ -2,12 +2,6 @@
 
 Alerts are stored and shown as ever. Whoever pages asks before each page, holds it back until the
 time that it is told, and then asks again: rules may have ended, changed or come since.
-
-Two kinds of alerts that open again and again are held back as well, both told from the stored
-alerts with the same fingerprint. The people whom a flapping alert has paged are paged again once in
-a while, and not at each opening. An alert that opens shortly after the end of one that was
-acknowledged is the same story: whoever acknowledged it may be on it still, so it pages when it
-stays open.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,309 +9,31 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, and_, func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import Row, select
+from sqlalchemy.orm import Session
 
 from domain.alerts.following import Follower
 from domain.alerts.formats.base import Reading
-from domain.alerts.handling.activity import NoteKind
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.listing.queries import AlertRow
 from domain.alerts.matching.conditions import meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.alerts.matching.matchers import Matcher, matches
 from domain.alerts.matching.parser import parse_matchers
-from domain.clock import CLOCK_TOLERANCE
-from domain.database.rows import insert_into
 from domain.maintenance_windows.windows import CurrentWindow, find_current
 from domain.projects.holders import Lineage, by_user, is_used_by, lineages
 from domain.projects.views import ProjectView
-from domain.silences.types import FlapSettings, MuteKind
+from domain.silences.flapping import Hold, holds, slices
+from domain.silences.types import MuteKind
 from domain.time_zones import LATEST
-from domain.types.base import columns_of
 from models import (
-    Alert,
     AlertChange,
-    AlertNote,
-    FlapSetting,
     Group,
     Incident,
     IncidentAlert,
     Silence,
     User,
 )
-
-_MINUTE = timedelta(minutes=1)
-_IDS_AT_ONCE = 1_000
-#: So many alerts back the one is looked for that somebody acknowledged.
-_LONGEST_STORY = 10
-_ACKNOWLEDGED = "acknowledged"
-_TRIGGERED = "triggered"
-#: As alerts are stored.
-_CRITICAL = 0
-
-
-USUAL = FlapSettings()
-
-
-def find_settings(project_ids: Iterable[int], *, session: Session) -> Mapping[int, FlapSettings]:
-    """Return the settings of projects, the usual ones included."""
-    wanted = set(project_ids)
-    rows = session.scalars(select(FlapSetting).where(FlapSetting.project_id.in_(wanted)))
-    return dict.fromkeys(wanted, USUAL) | {
-        row.project_id: FlapSettings(enabled=row.is_on, **columns_of(row, FlapSettings))
-        for row in rows
-    }
-
-
-def get_settings(project_id: int, *, session: Session) -> FlapSettings:
-    """Return the settings of a project."""
-    return find_settings([project_id], session=session)[project_id]
-
-
-def store_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> None:
-    """Store the settings of a project."""
-    values = wanted.model_dump()
-    values["is_on"] = values.pop("enabled")
-    insert = insert_into(FlapSetting, session=session).values(project_id=project_id, **values)
-    session.execute(insert.on_conflict_do_update(index_elements=["project_id"], set_=values))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hold:
-    """Why the page of an alert waits, and until when if it stays open."""
-
-    alert_id: int
-    until: datetime
-    #: The number and id of the alert that somebody acknowledged; None for a flapping alert.
-    continues_iid: int | None = None
-    continues_id: int | None = None
-    acknowledged_by: str = ""
-    #: Of a flapping alert: how often it opened, at least, and in how many minutes.
-    openings: int = 0
-    within_minutes: int = 0
-    hold_minutes: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Return:
-    """That an alert opened soon after one with the same fingerprint ended unanswered."""
-
-    #: The id of the alert that ended.
-    previous_id: int
-    #: For how long it was over.
-    calm: timedelta
-    #: How long repeated pages wait for each other; zero unless the alert flaps.
-    between_repeats: timedelta
-
-
-def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Return]:
-    """Return which of some alerts that open now come back, by id; `alerts` has their projects.
-
-    A project that does not look for flapping alerts takes each one for a new story.
-    """
-    found: dict[int, Return] = {}
-    for each, ids in _by_settings(alerts, session=session).items():
-        if not each.enabled:
-            continue
-        before = _before(ids, each.within_minutes * _MINUTE, session=session)
-        if not before:
-            continue
-        notes = _last_status_notes([row.id for row in before.values()], session=session)
-        flapping = _flapping(list(before), each, at=at, session=session)
-        hold = each.hold_minutes * _MINUTE
-        found |= {
-            alert_id: Return(
-                previous_id=row.id,
-                calm=max(row.created_at - row.ended_at, timedelta()),
-                between_repeats=hold if alert_id in flapping else timedelta(),
-            )
-            for alert_id, row in before.items()
-            if row.id not in notes or notes[row.id].text == _TRIGGERED
-        }
-    return found
-
-
-def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Hold]:
-    """Return why alerts wait at a moment, by id; `alerts` has their projects by id.
-
-    It takes one query for each thousand alerts with the same settings, and a few for those that
-    opened shortly after another one ended.
-    """
-    found: dict[int, Hold] = {}
-    for each, ids in _by_settings(alerts, session=session).items():
-        found |= _continuing(ids, each, at=at, session=session)
-        found |= _flapping(ids, each, at=at, session=session) if each.enabled else {}
-    return found
-
-
-def _by_settings(
-    alerts: Mapping[int, int], *, session: Session
-) -> Mapping[FlapSettings, Sequence[int]]:
-    settings = find_settings(alerts.values(), session=session)
-    found: dict[FlapSettings, list[int]] = {}
-    for alert_id, project_id in alerts.items():
-        found.setdefault(settings[project_id], []).append(alert_id)
-    return found
-
-
-def _slices(ids: Sequence[int]) -> Iterable[Sequence[int]]:
-    return (ids[begin : begin + _IDS_AT_ONCE] for begin in range(0, len(ids), _IDS_AT_ONCE))
-
-
-def _flapping(
-    ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
-) -> dict[int, Hold]:
-    """Return the alerts that opened too often; the one that opened once too often pages as well."""
-    within, hold = settings.within_minutes * _MINUTE, settings.hold_minutes * _MINUTE
-    earlier = aliased(Alert)
-    # One row of the index and of the table for each opening, however many there are.
-    opened_at = (
-        select(earlier.created_at)
-        .where(
-            earlier.fingerprint == Alert.fingerprint,
-            earlier.project_id == Alert.project_id,
-            earlier.id < Alert.id,
-        )
-        .order_by(earlier.id.desc())
-        .offset(settings.openings)
-        .limit(1)
-        .correlate(Alert)
-        .scalar_subquery()
-    )
-    rows = [
-        row
-        for some in _slices(ids)
-        for row in session.execute(
-            select(Alert.id, Alert.created_at, opened_at.label("opened_at")).where(
-                Alert.id.in_(some),
-                Alert.fingerprint.is_not(None),
-                Alert.status.in_(OPEN_STATUSES),
-                _opened_since(at - hold, at),
-                *(() if settings.holds_critical else (Alert.severity > _CRITICAL,)),
-            )
-        )
-    ]
-    return {
-        row.id: Hold(
-            alert_id=row.id,
-            until=row.created_at + hold,
-            openings=settings.openings + 2,
-            within_minutes=settings.within_minutes,
-            hold_minutes=settings.hold_minutes,
-        )
-        for row in rows
-        if row.opened_at is not None and row.opened_at > row.created_at - within
-    }
-
-
-def _continuing(
-    ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
-) -> dict[int, Hold]:
-    """Return the alerts that continue one which somebody acknowledged."""
-    if not settings.reopen_minutes:
-        return {}
-    window = settings.reopen_minutes * _MINUTE
-    opened = _opening_times(at - window, ids, at=at, session=session)
-    found: dict[int, Hold] = {}
-    # By the id of the earliest alert of each story that is known: the alert that is asked about.
-    stories = {alert_id: alert_id for alert_id in opened}
-    for _ in range(_LONGEST_STORY):
-        if not stories:
-            break
-        before = _before(list(stories), window, session=session)
-        notes = _last_status_notes([row.id for row in before.values()], session=session)
-        for alert_id, row in before.items():
-            note, story = notes.get(row.id), stories[alert_id]
-            if note is not None and note.text == _ACKNOWLEDGED:
-                found[story] = Hold(
-                    alert_id=story,
-                    until=opened[story] + window,
-                    continues_iid=row.iid,
-                    continues_id=row.id,
-                    acknowledged_by=note.user_name,
-                )
-        stories = {
-            row.id: stories[alert_id] for alert_id, row in before.items() if row.id not in notes
-        }
-    return found
-
-
-def _opened_since(moment: datetime, at: datetime) -> ColumnElement[bool]:
-    """Return that an alert opened after a moment, and not by a clock that ran ahead."""
-    return and_(Alert.created_at > moment, Alert.created_at <= at + CLOCK_TOLERANCE)
-
-
-def _opening_times(
-    moment: datetime, ids: Sequence[int], *, at: datetime, session: Session
-) -> Mapping[int, datetime]:
-    """Return when the open ones of these alerts opened, without those that did so before."""
-    rows = (
-        row
-        for some in _slices(ids)
-        for row in session.execute(
-            select(Alert.id, Alert.created_at).where(
-                Alert.id.in_(some),
-                Alert.fingerprint.is_not(None),
-                Alert.status.in_(OPEN_STATUSES),
-                _opened_since(moment, at),
-            )
-        )
-    )
-    return {row.id: row.created_at for row in rows}
-
-
-def _before(
-    ids: Sequence[int], window: timedelta, *, session: Session
-) -> Mapping[int, Row[*tuple[Any, ...]]]:
-    """Return the alert before each one, if it ended shortly before that opened."""
-    earlier, previous = aliased(Alert), aliased(Alert)
-    previous_id = (
-        select(func.max(earlier.id))
-        .where(
-            earlier.fingerprint == Alert.fingerprint,
-            earlier.project_id == Alert.project_id,
-            earlier.id < Alert.id,
-        )
-        .correlate(Alert)
-        .scalar_subquery()
-    )
-    rows = [
-        row
-        for some in _slices(ids)
-        for row in session.execute(
-            select(
-                Alert.id.label("after"),
-                Alert.created_at,
-                previous.id,
-                previous.iid,
-                previous.ended_at,
-            )
-            .join(previous, previous.id == previous_id)
-            .where(Alert.id.in_(some))
-        )
-    ]
-    return {
-        row.after: row
-        for row in rows
-        if row.ended_at is not None and row.ended_at > row.created_at - window
-    }
-
-
-def _last_status_notes(
-    ids: Sequence[int], *, session: Session
-) -> Mapping[int, Row[*tuple[Any, ...]]]:
-    """Return what a user set the status of each alert to at last; reports leave no such note."""
-    return {
-        row.alert_id: row
-        for some in _slices(ids)
-        for row in session.execute(
-            select(AlertNote.alert_id, AlertNote.text, AlertNote.user_name)
-            .where(AlertNote.alert_id.in_(some), AlertNote.kind == NoteKind.STATUS.value)
-            .order_by(AlertNote.id)
-        )
-    }
-
 
 #: A page is held back no longer without asking again, so that it leaves soon after a silence was
 #: ended by hand, or a window deleted.
@@ -514,8 +230,7 @@ def _rules(project_ids: set[int], *, at: datetime, session: Session) -> _Rules:
     silences: dict[int, Sequence[LiveSilence]] = {}
     windows: dict[int, Sequence[CurrentWindow]] = {}
     ids = sorted(project_ids)
-    for begin in range(0, len(ids), _IDS_AT_ONCE):
-        some = ids[begin : begin + _IDS_AT_ONCE]
+    for some in slices(ids):
         used = lineages(some, session=session)
         silences |= find_live(used, at=at, session=session)
         windows |= find_current(used, at=at, session=session)
@@ -554,7 +269,7 @@ def _quieted(
     rows = session.execute(
         select(Incident.id, Incident.iid, Incident.project_id).where(
             Incident.project_id.in_(set(projects.values())),
-            Incident.status == _ACKNOWLEDGED,
+            Incident.status == "acknowledged",
             Incident.quiets_alerts,
         )
     ).all()
@@ -564,7 +279,7 @@ def _quieted(
     of_these = {row.project_id for row in rows}
     ids = [alert_id for alert_id, project_id in projects.items() if project_id in of_these]
     found: list[tuple[int, Mute]] = []
-    for some in _slices(ids):
+    for some in slices(ids):
         links = select(IncidentAlert.alert_id, IncidentAlert.incident_id).where(
             IncidentAlert.alert_id.in_(some), IncidentAlert.incident_id.in_(incidents)
         )

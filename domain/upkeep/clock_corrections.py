@@ -4,7 +4,7 @@ A time that lies further ahead than it ever may be set, or that belongs to somet
 of now, was stored by a host whose clock was wrong, or before the clock was set back. What waits for
 it is due now. So nothing else has to mistrust what it reads, except for the times of alerts: they
 stay as they were received, no index would find them, and what waits for them looks at now
-(`domain/silences/muting.py`). What only shows times shows them.
+(`domain/silences/flapping.py`). What only shows times shows them.
 """
 
 from collections.abc import Callable, Mapping

@@ -14,7 +14,8 @@ from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.alerts.matching.parser import parse_matchers
 from domain.audit.events import Actor
 from domain.silences.actions import create_silence
-from domain.silences.muting import Mute, muted, store_settings
+from domain.silences.flapping import store_settings
+from domain.silences.muting import Mute, muted
 from domain.silences.types import FlapSettings, NewSilence, Silence
 from models import Project
 from tests.support.accounts.people import alice, database_of, now

@@ -10,7 +10,8 @@ from domain.errors import ConflictError, InvalidError
 from domain.maintenance_windows.actions import create_window
 from domain.maintenance_windows.types import NewWindow
 from domain.silences.actions import create_silence, expire_silence, preview_silence
-from domain.silences.muting import muted, store_settings
+from domain.silences.flapping import store_settings
+from domain.silences.muting import muted
 from domain.silences.types import FlapSettings, MuteKind, NewSilence, PreviewQuery, SilenceState
 from models import Alert
 from tests.domain.silences.conftest import Quiet

@@ -18,7 +18,7 @@ from domain.notifications.contacts import (
 )
 from domain.notifications.gathering import gather_due
 from domain.projects.creation import archive, unarchive
-from domain.silences.muting import store_settings
+from domain.silences.flapping import store_settings
 from domain.silences.types import FlapSettings
 from models import Alert, User
 from tests.support.mail.mail_server import Mailbox

@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import update
 
 from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
-from domain.silences.muting import store_settings
+from domain.silences.flapping import store_settings
 from domain.silences.types import FlapSettings
 from domain.upkeep.clock_corrections import bring_back, correction_remark, times_ahead
 from models import Alert, Contact, Escalation, Page, PageRecipient
