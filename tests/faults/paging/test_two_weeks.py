@@ -295,7 +295,7 @@ def _give_account(weeks: Weeks) -> None:
         alert["title"]: alert
         for path in (SHOP, PAY)
         for alert in weeks.caller("dan", f"/projects/{path}").done(
-            "GET", "/alert_management_alerts", params={"per_page": 100}
+            "GET", "/alert_management_alerts", params={"per_page": 100, "status": "all"}
         )
     }
     assert stored.keys() == {night.title for night in NIGHTS}
