@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from domain.clock import date_and_time
@@ -182,7 +182,7 @@ def pages_among(
     names = names_of([*filter(None, map(_target, rows)), *asking], session=session)
     keys = [row.page_key for row in rows]
     pages = {page.key: page for page in session.scalars(select(Page).where(Page.key.in_(keys)))}
-    contacts = _contacts({page.batch_id for page in pages.values()}, session=session)
+    contacts = contact_outcomes({page.batch_id for page in pages.values()}, session=session)
     return [
         SentPage(
             id=row.id,
@@ -209,9 +209,10 @@ def _state(page: Page | None) -> PageState | None:
     return PageState.WAITING if page.batch_id is None else PageState.LEFT
 
 
-def _contacts(
-    batches: set[int | None], *, session: Session
+def contact_outcomes(
+    batches: Collection[int | None] | Select[int | None], *, session: Session
 ) -> Mapping[int, tuple[ContactOutcome, ...]]:
+    """Return what became of pages at each contact, by the batch in which they left."""
     found: dict[int, tuple[ContactOutcome, ...]] = {}
     for message, contact in session.execute(
         select(PageMessage, Contact)

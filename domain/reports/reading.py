@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from domain.access.actor import Work
 from domain.alerts.listing.types import alert_url
 from domain.escalations.steps import TargetKind, target_words
+from domain.escalations.types import ContactOutcome
 from domain.on_call.plans import Period
 from domain.projects.views import ProjectView
 from domain.reports.figures import Counted
 from domain.reports.handover_notes import notes_of_period
 from domain.reports.noise import noisy_rules
 from domain.reports.rows import CountedPage, read_alerts, read_contacts, read_entries, read_pages
-from domain.reports.types import ContactOutcome, Report, ReportedPage
+from domain.reports.types import Report, ReportedPage
 
 
 def _read_counted(work: Work, project: ProjectView, within: Period) -> Counted:
@@ -59,7 +60,7 @@ def _shown(
         user=page.user,
         name=name or target_words(TargetKind.USER, page.user),
         state=page.state,
-        contacts=list(contacts.get(page.batch_id or 0, ())),
+        contacts=tuple(contacts.get(page.batch_id or 0, ())),
         accepted_at=page.accepted_at,
         answer=counted.answer_to(page),
         escalation_policy=page.policy,

@@ -16,10 +16,10 @@ from sqlalchemy.orm import Session
 from domain.alerts.handling.activity import BY_ITSELF, NoteKind
 from domain.alerts.listing.filters import SEVERITIES
 from domain.errors import InvalidError
-from domain.notifications.contact_types.registry import contact_type
-from domain.notifications.states import MessageState, PageState
+from domain.escalations.explanation import contact_outcomes
+from domain.escalations.types import ContactOutcome
+from domain.notifications.states import PageState
 from domain.on_call.plans import Period
-from domain.reports.types import ContactOutcome
 from models import (
     Alert,
     AlertNote,
@@ -29,7 +29,6 @@ from models import (
     EscalationPage,
     EscalationPolicy,
     Page,
-    PageMessage,
     User,
 )
 
@@ -246,22 +245,4 @@ def read_contacts(
         .join(Alert, Alert.id == EscalationPage.alert_id)
         .where(*_paged(project_id, within), Page.batch_id.is_not(None))
     )
-    found: dict[int, list[ContactOutcome]] = defaultdict(list)
-    rows = session.execute(
-        select(
-            *(PageMessage.batch_id, PageMessage.outcome, PageMessage.ended_at, PageMessage.tries),
-            *(Contact.type, Contact.label),
-        )
-        .join(Contact, Contact.id == PageMessage.contact_id)
-        .where(PageMessage.batch_id.in_(batches))
-        .order_by(PageMessage.id)
-    )
-    for row in rows:
-        outcome = ContactOutcome(
-            name=contact_type(row.type).spoken or row.label,
-            state=MessageState(row.outcome or MessageState.WAITING),
-            at=row.ended_at,
-            failures=row.tries,
-        )
-        found[row.batch_id].append(outcome)
-    return found
+    return contact_outcomes(batches, session=session)

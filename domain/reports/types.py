@@ -8,7 +8,8 @@ from pydantic import Field
 
 from domain.alerts.reading.incoming import Severity
 from domain.errors import InvalidError
-from domain.notifications.states import MessageState, PageState
+from domain.escalations.types import ContactOutcome
+from domain.notifications.states import PageState
 from domain.on_call.plans import Period
 from domain.on_call.types import checked_period, with_from
 from domain.time_zones import check_zone, instant, wall_time, zone
@@ -106,15 +107,6 @@ class PageAnswer(Resource):
     seconds: int | None = Field(description="From the page to the answer.")
 
 
-class ContactOutcome(Resource):
-    """What became of a page at one contact."""
-
-    name: str
-    state: MessageState
-    at: Time | None = Field(description="When it was accepted, or given up.")
-    failures: int
-
-
 class ReportedPage(Resource):
     """Somebody who was paged for an alert."""
 
@@ -125,7 +117,7 @@ class ReportedPage(Resource):
     user: str | None = Field(description="A user name; null for a channel or a deleted account.")
     name: str = Field(description="Who was paged, in words.")
     state: PageState | None = Field(description="What became of the page, as far as it is known.")
-    contacts: list[ContactOutcome]
+    contacts: tuple[ContactOutcome, ...]
     accepted_at: Time | None = Field(description="When the first contact accepted it.")
     answer: PageAnswer
     escalation_policy: str | None = Field(description="Null if it is not known, or was deleted.")

@@ -305,3 +305,21 @@ def _give_account(weeks: Weeks) -> None:
         assert firing == set(night.told), (night, told)
         expected = "acknowledged" if night.answered_by else "resolved"
         assert stored[night.title]["status"] == expected, night
+    for path in (SHOP, PAY):
+        _check_report(weeks, path, [night for night in NIGHTS if night.project == path])
+
+
+def _check_report(weeks: Weeks, path: str, nights: list[Night]) -> None:
+    """Compare what the report of both weeks counts with what happened."""
+    asked = {"from": MONDAY.isoformat(), "until": (MONDAY + timedelta(days=14)).isoformat()}
+    report = weeks.caller("dan", f"/projects/{path}").done(
+        "GET", "/on_call/report", params={**asked, "time_zone": "Europe/Berlin"}
+    )
+    totals = report["totals"]
+    assert (totals["alerts"], totals["pages"], totals["acknowledged"]) == (
+        len(nights),
+        sum(len(night.told) for night in nights),
+        sum(night.answered_by is not None for night in nights),
+    )
+    told = [(night.title, weeks.people[name].username) for night in nights for name in night.told]
+    assert sorted((page["alert_title"], page["user"]) for page in report["pages"]) == sorted(told)
