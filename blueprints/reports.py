@@ -11,7 +11,7 @@ from domain.alerts.listing.queries import LARGEST_IID
 from domain.database.paging import LARGEST_ID, one_of
 from domain.errors import ConflictError, ForbiddenError, InvalidError
 from domain.on_call.actions import show_schedule
-from domain.projects.views import ProjectView
+from domain.projects.views import Holder, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
 from domain.reports.noise import matchers_of
@@ -29,7 +29,7 @@ from domain.time_zones import instant, zone
 from domain.types.reading import read_query
 from forms.reports import HandoverNoteForm, IncidentDocumentForm
 from web.access.marks import get_current_user, permitted
-from web.http.endpoints import PageBlueprint
+from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.work import work
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
@@ -113,48 +113,46 @@ def download_figures(project: ProjectView) -> Response:
     return text_file(actions.write_figures(work(), project, query), "figures.csv")
 
 
-on_call_handover_notes = PageBlueprint(
+on_call_handover_notes = NamespaceBlueprint(
     "on_call_handover_notes",
     __name__,
-    url_prefix="/<names:project_path>/-/on_call/schedules/<int:schedule_id>/handover_notes",
+    below="on_call/schedules/<int:schedule_id>/handover_notes",
 )
 
 
 @on_call_handover_notes.route("/new", methods=["GET", "POST"])
 @permitted("on_call_handover_notes.create")
-def new(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     """Leave a note for whoever is on call next."""
-    schedule = show_schedule(work(), project, schedule_id)
+    schedule = show_schedule(work(), holder, schedule_id)
     form = HandoverNoteForm()
     if request.method == "GET":
-        form.text.data = actions.draft_handover_note(work(), project, schedule_id).text
+        form.text.data = actions.draft_handover_note(work(), holder, schedule_id).text
     elif form.carry_out(
-        lambda: actions.leave_handover_note(
-            work(), project, schedule_id, form.read(NewHandoverNote)
-        )
+        lambda: actions.leave_handover_note(work(), holder, schedule_id, form.read(NewHandoverNote))
     ):
         flash("Hand-over note saved.")
-        return _to_schedule(project, schedule_id)
-    page = render_template("reports/note.html", project=project, schedule=schedule, form=form)
+        return _to_schedule(holder, schedule_id)
+    page = render_template("reports/note.html", holder=holder, schedule=schedule, form=form)
     return page, 422 if form.errors else 200
 
 
 @on_call_handover_notes.post(f"/<int(max={LARGEST_ID}):note_id>/delete")
 @permitted("on_call_handover_notes.delete")
-def delete(project: ProjectView, schedule_id: int, note_id: int) -> ResponseReturnValue:
+def delete(holder: Holder, schedule_id: int, note_id: int) -> ResponseReturnValue:
     """Delete a hand-over note."""
     with refusals_shown(ForbiddenError):
-        actions.delete_handover_note(work(), project, schedule_id, note_id)
+        actions.delete_handover_note(work(), holder, schedule_id, note_id)
         flash("Hand-over note deleted.")
-    return _to_schedule(project, schedule_id)
+    return _to_schedule(holder, schedule_id)
 
 
-def _to_schedule(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+def _to_schedule(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     url = url_for(
         "on_call_schedules.show",
-        project_path=project.path,
         schedule_id=schedule_id,
         _anchor="handover-notes",
+        **holder.url_values,
     )
     return redirect(url)
 

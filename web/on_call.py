@@ -23,7 +23,7 @@ from domain.on_call.people import candidates
 from domain.on_call.plans import Period
 from domain.on_call.shifts import schedules_now, shifts_of
 from domain.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn, OwnSchedule
-from domain.projects.views import GroupView, Holder
+from domain.projects.views import Holder
 from domain.reports.actions import notes_of_schedule
 from domain.time_zones import instant, zone
 from web.access.marks import get_current_user
@@ -245,8 +245,6 @@ def schedule_page(holder: Holder, schedule: OnCallSchedule, grid: Grid) -> Respo
         absent=[each for each in users.values() if each.username not in able],
         overrides=overrides_ahead(work(), holder, schedule.id),
         swaps=swaps_ahead(work(), holder, schedule.id),
-        notes=()
-        if isinstance(holder, GroupView)
-        else notes_of_schedule(work(), holder, schedule.id),
+        notes=notes_of_schedule(work(), holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session),
     )

@@ -274,11 +274,15 @@ PERMISSIONS: Mapping[str, Permission] = {
     "on_call_reports.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_reports.download": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_reports.download_figures": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
-    "on_call_handover_notes.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
-    "on_call_handover_notes.draft": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
-    "on_call_handover_notes.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "on_call_handover_notes.index": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_handover_notes.draft": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_handover_notes.create": _namespace(
+        _WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS
+    ),
     # Their own; those of others from Maintainer up.
-    "on_call_handover_notes.delete": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "on_call_handover_notes.delete": _namespace(
+        _WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS
+    ),
     "incident_documents.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "incident_documents.download": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "incident_documents.change": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),

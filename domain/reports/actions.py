@@ -7,7 +7,8 @@ from domain.database.paging import fetch_part
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.incidents.types import checked_lines
 from domain.on_call.schedules import get_row, get_schedule
-from domain.projects.views import ProjectView
+from domain.projects.holders import belongs_to
+from domain.projects.views import Holder, ProjectView
 from domain.reports import writing
 from domain.reports.drafts import draft_of, shift_to_hand_over
 from domain.reports.handover_notes import latest_notes, note_of, selected_notes
@@ -23,7 +24,7 @@ from domain.reports.types import (
 )
 from domain.time_zones import check_zone
 from domain.types.base import Found
-from models import OnCallHandoverNote
+from models import OnCallHandoverNote, OnCallSchedule
 
 
 @question("on_call_reports.show")
@@ -50,42 +51,44 @@ def write_figures(work: Work, project: ProjectView, query: ReportQuery) -> str:
 
 @question("on_call_handover_notes.index", plural="handover_notes")
 def list_handover_notes(
-    work: Work, project: ProjectView, schedule_id: int | str, query: HandoverNoteQuery
+    work: Work, holder: Holder, schedule_id: int | str, query: HandoverNoteQuery
 ) -> Found[HandoverNote]:
     """List the hand-over notes of a schedule."""
-    schedule = get_row(work, project, schedule_id)
-    here = selected_notes(project).where(OnCallHandoverNote.schedule_id == schedule.id)
+    schedule = get_row(work, holder, schedule_id)
+    here = selected_notes(belongs_to(OnCallSchedule, holder)).where(
+        OnCallHandoverNote.schedule_id == schedule.id
+    )
     orders = {"id": OnCallHandoverNote.id}
     return Found.of(fetch_part(here, orders, query.part, session=work.session), note_of)
 
 
 @question("on_call_handover_notes.index")
-def notes_of_schedule(work: Work, project: ProjectView, schedule_id: int) -> list[HandoverNote]:
+def notes_of_schedule(work: Work, holder: Holder, schedule_id: int) -> list[HandoverNote]:
     """Return the latest hand-over notes of a schedule, the newest first."""
-    return latest_notes(work, project, schedule_id)
+    return latest_notes(work, holder, schedule_id)
 
 
 @question("on_call_handover_notes.draft")
-def draft_handover_note(work: Work, project: ProjectView, schedule_id: int | str) -> HandoverDraft:
+def draft_handover_note(work: Work, holder: Holder, schedule_id: int | str) -> HandoverDraft:
     """Show what a hand-over note can begin with: what is open, and what happened in the shift.
 
     Raises NotFoundError.
     """
-    schedule = get_schedule(work, project, schedule_id)
+    schedule = get_schedule(work, holder, schedule_id)
     shift = shift_to_hand_over(work, schedule.id)
-    text = draft_of(work, project, schedule, shift)
+    text = draft_of(work, holder, schedule, shift)
     return HandoverDraft(text=text, starts_at=shift.start, ends_at=shift.end)
 
 
 @action("on_call_handover_notes.create")
 def leave_handover_note(
-    work: Work, project: ProjectView, schedule_id: int | str, new: NewHandoverNote
+    work: Work, holder: Holder, schedule_id: int | str, new: NewHandoverNote
 ) -> HandoverNote:
     """Leave a note for whoever is on call next.
 
     Raises InvalidError or NotFoundError.
     """
-    schedule = get_row(work, project, schedule_id)
+    schedule = get_row(work, holder, schedule_id)
     text = checked_lines(new.text, "text", LONGEST_HANDOVER_NOTE)
     if not text:
         raise InvalidError("Enter what whoever is next has to know.", field="text")
@@ -97,33 +100,35 @@ def leave_handover_note(
     )
     work.session.add(row)
     work.session.flush()  # to get the id
-    details = {"project": project.path, "note_id": row.id}
+    details = {holder.namespace.resource_type: holder.path, "note_id": row.id}
     work.record(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
-    return _get(work, project, schedule.id, row.id)
+    return _get(work, holder, schedule.id, row.id)
 
 
 @action("on_call_handover_notes.delete")
 def delete_handover_note(
-    work: Work, project: ProjectView, schedule_id: int | str, note_id: int
+    work: Work, holder: Holder, schedule_id: int | str, note_id: int
 ) -> HandoverNote:
     """Delete a hand-over note: one's own, or as a Maintainer any.
 
     Returns it as it was. Raises NotFoundError or ForbiddenError.
     """
-    schedule = get_row(work, project, schedule_id)
-    gone = _get(work, project, schedule.id, note_id)
+    schedule = get_row(work, holder, schedule_id)
+    gone = _get(work, holder, schedule.id, note_id)
     row = work.session.get_one(OnCallHandoverNote, note_id)
-    if row.user_id != work.actor.id and not project.can_maintain:
+    if row.user_id != work.actor.id and not holder.can_maintain:
         raise ForbiddenError("You can delete your own notes; Maintainers can delete all.")
     work.session.delete(row)
-    details = {"project": project.path, "note_id": note_id}
+    details = {holder.namespace.resource_type: holder.path, "note_id": note_id}
     work.record(EventKind.HANDOVER_NOTE_REMOVED, subject=schedule.name, details=details)
     return gone
 
 
-def _get(work: Work, project: ProjectView, schedule_id: int, note_id: int) -> HandoverNote:
+def _get(work: Work, holder: Holder, schedule_id: int, note_id: int) -> HandoverNote:
     note = OnCallHandoverNote
-    wanted = selected_notes(project).where(note.schedule_id == schedule_id, note.id == note_id)
+    wanted = selected_notes(belongs_to(OnCallSchedule, holder)).where(
+        note.schedule_id == schedule_id, note.id == note_id
+    )
     row = work.session.execute(wanted).one_or_none()
     if row is None:
         raise NotFoundError(f"Hand-over note {note_id} not found in this schedule.")

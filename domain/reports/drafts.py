@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import groupby
 
+from sqlalchemy import select
+
 from domain.access.actor import Work
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import AlertRow, list_alerts
@@ -12,17 +14,22 @@ from domain.incidents.listing import NEWEST, IncidentFilter, IncidentSlice, list
 from domain.on_call.plans import Period
 from domain.on_call.shifts import shifts_of
 from domain.on_call.types import OnCallSchedule
-from domain.projects.views import ProjectView
+from domain.projects.access import get_project
+from domain.projects.holders import projects_of
+from domain.projects.views import GroupView, Holder, ProjectView, viewer_of
 from domain.reports.reading import report_of
 from domain.reports.types import Report, ReportedPage
 from domain.reports.writing import answer_words, plain
 from domain.time_zones import local_time
-from models import Incident
+from models import Incident, Project
 
 _DAY = timedelta(days=1)
 #: A shift began at most so long ago, and was over at most so long ago.
 _LONGEST_SHIFT, _JUST_OVER = timedelta(days=8), timedelta(hours=12)
 _MOST_NAMED = 30
+#: Of a group.
+_MOST_PROJECTS = 20
+_QUIET = ("Nothing is open, and nobody was paged.", "")
 
 
 def shift_to_hand_over(work: Work, schedule_id: int) -> Period:
@@ -46,16 +53,45 @@ def shift_to_hand_over(work: Work, schedule_id: int) -> Period:
     return Period(work.now - _DAY, work.now)
 
 
-def draft_of(work: Work, project: ProjectView, schedule: OnCallSchedule, shift: Period) -> str:
-    """Return the text that a hand-over note begins with, in Markdown."""
+def draft_of(work: Work, holder: Holder, schedule: OnCallSchedule, shift: Period) -> str:
+    """Return the text that a hand-over note begins with, in Markdown.
+
+    Of a group it is about the first projects below it of which there is something to say.
+    """
+    lines: list[str] = []
+    for project in _projects(work, holder):
+        told = list(_project_lines(work, project, schedule, shift, is_one_of_many=holder.is_group))
+        lines += [f"## {project.path}", "", *told] if told and holder.is_group else told
+    return "\n".join([*(lines or _QUIET), "**To know**", "", ""])
+
+
+def _projects(work: Work, holder: Holder) -> Sequence[ProjectView]:
+    if not isinstance(holder, GroupView):
+        return [holder]
+    paths = (
+        select(Project.path).where(Project.id.in_(projects_of(holder))).order_by(Project.path_key)
+    )
+    found = work.session.scalars(paths.limit(_MOST_PROJECTS)).all()
+    return [get_project(path, viewer_of(work), session=work.session) for path in found]
+
+
+def _project_lines(
+    work: Work,
+    project: ProjectView,
+    schedule: OnCallSchedule,
+    shift: Period,
+    *,
+    is_one_of_many: bool,
+) -> Iterator[str]:
     report = report_of(work, project, shift, schedule.time_zone)
     wanted = AlertFilter(project_id=project.id, statuses=OPEN_STATUSES)
     part = AlertSlice(size=_MOST_NAMED, order=SORT_ORDERS["severity"])
-    alerts = list_alerts(wanted, part, session=work.session)
+    alerts = list_alerts(wanted, part, session=work.session).items
     of_incidents = IncidentFilter(project_id=project.id, statuses=OPEN_STATUSES)
     newest = IncidentSlice(size=_MOST_NAMED, order=NEWEST)
-    incidents = list_incidents(of_incidents, newest, session=work.session)
-    return "\n".join(_lines(report, alerts.items, incidents.items))
+    incidents = list_incidents(of_incidents, newest, session=work.session).items
+    has_something = alerts or incidents or report.totals.alerts or report.pages
+    return iter(()) if is_one_of_many and not has_something else _lines(report, alerts, incidents)
 
 
 def _lines(
@@ -75,7 +111,7 @@ def _lines(
     counts = {"Alerts": totals.alerts, "pages": totals.pages, "not yet answered": totals.unanswered}
     yield "- " + ", ".join(f"{what}: {count}" for what, count in counts.items())
     yield from (_page(each, report.time_zone) for each in report.pages[-_MOST_NAMED:])
-    yield from ("", "**To know**", "", "")
+    yield ""
 
 
 def _state(alert: AlertRow) -> str:

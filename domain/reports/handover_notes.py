@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, Select, select
 
 from domain.access.actor import Work
 from domain.on_call.plans import Period
-from domain.projects.views import ProjectView
+from domain.projects.holders import belongs_to, is_used_by, lineage_of
+from domain.projects.views import Holder, ProjectView
 from domain.reports.types import HandoverNote
 from models import OnCallHandoverNote, OnCallSchedule, User
 
@@ -14,14 +15,14 @@ from models import OnCallHandoverNote, OnCallSchedule, User
 _MOST_SHOWN = 5
 
 
-def selected_notes(project: ProjectView) -> Select[OnCallHandoverNote, str, str]:
-    """Return the notes of a project with the fields of `HandoverNote`."""
+def selected_notes(here: ColumnElement[bool]) -> Select[OnCallHandoverNote, str, str]:
+    """Return the notes of some schedules with the fields of `HandoverNote`."""
     note = OnCallHandoverNote
     return (
         select(note, OnCallSchedule.name.label("schedule"), User.username.label("user"))
         .join(OnCallSchedule, OnCallSchedule.id == note.schedule_id)
         .outerjoin(User, User.id == note.user_id)
-        .where(OnCallSchedule.project_id == project.id)
+        .where(here)
     )
 
 
@@ -39,17 +40,22 @@ def note_of(row: Any) -> HandoverNote:
 
 
 def notes_of_period(work: Work, project: ProjectView, within: Period) -> list[HandoverNote]:
-    """Return the notes that were left in a period, in order of time."""
+    """Return the notes that were left in a period, in order of time.
+
+    Those of schedules of the groups above are among them.
+    """
     note = OnCallHandoverNote
-    found = selected_notes(project).where(
+    used = is_used_by(OnCallSchedule, [lineage_of(project, session=work.session)])
+    found = selected_notes(used).where(
         note.created_at >= within.start, note.created_at < within.end
     )
     return list(map(note_of, work.session.execute(found.order_by(note.id))))
 
 
-def latest_notes(work: Work, project: ProjectView, schedule_id: int) -> list[HandoverNote]:
+def latest_notes(work: Work, holder: Holder, schedule_id: int) -> list[HandoverNote]:
     """Return the latest notes of a schedule, the newest first."""
     note = OnCallHandoverNote
-    found = selected_notes(project).where(note.schedule_id == schedule_id)
+    here = belongs_to(OnCallSchedule, holder)
+    found = selected_notes(here).where(note.schedule_id == schedule_id)
     newest = found.order_by(note.id.desc()).limit(_MOST_SHOWN)
     return list(map(note_of, work.session.execute(newest)))

@@ -12,7 +12,7 @@ from domain.access.roles import Role
 from models import Alert, EscalationPage, Project
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.api_caller import ApiCaller, api_caller
-from tests.support.accounts.people import alice, database_of, now
+from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.senders import connect
 from tests.support.database.audit_log import events_with_subject
@@ -208,6 +208,26 @@ def test_whoever_is_on_call_leaves_a_note_for_the_next(
         *("handover_note.removed", "handover_note.removed"),
         *("handover_note.created", "handover_note.created"),
     ]
+
+
+def test_a_note_of_a_group_is_about_its_projects(gatebell: LiveGatebell, night: Night) -> None:
+    group = night.project.rpartition("/")[0]
+    maintainer = person_for(gatebell, Role.MAINTAINER)
+    give_role(gatebell, group, maintainer, Role.MAINTAINER)
+    call = api_caller(gatebell, maintainer, f"/groups/{group}")
+    rotation = f"daily {maintainer.username} 09:00"
+    new = {"name": "Team", "time_zone": "UTC", "rotations": [rotation]}
+    schedule = call.done("POST", "/on_call/schedules", json=new, status=201)["id"]
+    notes = f"/on_call/schedules/{schedule}/handover_notes"
+    draft = call.done("GET", f"{notes}/draft")["text"]
+    assert draft.startswith(f"## {night.project}\n\n**Open alerts**\n\n- #1 ")
+    note = call.done("POST", notes, json={"text": "All quiet"}, status=201)
+    shown = signed_in(gatebell, maintainer).get(
+        f"{gatebell.url}/groups/{group}/-/on_call/schedules/{schedule}"
+    )
+    assert "All quiet" in shown.text
+    report = night.caller().done("GET", f"{night.at}/on_call/report?period=last_week")
+    assert report["handover_notes"] == [note]
 
 
 @pytest.mark.both_databases
