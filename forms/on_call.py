@@ -197,7 +197,7 @@ class OverrideForm(Form):
     """A user, and when they are on call instead of everybody else."""
 
     user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
-    instead_of = SelectField("Instead of")
+    instead_of = SelectField("Instead of", default="")
     starts_at = LocalTimeField("From", InputRequired("Enter when it starts."))
     ends_at = LocalTimeField("Until", InputRequired("Enter when it ends."))
 

@@ -1,5 +1,7 @@
 """What a move of a project or group must not tear apart: whom policies page, where routes lead."""
 
+from dataclasses import replace
+
 from sqlalchemy import select
 
 from domain.access.actor import Work
@@ -12,7 +14,15 @@ from domain.escalations.steps import Target, TargetKind, read_steps
 from domain.projects.holders import is_in, lineage_of, projects_of
 from domain.projects.paths import ancestors
 from domain.projects.views import Holder
-from models import AlertRoute, Contact, Escalation, EscalationPolicy, Group, OnCallSchedule
+from models import (
+    AlertRoute,
+    Contact,
+    Escalation,
+    EscalationPolicy,
+    Group,
+    OnCallSchedule,
+    Project,
+)
 from models.folding import fold
 
 
@@ -23,6 +33,10 @@ def prepare_move(work: Work, holder: Holder, above: str | None) -> None:
     ConflictError that names a policy or route which is about something of a group that is left.
     """
     AdvisoryLock.MOVES.take(work.session)  # Before the locks of rules, as who changes those.
+    # It may have been renamed while this waited: from now on, it stays where it is.
+    table: type[Group | Project] = Group if holder.is_group else Project
+    path = work.session.scalar(select(table.path).where(table.id == holder.id))
+    holder = replace(holder, path=path or holder.path)
     lock_rules(holder, session=work.session)
     left = _groups_left(work, holder, above)
     if not left:

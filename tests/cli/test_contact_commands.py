@@ -41,7 +41,7 @@ WRONG = (
     (("contacts", "create", "alice", "--type", "email", "--address", "nobody"), "e-mail"),
     (("contacts", "create", "zoe", "--type", "email", "--address", "a@b.example"), "zoe"),
     (("contacts", "create", "alice", "--type", "apprise", "--address", "x"), "cannot read"),
-    (("channels", "create", "acme", "--type", "email", "--address", "a@b.example"), "Project"),
+    (("channels", "create", "acme/no", "--type", "email", "--address", "a@b.example"), "not found"),
     (("contacts", "delete", "alice", "7"), "not found"),
 )
 

@@ -15,10 +15,10 @@ from pathlib import Path
 #: The in-memory file system of Linux.
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
 #: With less free memory there, as in small containers, it is not used.
-_ENOUGH_MEMORY = 32 * 2**20
+_ENOUGH_MEMORY = 56 * 2**20
 #: File names of prometheus_client and the bytes that our counters need there with every route and
 #: method in use (tests/plumbing/test_shared_counters.py).
-_ROOM = {"counter": 2 * 2**20, "histogram": 8 * 2**20}
+_ROOM = {"counter": 2 * 2**20, "histogram": 16 * 2**20}
 
 
 def shared_counters_path(instance_path: Path, *, server_pid: int) -> Path:

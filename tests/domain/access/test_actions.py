@@ -149,7 +149,7 @@ def test_a_group_can_ask_for_another_role_than_a_project() -> None:
 def test_an_action_says_what_it_takes_and_returns() -> None:
     made: Action[Any, Any] = silences.create_silence
     assert (made.takes, made.model_name, made.returns) == (NewSilence, "new", Silence)
-    assert (made.target_name, dict(made.variables), made.command) == ("project", {}, "create")
+    assert (made.target_name, dict(made.variables), made.command) == ("holder", {}, "create")
     assert (made.changes, made.is_operation, made.is_list) == (True, True, False)
     listed: Action[Any, Any] = silences.list_silences
     assert (listed.takes, listed.returns, listed.is_list) == (SilenceQuery, Silence, True)

@@ -90,7 +90,9 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
     page = browser.get(f"{url}/on_call/schedules/new")
     page = submit(browser, page, form_with(page, "name"), name="Primary", time_zone="UTC")
     page = browser.get(f"{gatebell.url}{page.headers['Location']}")
-    page = submit(browser, page, form_with(page, "users"), users=me.username, unit="days")
+    page = submit(
+        browser, page, form_with(page, "users-0"), **{"users-0": me.username}, unit="days"
+    )
     assert page.status_code == 302, words(page)
     assert page.headers["Location"].startswith(f"/groups/{group}/-/on_call/schedules/")
     at = f"{gatebell.url}{page.headers['Location']}"
@@ -126,6 +128,7 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
         page = browser.get(f"{below_url}/{place}")
         assert shown in words(page), words(page)
         assert f'href="/groups/{group}/-/{place}' in page.text
+    assert f"Primary from {group}" in words(browser.get(f"{gatebell.url}/{project}"))
     form = browser.get(f"{below_url}/on_call/policies/new").text
     assert f"Primary (of {group})" in form
     assert f"Room (of {group})" in form

@@ -54,7 +54,7 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
     alice, bob = make_user(gatebell), make_user(gatebell, name="bob")
     phone = contact(gatebell, alice, "Phone")
     call = api_caller(gatebell, alice, "/user/contacts/rules")
-    body = {"contact_id": phone, "alerts": "other", "delay_minutes": 5, "only": "sat,sun 8:00-9:00"}
+    body = {"contact_id": phone, "alerts": "other", "delay_minutes": 5, "only": "sat,sun 8:70-9:00"}
     assert "must be a time of day" in call.refused("POST", json=body)
     made = call.done("POST", status=201, json={**body, "only": "mon-fri 09:00-17:00"})
     hours = {

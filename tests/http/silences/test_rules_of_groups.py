@@ -86,7 +86,7 @@ def test_pages_of_a_group_make_a_silence_and_those_of_a_project_show_it(project:
     browser: requests.Session = browser_of(project.gatebell, group, Role.DEVELOPER)
     at = f"{project.gatebell.url}/groups/{group}/-"
     overview = browser.get(f"{project.gatebell.url}/{group}")
-    assert f"/groups/{group}/-/silences" in overview.text
+    assert f"/groups/{group}/-/on_call" in overview.text
     member_of(project, Role.DEVELOPER, f"/groups/{group}").done(
         "POST", "/silences", json={"matchers": WEB, "duration": "2h"}, status=201
     )

@@ -218,7 +218,6 @@ def test_the_reason_is_that_of_the_mapping_which_was_used(gatebell: LiveGatebell
     endpoint.accepted(title="a", prio="low", book="https://wiki.example/a")
     change(gatebell, update(Integration).where(Integration.id == endpoint.id).values(mapping=None))
     page = page_of(gatebell, endpoint, "/1")
-    assert "Why low" in page
-    assert "the sender says “low”" in page
+    assert "Low: <bdi>the sender says “low”" in page
     assert "No severity: treated as critical" not in page
     assert "https://wiki.example/a" in page
