@@ -7,9 +7,11 @@ from itertools import groupby
 from sqlalchemy import select
 
 from domain.access.actor import Work
+from domain.access.features import Feature
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import AlertRow, list_alerts
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
+from domain.errors import InvalidError
 from domain.incidents.listing import NEWEST, IncidentFilter, IncidentSlice, list_incidents
 from domain.on_call.plans import Period
 from domain.on_call.shifts import shifts_of
@@ -72,7 +74,9 @@ def _projects(work: Work, holder: Holder) -> Sequence[ProjectView]:
         select(Project.path).where(Project.id.in_(projects_of(holder))).order_by(Project.path_key)
     )
     found = work.session.scalars(paths.limit(_MOST_PROJECTS)).all()
-    return [get_project(path, viewer_of(work), session=work.session) for path in found]
+    seen = (get_project(path, viewer_of(work), session=work.session) for path in found)
+    # Not those that have turned monitoring off.
+    return [each for each in seen if each.has(Feature.MONITOR)]
 
 
 def _project_lines(
@@ -83,7 +87,11 @@ def _project_lines(
     *,
     is_one_of_many: bool,
 ) -> Iterator[str]:
-    report = report_of(work, project, shift, schedule.time_zone)
+    try:
+        report = report_of(work, project, shift, schedule.time_zone)
+    except InvalidError as error:
+        # A storm must not keep anybody from leaving a note.
+        return iter((str(error), ""))
     wanted = AlertFilter(project_id=project.id, statuses=OPEN_STATUSES)
     part = AlertSlice(size=_MOST_NAMED, order=SORT_ORDERS["severity"])
     alerts = list_alerts(wanted, part, session=work.session).items

@@ -15,6 +15,9 @@ from domain.alerts.listing.filters import SEVERITIES
 from domain.errors import InvalidError
 from domain.notifications.contacts import Owner
 from domain.on_call.plans import Period
+from domain.on_call.schedules import get_schedule
+from domain.reports import rows
+from domain.reports.drafts import draft_of
 from domain.reports.reading import report_of
 from domain.reports.types import Report, ReportQuery
 from models import (
@@ -348,3 +351,19 @@ def test_a_page_says_through_what_it_went_and_why_even_when_the_alert_opens_agai
         session.execute(text("UPDATE escalation_pages SET project_id = NULL"))
         before = report_of(shop.work(session), shop.project_view(session), within, "UTC")
     assert before == report
+
+
+def test_a_storm_keeps_nobody_from_leaving_a_note(
+    shop: Escalated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_ROWS", 1)
+    number = shop.schedule("Primary", shop.alice)
+    for _ in range(2):
+        shop.alert()
+    with shop.session() as session:
+        work, project = shop.work(session), shop.project_view(session)
+        schedule = get_schedule(work, project, number)
+        during = Period(shop.now - timedelta(hours=1), shop.now + timedelta(hours=1))
+        draft = draft_of(work, project, schedule, during)
+    assert draft.startswith("More than 1 alerts or pages are in this period")
+    assert "**To know**" in draft
