@@ -47,7 +47,7 @@ class StepForm(PlainForm):
     after = DurationLine("Delay", DataRequired("Enter a delay."), is_duration, default="0s")
     #: `user:7`, or nothing; the choices depend on the project.
     targets = FieldList(SelectField("Page", choices=[], validate_choice=False), min_entries=1)
-    round_robin = BooleanField("In turn: each new alert pages the next of them alone")
+    round_robin = BooleanField("In turn: each new alert pages only the next of them")
 
     @property
     def given(self) -> dict[str, object]:

@@ -99,12 +99,22 @@ def _pages_of_group(service: LiveGatebell, person: Person, group: str) -> list[s
     policy = {"name": name, "steps": [f"0s user:{person.username}"], "default": True}
     made = call.done("POST", "/escalation_policies", status=201, json=policy)
     route = {"name": name, "severities": ["low"], "escalation_policy_id": made["id"]}
-    call.done("POST", "/alert_routes", status=201, json=route)
-    at = f"/groups/{group}/-/on_call"
+    routed = call.done("POST", "/alert_routes", status=201, json=route)
+    own = f"/groups/{group}/-"
+    at, of_schedule = f"{own}/on_call", f"{own}/on_call/schedules/{schedule['id']}"
+    rotation = schedule["rotations"][0]["id"]
     return [
-        *(at, f"{at}/schedules/new", f"{at}/schedules/{schedule['id']}"),
-        *(f"{at}/policies", f"{at}/policies/{made['id']}", f"{at}/routes", f"{at}/routes/dry_run"),
-        f"/groups/{group}/-/settings/channels",
+        *(at, f"{at}/schedules/new", of_schedule, f"{of_schedule}/edit"),
+        *(f"{of_schedule}/{new}/new" for new in ("rotations", "overrides", "swaps")),
+        *(f"{of_schedule}/rotations/{rotation}/edit", f"{of_schedule}/handover_notes/new"),
+        *(f"{at}/policies", f"{at}/policies/new", f"{at}/policies/{made['id']}"),
+        *(f"{at}/routes", f"{at}/routes/new", f"{at}/routes/{routed['id']}"),
+        *(f"{at}/routes/dry_run", f"{own}/settings/channels"),
+        *(
+            f"{own}/{rules}{new}"
+            for rules in ("silences", "maintenance_windows")
+            for new in ("", "/new")
+        ),
     ]
 
 

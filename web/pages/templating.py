@@ -11,6 +11,7 @@ from typing import Any
 
 from flask import Flask, g, has_request_context, request, url_for
 from flask_login import current_user
+from markupsafe import Markup
 
 from domain.alerts.reading.times import written_time
 from domain.durations import duration_text
@@ -151,10 +152,14 @@ def _viewer_zone() -> str:
     return str(g.viewer_zone)
 
 
-def in_zone(moment: datetime, time_zone: str) -> str:
-    """Return a time by the wall clock of a place, to the minute: `Mon 2026-11-23 09:00`."""
+def in_zone(moment: datetime, time_zone: str) -> Markup:
+    """Return a time by the wall clock of a place, to the minute: `Mon 2026-11-23 09:00`.
+
+    It stands on one line: browsers break dates at their hyphens.
+    """
     local = moment.astimezone(zone(time_zone))
-    return f"{local:%a} {local.isoformat(' ', 'minutes')[:16]}"
+    words = f"{local:%a} {local.isoformat(' ', 'minutes')[:16]}"
+    return Markup('<span class="nowrap">{}</span>').format(words)
 
 
 def file_size(size: int) -> str:

@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from tests.http.escalations.test_escalation_policies_api import project_of
-from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.people import alice, make_project, make_user, signed_in
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -167,4 +167,18 @@ def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -
     assert "New alerts of this project page nobody." in words(browser.get(f"{gatebell.url}/{path}"))
     body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
     call.done("POST", "/escalation_policies", status=201, json=body)
-    assert "opened before the project had an escalation policy" in words(browser.get(alert))
+    shown = words(browser.get(alert))
+    assert "opened before the project had an escalation policy" in shown
+    assert "resolve this one, and its next report pages them." in shown
+    assert "Page a person" in shown
+
+
+def test_where_somebody_is_alone_the_page_of_an_alert_offers_nobody_to_page(
+    gatebell: LiveGatebell,
+) -> None:
+    owner = make_user(gatebell)
+    path = make_project(gatebell, owner)
+    connect(gatebell, path).accepted(title="Disk")
+    shown = words(signed_in(gatebell, owner).get(f"{gatebell.url}/{path}/-/alerts/1"))
+    assert "Snooze" in shown
+    assert "Page a person" not in shown

@@ -70,7 +70,7 @@ def test_the_button_acknowledges_and_a_look_does_not(
     assert "@alice" in page.text
     assert page.text.count('method="post"') == 1
     buttons = re.findall(r"<button[^>]*type=\"submit\"[^>]*>([^<]*)<", page.text)
-    assert buttons == ["Acknowledge alert", "Snooze for 1 hour", "For 4 hours"]
+    assert buttons == ["Acknowledge alert", "Snooze for 1 hour", "Snooze for 4 hours"]
 
     done = client.post(link)
     assert (done.status_code, statuses(pages)) == (200, ["acknowledged"])

@@ -139,7 +139,7 @@ def test_days_of_a_page_are_those_of_the_reader(gatebell: LiveGatebell, night: N
     address = f"{gatebell.url}/{night.project}/-/on_call/reports"
     today = f"{now():%Y-%m-%d}"
     own = browser.get(f"{address}?period=own&from={today}&until={today}")
-    assert "00:00 to " in own.text
+    assert "00:00</span> to " in own.text
     assert "=Disk | full" in own.text
     missing = browser.get(f"{address}?period=own")
     assert (missing.status_code, "Choose the first and the last day." in missing.text) == (
