@@ -73,8 +73,7 @@ def show(change_id: str) -> ResponseReturnValue:
     """Show a change, and how to try both sides of it."""
     change = BY_ID.get(change_id)
     if change is None:
-        message = "This change is not on the release schedule."
-        raise NotFoundError(message)
+        raise NotFoundError("This change is not on the release schedule.")
     return render_template(
         "help/release_change.html",
         listed=show_change(change),

@@ -93,8 +93,7 @@ def _midnight(
         day = date.fromisoformat(given.get(name, ""))
         return instant(datetime.combine(day + after, time()), zone(place))
     except (ValueError, OverflowError) as error:
-        message = "Choose the first and the last day."
-        raise InvalidError(message, field=name) from error
+        raise InvalidError("Choose the first and the last day.", field=name) from error
 
 
 @on_call_reports.get("/report.<any(md, csv):kind>")

@@ -97,8 +97,7 @@ def push() -> ResponseReturnValue:
 def authorize_device() -> ResponseReturnValue:
     """Issue a device code and a user code (RFC 8628 section 3.1)."""
     if not settings().oauth2_device_grant_flow:
-        message = "The device flow is turned off on this instance."
-        raise NotFoundError(message)
+        raise NotFoundError("The device flow is turned off on this instance.")
     server = AuthorizationServer(oauth_context())
     return send(server.create_endpoint_response("device_authorization", request_in_form()))
 

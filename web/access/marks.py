@@ -153,8 +153,7 @@ def _administrating(*proven: str) -> Guard:
             if not current_user.is_authenticated:
                 return to_sign_in()
             if not current_user.is_admin:
-                message = "Page not found."
-                raise NotFoundError(message)
+                raise NotFoundError("Page not found.")
             if request.method in proven and not is_signed_in_afresh():
                 return _to_sign_in_again()
             return view(*args, **kwargs)
