@@ -18,6 +18,7 @@ from web.api.description.described import HEARTBEATS, TEXT, Caller, Description
 from web.heartbeats import receive_ping
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.services import settings
 
@@ -44,8 +45,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
         if made is not None:
             flash("Heartbeat created. Monitoring starts with the first ping.")
             return _back_to(project, made.id)
-    page = render_template("heartbeats/new.html", project=project, form=form)
-    return page, 422 if form.errors else 200
+    return form_page("heartbeats/new.html", form, project=project)
 
 
 @heartbeats.get(_ONE)
@@ -84,8 +84,7 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     ):
         flash("Heartbeat saved.")
         return _back_to(project, heartbeat_id)
-    page = render_template("heartbeats/edit.html", project=project, heartbeat=heartbeat, form=form)
-    return page, 422 if form.errors else 200
+    return form_page("heartbeats/edit.html", form, project=project, heartbeat=heartbeat)
 
 
 @heartbeats.post(f"{_ONE}/pause")

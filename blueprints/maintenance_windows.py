@@ -10,6 +10,7 @@ from forms.maintenance_windows import MaintenanceWindowForm, form_of
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 
 maintenance_windows = NamespaceBlueprint(
@@ -64,13 +65,7 @@ def edit(holder: Holder, window_id: int) -> ResponseReturnValue:
 def _form_page(
     holder: Holder, form: MaintenanceWindowForm, window: MaintenanceWindow | None
 ) -> ResponseReturnValue:
-    page = render_template(
-        "maintenance_windows/edit.html",
-        holder=holder,
-        form=form,
-        window=window,
-    )
-    return page, 422 if form.errors else 200
+    return form_page("maintenance_windows/edit.html", form, holder=holder, window=window)
 
 
 @maintenance_windows.post("/<int:window_id>/delete")

@@ -1,6 +1,6 @@
 """A user's own settings: profile, password and other credentials."""
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.account.password_confirmation import (
@@ -26,6 +26,7 @@ from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.sealing.sign_ins import find_relying_party
 from web.services import settings
 from web.signing_in import next_url, renew_this_sign_in, take_page
@@ -98,9 +99,9 @@ def _change_password(form: PasswordForm) -> bool:
 
 
 def _security_page(form: PasswordForm) -> tuple[str, int]:
-    page = render_template(
+    return form_page(
         "account/security.html",
-        form=form,
+        form,
         factors=factors_of(get_current_user().id, session=db.session()),
         must_set_up=must_set_up_second_factor(),
         must_change=get_current_user().user.must_change_password,
@@ -111,19 +112,17 @@ def _security_page(form: PasswordForm) -> tuple[str, int]:
         minimum=settings().password_min_length,
         **granted_access(work(), get_current_user().id),
     )
-    return page, 422 if form.errors else 200
 
 
 def _profile_page(form: ProfileForm) -> tuple[str, int]:
     user = get_current_user().user
-    page = render_template(
+    return form_page(
         "account/profile.html",
-        form=form,
+        form,
         account=user,
         waiting=find_waiting(user.id, session=db.session()),
         sends_mail=bool(settings().mail_url),
     )
-    return page, 422 if form.errors else 200
 
 
 page_sizes = PageBlueprint("page_sizes", __name__, url_prefix="/-/user_settings")

@@ -13,6 +13,7 @@ from forms.members import MemberRoleForm
 from web.access.marks import administrator
 from web.extensions import db
 from web.http.work import work
+from web.pages.form_pages import form_page
 
 member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
 
@@ -91,5 +92,4 @@ def _form_page(form: MemberRoleForm) -> ResponseReturnValue:
         Choice(each.value, title, f"{words} {LEAST_ROLES[each].label}s and above can anyway.")
         for each, (title, words) in _WORDS.items()
     ]
-    page = render_template("admin/member_roles/new.html", form=form, choices=choices)
-    return page, 422 if form.errors else 200
+    return form_page("admin/member_roles/new.html", form, choices=choices)

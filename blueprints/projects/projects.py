@@ -46,6 +46,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path, with_base_path
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import asked_part, list_query, numbered_links
 from web.releases.gate import apply_change
 from web.repositories.browsing import overview_of
@@ -132,7 +133,7 @@ def _new_form() -> ProjectForm:
 
 
 def _new_page(form: ProjectForm) -> ResponseReturnValue:
-    return render_template("projects/new.html", form=form), 422 if form.errors else 200
+    return form_page("projects/new.html", form)
 
 
 @projects.get("/<names:full_path>")
@@ -232,8 +233,7 @@ def general(project: ProjectView) -> ResponseReturnValue:
             lambda: actions.change_project(work(), project, form.read(ProjectChange))
         )
     if changed is None:
-        page = render_template("projects/general.html", project=project, form=form)
-        return page, 422 if form.errors else 200
+        return form_page("projects/general.html", form, project=project)
     is_same = changed == actions.show_project(work(), project)
     flash("Nothing was changed." if is_same else "Settings saved.")
     return redirect(url_for("projects.general", project_path=project.path))
