@@ -40,12 +40,11 @@ def index(project: ProjectView) -> ResponseReturnValue:
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create a heartbeat."""
     form = HeartbeatForm(time_zone=get_current_user().time_zone)
-    if form.is_submitted():
-        made = form.carry_out(lambda: actions.create_heartbeat(work(), project, form.heartbeat()))
-        if made is not None:
-            flash("Heartbeat created. Monitoring starts with the first ping.")
-            return _back_to(project, made.id)
-    return form_page("heartbeats/new.html", form, project=project)
+    made = form.carry_out(lambda: actions.create_heartbeat(work(), project, form.heartbeat()))
+    if made is None:
+        return form_page("heartbeats/new.html", form, project=project)
+    flash("Heartbeat created. Monitoring starts with the first ping.")
+    return _back_to(project, made.id)
 
 
 @heartbeats.get(_ONE)
@@ -79,7 +78,7 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Change a heartbeat."""
     heartbeat = actions.show_heartbeat(work(), project, heartbeat_id)
     form = HeartbeatForm.of(heartbeat)
-    if form.is_submitted() and form.carry_out(
+    if form.carry_out(
         lambda: actions.change_heartbeat(work(), project, heartbeat_id, form.change())
     ):
         flash("Heartbeat saved.")

@@ -43,13 +43,12 @@ def index(project: ProjectView) -> ResponseReturnValue:
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create a webhook and show its secret."""
     form = WebhookForm(events=[each["name"] for each in EVENT_CHOICES])
-    if form.is_submitted():
-        made = form.carry_out(
-            lambda: actions.create_webhook(work(), project, form.webhook(WebhookBody))
-        )
-        if made is not None:
-            keep_one_time_secret(_SECRET, made.id, made.secret)
-            return _back_to(project, made.id)
+    made = form.carry_out(
+        lambda: actions.create_webhook(work(), project, form.webhook(WebhookBody))
+    )
+    if made is not None:
+        keep_one_time_secret(_SECRET, made.id, made.secret)
+        return _back_to(project, made.id)
     return form_page("webhooks/new.html", form, project=project, events=EVENT_CHOICES)
 
 

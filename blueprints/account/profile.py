@@ -42,13 +42,12 @@ def profile() -> ResponseReturnValue:
     form = without_missing_password(
         ProfileForm(name=user.name, email=user.email, time_zone=user.time_zone)
     )
-    if form.is_submitted():
-        has_new_address = form.carry_out(lambda: _change_profile(form))
-        if has_new_address is not None:
-            more = " Your new address has to be confirmed." if has_new_address else ""
-            flash(f"Profile saved.{more}")
-            return redirect(url_for("account.profile"))
-    return _profile_page(form)
+    has_new_address = form.carry_out(lambda: _change_profile(form))
+    if has_new_address is None:
+        return _profile_page(form)
+    more = " Your new address has to be confirmed." if has_new_address else ""
+    flash(f"Profile saved.{more}")
+    return redirect(url_for("account.profile"))
 
 
 def _change_profile(form: ProfileForm) -> bool:
@@ -73,8 +72,6 @@ def export() -> ResponseReturnValue:
 def security() -> ResponseReturnValue:
     """Show the credentials and change the password; all other browsers are signed out."""
     form = without_missing_password(PasswordForm())
-    if not form.is_submitted():
-        return _security_page(form)
     try:
         is_done = form.carry_out(lambda: _change_password(form))
     except TooManyAttemptsError as error:

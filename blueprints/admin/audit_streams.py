@@ -34,11 +34,10 @@ def index() -> ResponseReturnValue:
 def new() -> ResponseReturnValue:
     """Create a destination and show its secret."""
     form = DestinationForm()
-    if form.is_submitted():
-        made = form.carry_out(lambda: actions.create_stream(work(), form.read(AuditStreamBody)))
-        if made is not None:
-            keep_one_time_secret(_SECRET, made.id, made.secret)
-            return _back_to(made.id)
+    made = form.carry_out(lambda: actions.create_stream(work(), form.read(AuditStreamBody)))
+    if made is not None:
+        keep_one_time_secret(_SECRET, made.id, made.secret)
+        return _back_to(made.id)
     return form_page("admin/audit_streams/new.html", form)
 
 

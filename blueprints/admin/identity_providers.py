@@ -38,15 +38,14 @@ def new() -> ResponseReturnValue:
     if preset is None:
         return render_template("admin/identity_providers/choose.html", presets=PRESETS.values())
     form = NewIdentityProviderForm.of(preset)
-    if form.is_submitted():
-        made = form.carry_out(
-            lambda: actions.create_provider(
-                work(), form.read(IdentityProviderBody, **form.more, preset=preset.key)
-            )
+    made = form.carry_out(
+        lambda: actions.create_provider(
+            work(), form.read(IdentityProviderBody, **form.more, preset=preset.key)
         )
-        if made is not None:
-            flash(f"Identity provider {made.title} added. Test the connection next.")
-            return _back_to(made.id)
+    )
+    if made is not None:
+        flash(f"Identity provider {made.title} added. Test the connection next.")
+        return _back_to(made.id)
     return form_page(
         "admin/identity_providers/new.html",
         form,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.roles import LEAST_ROLES, Ability
@@ -57,9 +57,7 @@ def index() -> ResponseReturnValue:
 def new() -> ResponseReturnValue:
     """Create a custom role."""
     form = MemberRoleForm()
-    made = None
-    if request.method == "POST":
-        made = form.carry_out(lambda: actions.create_member_role(work(), form.new_role()))
+    made = form.carry_out(lambda: actions.create_member_role(work(), form.new_role()))
     if made is None:
         return _form_page(form)
     flash(f"Role “{made.name}” created. Give it to members on the page Members.")

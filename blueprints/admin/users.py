@@ -81,11 +81,10 @@ def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
 def new() -> ResponseReturnValue:
     """Create an account and show its password."""
     form = AccountForm()
-    if form.is_submitted():
-        made = form.carry_out(lambda: actions.create_user(work(), form.body))
-        if isinstance(made, NewAccount):
-            keep_one_time_secret(_PASSWORD, made.id, made.generated_password)
-            return _done(made, f"User {made.username} created.")
+    made = form.carry_out(lambda: actions.create_user(work(), form.body))
+    if isinstance(made, NewAccount):
+        keep_one_time_secret(_PASSWORD, made.id, made.generated_password)
+        return _done(made, f"User {made.username} created.")
     sends_mail = bool(settings().mail_url)
     return form_page("admin/users/new.html", form, sends_mail=sends_mail)
 
@@ -119,13 +118,12 @@ def edit(user_id: int) -> ResponseReturnValue:
     """Change the names and the e-mail address of an account."""
     account = actions.show_account(work(), user_id)
     form = AccountChangeForm(obj=account)
-    if form.is_submitted():
-        after = form.carry_out(lambda: actions.change_user(work(), user_id, form.body))
-        if after is not None and vars(after) == vars(account):
-            flash("Nothing was changed.", "info")
-            return _back_to(user_id)
-        if after is not None:
-            return _done(after, f"Account {after.username} saved.")
+    after = form.carry_out(lambda: actions.change_user(work(), user_id, form.body))
+    if after is not None and vars(after) == vars(account):
+        flash("Nothing was changed.", "info")
+        return _back_to(user_id)
+    if after is not None:
+        return _done(after, f"Account {after.username} saved.")
     return form_page(
         "admin/users/edit.html",
         form,
@@ -295,7 +293,7 @@ def delete(user_id: int) -> ResponseReturnValue:
     """Show the consequences, and erase a person."""
     user = get_account(user_id, session=db.session())
     form = ErasureForm(heir=get_current_user().username, username=user.username)
-    if form.is_submitted() and form.carry_out(lambda: _delete(user_id, form)):
+    if form.carry_out(lambda: _delete(user_id, form)):
         flash(f"Account {user.username} deleted.")
         return redirect(url_for("admin.users.index"))
     return form_page(

@@ -1,6 +1,6 @@
 """Groups: creation, and management of their members."""
 
-from flask import flash, redirect, request, url_for
+from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.projects.member_pages import add_member_pages
@@ -24,8 +24,6 @@ groups = PageBlueprint("groups", __name__, url_prefix="/groups")
 def new() -> ResponseReturnValue:
     """Create a group, which the user then owns."""
     form = GroupForm()
-    if request.method == "GET":
-        return _new_page(form)
     try:
         made = form.carry_out(lambda: actions.create_group(work(), _new_group(form)))
     except (NotFoundError, ForbiddenError) as error:

@@ -198,11 +198,9 @@ group_settings = PageBlueprint(
 def general(group: GroupView) -> ResponseReturnValue:
     """Change the name, the description, and what is asked of members."""
     form = GroupSettingsForm.of(group)
-    changed = None
-    if request.method == "POST":
-        changed = form.carry_out(
-            lambda: group_actions.change_group(work(), group, form.read(GroupChange))
-        )
+    changed = form.carry_out(
+        lambda: group_actions.change_group(work(), group, form.read(GroupChange))
+    )
     if changed is None:
         return form_page("groups/general.html", form, group=group, namespace=group.namespace)
     is_same = all(getattr(changed, name) == getattr(group, name) for name in _SETTINGS)

@@ -102,8 +102,6 @@ _MOST_GROUPS = 200
 def new() -> ResponseReturnValue:
     """Create a project in a group in which the user is a maintainer, or in their own namespace."""
     form = _new_form()
-    if request.method == "GET":
-        return _new_page(form)
     try:
         made = form.carry_out(lambda: actions.create_project(work(), _new_project(form)))
     except (NotFoundError, ForbiddenError) as error:
@@ -227,11 +225,9 @@ def _counts(project: ProjectView) -> dict[str, int]:
 def general(project: ProjectView) -> ResponseReturnValue:
     """Change the project's name, description and visibility, and which of its parts are on."""
     form = ProjectSettingsForm.of(project)
-    changed = None
-    if request.method == "POST":
-        changed = form.carry_out(
-            lambda: actions.change_project(work(), project, form.read(ProjectChange))
-        )
+    changed = form.carry_out(
+        lambda: actions.change_project(work(), project, form.read(ProjectChange))
+    )
     if changed is None:
         return form_page("projects/general.html", form, project=project)
     is_same = changed == actions.show_project(work(), project)
