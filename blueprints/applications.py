@@ -62,8 +62,6 @@ class ApplicationPages:
     def new(self) -> ResponseReturnValue:
         """Register an application and show its credentials."""
         form = self.form()
-        if not form.is_submitted():
-            return self._form_page("new", form)
         more = {"is_instance_wide": True} if self.is_administration else {}
         made = form.carry_out(
             lambda: actions.register_application(work(), form.read(OwnApplicationBody, **more))
@@ -100,7 +98,7 @@ class ApplicationPages:
         application = self.get(application_id)
         form = self.form.of(application, _groups_of(application))
         seen = _page_of(application_id)
-        if not form.is_submitted() or not form.carry_out(
+        if not form.carry_out(
             lambda: actions.change_application(work(), application_id, form.change())
         ):
             return self._form_page("edit", form, seen)

@@ -18,6 +18,7 @@ from web.api.description.described import HEARTBEATS, TEXT, Caller, Description
 from web.heartbeats import receive_ping
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.services import settings
 
@@ -39,13 +40,11 @@ def index(project: ProjectView) -> ResponseReturnValue:
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create a heartbeat."""
     form = HeartbeatForm(time_zone=get_current_user().time_zone)
-    if form.is_submitted():
-        made = form.carry_out(lambda: actions.create_heartbeat(work(), project, form.heartbeat()))
-        if made is not None:
-            flash("Heartbeat created. Monitoring starts with the first ping.")
-            return _back_to(project, made.id)
-    page = render_template("heartbeats/new.html", project=project, form=form)
-    return page, 422 if form.errors else 200
+    made = form.carry_out(lambda: actions.create_heartbeat(work(), project, form.heartbeat()))
+    if made is None:
+        return form_page("heartbeats/new.html", form, project=project)
+    flash("Heartbeat created. Monitoring starts with the first ping.")
+    return _back_to(project, made.id)
 
 
 @heartbeats.get(_ONE)
@@ -79,13 +78,12 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Change a heartbeat."""
     heartbeat = actions.show_heartbeat(work(), project, heartbeat_id)
     form = HeartbeatForm.of(heartbeat)
-    if form.is_submitted() and form.carry_out(
+    if form.carry_out(
         lambda: actions.change_heartbeat(work(), project, heartbeat_id, form.change())
     ):
         flash("Heartbeat saved.")
         return _back_to(project, heartbeat_id)
-    page = render_template("heartbeats/edit.html", project=project, heartbeat=heartbeat, form=form)
-    return page, 422 if form.errors else 200
+    return form_page("heartbeats/edit.html", form, project=project, heartbeat=heartbeat)
 
 
 @heartbeats.post(f"{_ONE}/pause")

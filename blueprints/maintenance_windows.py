@@ -1,6 +1,6 @@
 """/<project>/-/maintenance_windows, also of a group: times in which alerts page nobody."""
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.maintenance_windows import actions
@@ -10,6 +10,7 @@ from forms.maintenance_windows import MaintenanceWindowForm, form_of
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 
 maintenance_windows = NamespaceBlueprint(
@@ -35,12 +36,11 @@ def index(holder: Holder) -> ResponseReturnValue:
 def create(holder: Holder) -> ResponseReturnValue:
     """Create a maintenance window."""
     form = MaintenanceWindowForm(time_zone=get_current_user().time_zone)
-    if request.method == "POST":
-        made = form.carry_out(lambda: actions.create_window(work(), holder, form.window()))
-        if made is not None:
-            flash(f"Maintenance window “{made.name}” created.")
-            return _to_list(holder)
-    return _form_page(holder, form, None)
+    made = form.carry_out(lambda: actions.create_window(work(), holder, form.window()))
+    if made is None:
+        return _form_page(holder, form, None)
+    flash(f"Maintenance window “{made.name}” created.")
+    return _to_list(holder)
 
 
 @maintenance_windows.route("/<int:window_id>/edit", methods=["GET", "POST"])
@@ -49,28 +49,21 @@ def edit(holder: Holder, window_id: int) -> ResponseReturnValue:
     """Change a maintenance window."""
     window = actions.show_window(work(), holder, window_id)
     form = form_of(window)
-    if request.method == "POST":
-        changed = form.carry_out(
-            lambda: actions.change_window(
-                work(), holder, window_id, WindowChange(**form.window().given)
-            )
+    changed = form.carry_out(
+        lambda: actions.change_window(
+            work(), holder, window_id, WindowChange(**form.window().given)
         )
-        if changed is not None:
-            flash(f"Maintenance window “{changed.name}” saved.")
-            return _to_list(holder)
-    return _form_page(holder, form, window)
+    )
+    if changed is None:
+        return _form_page(holder, form, window)
+    flash(f"Maintenance window “{changed.name}” saved.")
+    return _to_list(holder)
 
 
 def _form_page(
     holder: Holder, form: MaintenanceWindowForm, window: MaintenanceWindow | None
 ) -> ResponseReturnValue:
-    page = render_template(
-        "maintenance_windows/edit.html",
-        holder=holder,
-        form=form,
-        window=window,
-    )
-    return page, 422 if form.errors else 200
+    return form_page("maintenance_windows/edit.html", form, holder=holder, window=window)
 
 
 @maintenance_windows.post("/<int:window_id>/delete")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import partial
 from urllib.parse import urlencode
 
 from flask import Response, render_template, request, url_for
@@ -73,8 +74,7 @@ def show(change_id: str) -> ResponseReturnValue:
     """Show a change, and how to try both sides of it."""
     change = BY_ID.get(change_id)
     if change is None:
-        message = "This change is not on the release schedule."
-        raise NotFoundError(message)
+        raise NotFoundError("This change is not on the release schedule.")
     return render_template(
         "help/release_change.html",
         listed=show_change(change),
@@ -153,15 +153,13 @@ def _check_page(form: ReleaseCheckForm, report: Report | None = None) -> str:
     )
 
 
-@release_feeds.get("/releases.atom")
-@Description(
-    name="release_schedule.atom",
-    tag=METADATA,
-    query=ReleaseFilterQuery,
-    content_type=_ATOM,
-    errors=(400,),
-    is_conditional=True,
+_feed = partial(
+    Description, tag=METADATA, query=ReleaseFilterQuery, errors=(400,), is_conditional=True
 )
+
+
+@release_feeds.get("/releases.atom")
+@_feed(name="release_schedule.atom", content_type=_ATOM)
 @open_to_anyone.but(cross_origin=CorsPolicy())
 def atom() -> Response:
     """Return the release schedule as an Atom feed."""
@@ -169,14 +167,7 @@ def atom() -> Response:
 
 
 @release_feeds.get("/releases.ics")
-@Description(
-    name="release_schedule.calendar",
-    tag=METADATA,
-    query=ReleaseFilterQuery,
-    content_type=_ICALENDAR,
-    errors=(400,),
-    is_conditional=True,
-)
+@_feed(name="release_schedule.calendar", content_type=_ICALENDAR)
 @open_to_anyone.but(cross_origin=CorsPolicy())
 def ics() -> Response:
     """Return the releases that have a date as a calendar."""

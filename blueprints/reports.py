@@ -31,6 +31,7 @@ from forms.reports import HandoverNoteForm, IncidentDocumentForm
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
 from web.pages.text_files import text_file
@@ -93,8 +94,7 @@ def _midnight(
         day = date.fromisoformat(given.get(name, ""))
         return instant(datetime.combine(day + after, time()), zone(place))
     except (ValueError, OverflowError) as error:
-        message = "Choose the first and the last day."
-        raise InvalidError(message, field=name) from error
+        raise InvalidError("Choose the first and the last day.", field=name) from error
 
 
 @on_call_reports.get("/report.<any(md, csv):kind>")
@@ -133,8 +133,7 @@ def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     ):
         flash("Hand-over note saved.")
         return _to_schedule(holder, schedule_id)
-    page = render_template("reports/note.html", holder=holder, schedule=schedule, form=form)
-    return page, 422 if form.errors else 200
+    return form_page("reports/note.html", form, holder=holder, schedule=schedule)
 
 
 @on_call_handover_notes.post(f"/<int(max={LARGEST_ID}):note_id>/delete")
@@ -174,13 +173,7 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
     if form.is_submitted() and form.carry_out(lambda: _save(project, document, form)):
         flash("Document saved.")
         return redirect(url_for("incident_documents.edit", project_path=project.path, iid=iid))
-    page = render_template(
-        "reports/document.html",
-        project=project,
-        document=document,
-        form=form,
-    )
-    return page, 422 if form.errors else 200
+    return form_page("reports/document.html", form, project=project, document=document)
 
 
 def _save(

@@ -24,6 +24,7 @@ from web.access.marks import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.pages.refusals import refusals_shown
 from web.services import reading
@@ -78,15 +79,14 @@ def create(holder: Holder) -> ResponseReturnValue:
         if made is not None:
             flash("Silence created. Matching alerts are stored and shown, and page nobody.")
             return _to(holder, made.id)
-    page = render_template(
+    return form_page(
         "silences/new.html",
+        form,
         holder=holder,
-        form=form,
         alert=alert,
         preview=_preview(holder, form),
         days=LOOKED_BACK.days,
     )
-    return page, 422 if form.errors else 200
 
 
 def _preview(holder: Holder, form: SilenceForm) -> SilencePreview | None:
@@ -182,5 +182,4 @@ def change_flapping(project: ProjectView) -> ResponseReturnValue:
 
 
 def _flapping_page(project: ProjectView, form: FlapSettingsForm) -> ResponseReturnValue:
-    page = render_template("silences/flapping.html", project=project, form=form)
-    return page, 422 if form.errors else 200
+    return form_page("silences/flapping.html", form, project=project)

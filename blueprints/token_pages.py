@@ -99,7 +99,7 @@ class TokenPages(ABC, Generic[TokenForm]):
     def new(self) -> ResponseReturnValue:
         """Create a token and show it."""
         form = self.form()
-        made = form.carry_out(lambda: self.create(form)) if form.is_submitted() else None
+        made = form.carry_out(lambda: self.create(form))
         return self._form_page(form) if made is None else self._show_once(made)
 
     def rotate(self, token_id: int) -> ResponseReturnValue:

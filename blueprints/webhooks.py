@@ -15,6 +15,7 @@ from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.pages.refusals import refusals_shown
 from web.pages.sent_tests import say_sent
@@ -42,15 +43,13 @@ def index(project: ProjectView) -> ResponseReturnValue:
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create a webhook and show its secret."""
     form = WebhookForm(events=[each["name"] for each in EVENT_CHOICES])
-    if form.is_submitted():
-        made = form.carry_out(
-            lambda: actions.create_webhook(work(), project, form.webhook(WebhookBody))
-        )
-        if made is not None:
-            keep_one_time_secret(_SECRET, made.id, made.secret)
-            return _back_to(project, made.id)
-    page = render_template("webhooks/new.html", project=project, form=form, events=EVENT_CHOICES)
-    return page, 422 if form.errors else 200
+    made = form.carry_out(
+        lambda: actions.create_webhook(work(), project, form.webhook(WebhookBody))
+    )
+    if made is not None:
+        keep_one_time_secret(_SECRET, made.id, made.secret)
+        return _back_to(project, made.id)
+    return form_page("webhooks/new.html", form, project=project, events=EVENT_CHOICES)
 
 
 @webhooks.get(_ONE)

@@ -66,8 +66,11 @@ class Form(FlaskForm):
             self.form_errors.append(sentence)
 
     def carry_out(self, act: Callable[[], Result]) -> Result | None:
-        """Return what an action returns, or None with the mistakes beside their fields."""
-        if not self.validate():
+        """Return what an action returns, or None with the mistakes beside their fields.
+
+        None is as well what a page returns that is only looked at.
+        """
+        if not self.validate_on_submit():
             return None
         try:
             return act()

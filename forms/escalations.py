@@ -63,8 +63,7 @@ class StepForm(PlainForm):
 def _target(text: str) -> dict[str, object]:
     kind, _, number = text.partition(":")
     if kind not in set(TargetKind) or not (number.isascii() and number.isdecimal()):
-        message = "Choose who is paged from the list."
-        raise InvalidError(message, field="steps")
+        raise InvalidError("Choose who is paged from the list.", field="steps")
     return {"type": kind, "id": int(number[:18])}
 
 

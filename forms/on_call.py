@@ -171,8 +171,7 @@ class RotationForm(Form):
             self.kind.data == "custom" and self.unit.data == Unit.WEEKS
         )
         if is_of_weeks and not field.data:
-            message = "Choose at least one day of hand-over."
-            raise ValidationError(message)
+            raise ValidationError("Choose at least one day of hand-over.")
 
     @property
     def rotation(self) -> NewRotation:

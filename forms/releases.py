@@ -98,11 +98,10 @@ class ReleaseDatesField(Field):
         """Refuse a day of a release that has no input here."""
         del form
         for release in self._unknown:
-            message = (
+            raise ValidationError(
                 f"{release} is not on the release schedule, so nothing here has its date. "
                 "gatebell settings set release_dates takes dates of other releases."
             )
-            raise ValidationError(message)
 
     def _unknown_in(self, formdata: Mapping[str, str]) -> Sequence[str]:
         """Return the releases that have a day, and no input here."""

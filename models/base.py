@@ -41,8 +41,7 @@ class UTCDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            message = "a date-time without a time zone reached the database"
-            raise ValueError(message)
+            raise ValueError("a date-time without a time zone reached the database")
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:

@@ -211,11 +211,9 @@ def asked_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> Grid:
             date.fromisoformat(text) if text else now().astimezone(zone(schedule.time_zone)).date()
         )
     except ValueError as error:
-        message = "day must be a date like 2027-05-31."
-        raise QueryError(message, field="day") from error
+        raise QueryError("day must be a date like 2027-05-31.", field="day") from error
     if not FIRST <= day <= LAST:
-        message = f"day must be between {FIRST} and {LAST}."
-        raise QueryError(message, field="day")
+        raise QueryError(f"day must be between {FIRST} and {LAST}.", field="day")
     return Grid.around(day, CalendarView(view), schedule.time_zone)
 
 

@@ -138,11 +138,10 @@ def check_notification_secret() -> None:
     # All are compared, so that the time does not tell which of them it was.
     matching = [hmac.compare_digest(given, each.encode()) for each in _notification_secrets()]
     if not any(matching):
-        message = (
+        raise NotificationSecretError(
             "The Authorization header needs the secret of the registry's configuration, which "
             "administrators find under Container registry."
         )
-        raise NotificationSecretError(message)
 
 
 def whole_configuration() -> RegistryConfiguration:

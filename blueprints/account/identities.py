@@ -27,8 +27,7 @@ def show(slug: str) -> ResponseReturnValue:
     known = connections_of(get_current_user().id, db.session())
     provider = next((each for each in known if each.slug == slug), None)
     if provider is None or provider.identity_id is not None:
-        message = "There is nothing to connect here."
-        raise NotFoundError(message)
+        raise NotFoundError("There is nothing to connect here.")
     return render_template("identities/connect.html", provider=provider)
 
 

@@ -23,6 +23,7 @@ from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.sealing.sign_ins import (
     find_relying_party,
     get_relying_party,
@@ -89,8 +90,7 @@ def rename(passkey_id: int) -> ResponseReturnValue:
     passkey = domain.get_passkey(passkey_id, owner_id=mine, session=db.session())
     form = PasskeyNameForm(name=passkey.name)
     if not form.validate_on_submit():
-        page = render_template("passkeys/rename.html", form=form, passkey=passkey)
-        return page, 422 if form.errors else 200
+        return form_page("passkeys/rename.html", form, passkey=passkey)
     own_account.rename_passkey(work(), passkey_id, form.name.data or "")
     flash("Passkey renamed.")
     return redirect(url_for("account.security"))
@@ -107,8 +107,7 @@ def remove(passkey_id: int) -> ResponseReturnValue:
         renew_this_sign_in()
         flash("Passkey removed. You can delete it from your device, too.")
         return redirect(url_for("account.security"))
-    page = render_template("passkeys/remove.html", form=form, passkey=passkey)
-    return page, 422 if form.errors else 200
+    return form_page("passkeys/remove.html", form, passkey=passkey)
 
 
 def _purpose() -> str:

@@ -1,6 +1,6 @@
 """A user's own settings: profile, password and other credentials."""
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.account.password_confirmation import (
@@ -26,6 +26,7 @@ from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.sealing.sign_ins import find_relying_party
 from web.services import settings
 from web.signing_in import next_url, renew_this_sign_in, take_page
@@ -41,13 +42,12 @@ def profile() -> ResponseReturnValue:
     form = without_missing_password(
         ProfileForm(name=user.name, email=user.email, time_zone=user.time_zone)
     )
-    if form.is_submitted():
-        has_new_address = form.carry_out(lambda: _change_profile(form))
-        if has_new_address is not None:
-            more = " Your new address has to be confirmed." if has_new_address else ""
-            flash(f"Profile saved.{more}")
-            return redirect(url_for("account.profile"))
-    return _profile_page(form)
+    has_new_address = form.carry_out(lambda: _change_profile(form))
+    if has_new_address is None:
+        return _profile_page(form)
+    more = " Your new address has to be confirmed." if has_new_address else ""
+    flash(f"Profile saved.{more}")
+    return redirect(url_for("account.profile"))
 
 
 def _change_profile(form: ProfileForm) -> bool:
@@ -72,8 +72,6 @@ def export() -> ResponseReturnValue:
 def security() -> ResponseReturnValue:
     """Show the credentials and change the password; all other browsers are signed out."""
     form = without_missing_password(PasswordForm())
-    if not form.is_submitted():
-        return _security_page(form)
     try:
         is_done = form.carry_out(lambda: _change_password(form))
     except TooManyAttemptsError as error:
@@ -98,9 +96,9 @@ def _change_password(form: PasswordForm) -> bool:
 
 
 def _security_page(form: PasswordForm) -> tuple[str, int]:
-    page = render_template(
+    return form_page(
         "account/security.html",
-        form=form,
+        form,
         factors=factors_of(get_current_user().id, session=db.session()),
         must_set_up=must_set_up_second_factor(),
         must_change=get_current_user().user.must_change_password,
@@ -111,19 +109,17 @@ def _security_page(form: PasswordForm) -> tuple[str, int]:
         minimum=settings().password_min_length,
         **granted_access(work(), get_current_user().id),
     )
-    return page, 422 if form.errors else 200
 
 
 def _profile_page(form: ProfileForm) -> tuple[str, int]:
     user = get_current_user().user
-    page = render_template(
+    return form_page(
         "account/profile.html",
-        form=form,
+        form,
         account=user,
         waiting=find_waiting(user.id, session=db.session()),
         sends_mail=bool(settings().mail_url),
     )
-    return page, 422 if form.errors else 200
 
 
 page_sizes = PageBlueprint("page_sizes", __name__, url_prefix="/-/user_settings")

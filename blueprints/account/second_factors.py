@@ -14,6 +14,7 @@ from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.qr_codes import qr_code
 from web.sealing.sealer import find_secret, keep_secret, take_secret
 from web.services import settings
@@ -57,8 +58,7 @@ def remove_authenticator() -> ResponseReturnValue:
     """Ask for the password and remove the app."""
     form = PasswordConfirmationForm()
     if not is_confirmed(form):
-        page = render_template("second_factors/remove_authenticator.html", form=form)
-        return page, 422 if form.errors else 200
+        return form_page("second_factors/remove_authenticator.html", form)
     if own_account.remove_app(work()):
         renew_this_sign_in()
         flash("Authenticator app removed.")
@@ -73,8 +73,7 @@ def renew_recovery_codes() -> ResponseReturnValue:
         return redirect(url_for("account.security"))
     form = PasswordConfirmationForm()
     if not is_confirmed(form):
-        page = render_template("second_factors/renew_recovery_codes.html", form=form)
-        return page, 422 if form.errors else 200
+        return form_page("second_factors/renew_recovery_codes.html", form)
     renew_this_sign_in()
     return to_recovery_codes(own_account.renew_recovery_codes(work()))
 

@@ -10,6 +10,7 @@ from domain.types.destinations import DestinationQuery, SecretRotationBody
 from forms.webhooks import DestinationForm, SecretRotationForm
 from web.access.marks import administrator
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
 from web.pages.sent_tests import say_sent
 from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
@@ -33,13 +34,11 @@ def index() -> ResponseReturnValue:
 def new() -> ResponseReturnValue:
     """Create a destination and show its secret."""
     form = DestinationForm()
-    if form.is_submitted():
-        made = form.carry_out(lambda: actions.create_stream(work(), form.read(AuditStreamBody)))
-        if made is not None:
-            keep_one_time_secret(_SECRET, made.id, made.secret)
-            return _back_to(made.id)
-    page = render_template("admin/audit_streams/new.html", form=form)
-    return page, 422 if form.errors else 200
+    made = form.carry_out(lambda: actions.create_stream(work(), form.read(AuditStreamBody)))
+    if made is not None:
+        keep_one_time_secret(_SECRET, made.id, made.secret)
+        return _back_to(made.id)
+    return form_page("admin/audit_streams/new.html", form)
 
 
 @audit_streams.get("/<int:stream_id>")

@@ -14,6 +14,7 @@ from domain.identity_providers.types import (
 from forms.identity_providers import IdentityProviderForm, NewIdentityProviderForm
 from web.access.marks import administrator
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
 
 identity_providers = Blueprint("identity_providers", __name__, url_prefix="/identity_providers")
@@ -37,23 +38,21 @@ def new() -> ResponseReturnValue:
     if preset is None:
         return render_template("admin/identity_providers/choose.html", presets=PRESETS.values())
     form = NewIdentityProviderForm.of(preset)
-    if form.is_submitted():
-        made = form.carry_out(
-            lambda: actions.create_provider(
-                work(), form.read(IdentityProviderBody, **form.more, preset=preset.key)
-            )
+    made = form.carry_out(
+        lambda: actions.create_provider(
+            work(), form.read(IdentityProviderBody, **form.more, preset=preset.key)
         )
-        if made is not None:
-            flash(f"Identity provider {made.title} added. Test the connection next.")
-            return _back_to(made.id)
-    page = render_template(
+    )
+    if made is not None:
+        flash(f"Identity provider {made.title} added. Test the connection next.")
+        return _back_to(made.id)
+    return form_page(
         "admin/identity_providers/new.html",
-        form=form,
+        form,
         preset=preset,
         provider=None,
         redirect_uri=actions.redirect_uri_of(work(), form.slug.data or "NAME"),
     )
-    return page, 422 if form.errors else 200
 
 
 @identity_providers.get("/<int:provider_id>")

@@ -1,6 +1,6 @@
 """/admin/keys: the keys that sign ID tokens."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import Blueprint, flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.oauth.openid.keys import (
@@ -15,6 +15,7 @@ from forms.keys import RotationForm
 from web.access.marks import administrator
 from web.extensions import db
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.services import now, services, settings
 
 keys = Blueprint("keys", __name__, url_prefix="/keys")
@@ -40,13 +41,12 @@ def rotate() -> ResponseReturnValue:
 
 def _page(form: RotationForm) -> ResponseReturnValue:
     found = list_key_lifecycle(session=db.session(), keyring=services().keyring, now=now())
-    page = render_template(
+    return form_page(
         "admin/keys/index.html",
+        form,
         keys=found,
-        form=form,
         rotations=KeyRotation,
         notice_period=NOTICE,
         longest=LONGEST_ID_TOKEN,
         key_set_url=f"{settings().base_url}/oauth/discovery/keys",
     )
-    return page, 422 if form.errors else 200

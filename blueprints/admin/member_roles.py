@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.roles import LEAST_ROLES, Ability
@@ -13,6 +13,7 @@ from forms.members import MemberRoleForm
 from web.access.marks import administrator
 from web.extensions import db
 from web.http.work import work
+from web.pages.form_pages import form_page
 
 member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
 
@@ -56,9 +57,7 @@ def index() -> ResponseReturnValue:
 def new() -> ResponseReturnValue:
     """Create a custom role."""
     form = MemberRoleForm()
-    made = None
-    if request.method == "POST":
-        made = form.carry_out(lambda: actions.create_member_role(work(), form.new_role()))
+    made = form.carry_out(lambda: actions.create_member_role(work(), form.new_role()))
     if made is None:
         return _form_page(form)
     flash(f"Role “{made.name}” created. Give it to members on the page Members.")
@@ -91,5 +90,4 @@ def _form_page(form: MemberRoleForm) -> ResponseReturnValue:
         Choice(each.value, title, f"{words} {LEAST_ROLES[each].label}s and above can anyway.")
         for each, (title, words) in _WORDS.items()
     ]
-    page = render_template("admin/member_roles/new.html", form=form, choices=choices)
-    return page, 422 if form.errors else 200
+    return form_page("admin/member_roles/new.html", form, choices=choices)

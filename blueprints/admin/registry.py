@@ -1,6 +1,6 @@
 """/admin/registry: the container registry's configuration, and the keys of its tokens."""
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import Blueprint, flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.registry.actions import rotate_key
@@ -9,6 +9,7 @@ from forms.keys import RegistryKeyForm
 from web.access.marks import administrator
 from web.extensions import db
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.registry import whole_configuration
 from web.services import now, registry_policy, services
 
@@ -34,11 +35,10 @@ def rotate() -> ResponseReturnValue:
 
 
 def _page(form: RegistryKeyForm) -> ResponseReturnValue:
-    page = render_template(
+    return form_page(
         "admin/registry/index.html",
+        form,
         keys=list_keys(session=db.session(), keyring=services().keyring, now=now()),
-        form=form,
         ready=whole_configuration(),
         policy=registry_policy(),
     )
-    return page, 422 if form.errors else 200

@@ -29,6 +29,7 @@ from web.access.marks import administrator, get_current_user
 from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import CURSORS, Tab, asked_slice, list_query, page_links
 from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
 from web.services import now, settings
@@ -80,14 +81,12 @@ def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
 def new() -> ResponseReturnValue:
     """Create an account and show its password."""
     form = AccountForm()
-    if form.is_submitted():
-        made = form.carry_out(lambda: actions.create_user(work(), form.body))
-        if isinstance(made, NewAccount):
-            keep_one_time_secret(_PASSWORD, made.id, made.generated_password)
-            return _done(made, f"User {made.username} created.")
+    made = form.carry_out(lambda: actions.create_user(work(), form.body))
+    if isinstance(made, NewAccount):
+        keep_one_time_secret(_PASSWORD, made.id, made.generated_password)
+        return _done(made, f"User {made.username} created.")
     sends_mail = bool(settings().mail_url)
-    page = render_template("admin/users/new.html", form=form, sends_mail=sends_mail)
-    return page, 422 if form.errors else 200
+    return form_page("admin/users/new.html", form, sends_mail=sends_mail)
 
 
 @users.get("/<int:user_id>")
@@ -119,21 +118,19 @@ def edit(user_id: int) -> ResponseReturnValue:
     """Change the names and the e-mail address of an account."""
     account = actions.show_account(work(), user_id)
     form = AccountChangeForm(obj=account)
-    if form.is_submitted():
-        after = form.carry_out(lambda: actions.change_user(work(), user_id, form.body))
-        if after is not None and vars(after) == vars(account):
-            flash("Nothing was changed.", "info")
-            return _back_to(user_id)
-        if after is not None:
-            return _done(after, f"Account {after.username} saved.")
-    page = render_template(
+    after = form.carry_out(lambda: actions.change_user(work(), user_id, form.body))
+    if after is not None and vars(after) == vars(account):
+        flash("Nothing was changed.", "info")
+        return _back_to(user_id)
+    if after is not None:
+        return _done(after, f"Account {after.username} saved.")
+    return form_page(
         "admin/users/edit.html",
-        form=form,
+        form,
         account=account,
         is_you=user_id == get_current_user().id,
         sends_mail=bool(settings().mail_url),
     )
-    return page, 422 if form.errors else 200
 
 
 @users.post("/<int:user_id>/verify_address")
@@ -296,17 +293,16 @@ def delete(user_id: int) -> ResponseReturnValue:
     """Show the consequences, and erase a person."""
     user = get_account(user_id, session=db.session())
     form = ErasureForm(heir=get_current_user().username, username=user.username)
-    if form.is_submitted() and form.carry_out(lambda: _delete(user_id, form)):
+    if form.carry_out(lambda: _delete(user_id, form)):
         flash(f"Account {user.username} deleted.")
         return redirect(url_for("admin.users.index"))
-    page = render_template(
+    return form_page(
         "admin/users/delete.html",
+        form,
         account=user,
-        form=form,
         application_count=count_applications(user, session=db.session()),
         project_count=count_own_projects(user, session=db.session()),
     )
-    return page, 422 if form.errors else 200
 
 
 def _delete(user_id: int, form: ErasureForm) -> Erased:

@@ -75,7 +75,6 @@ def list_usage(query: UsageQuery, viewer: Viewer) -> Found[UsageResource]:
     elif viewer.is_admin:
         found = uses_of_instance(period, session=session, now=moment)
     else:
-        message = "Only administrators of the instance can see all calls."
-        raise ForbiddenError(message)
+        raise ForbiddenError("Only administrators of the instance can see all calls.")
     shown = found[query.offset : query.offset + query.size]
     return Found(items=[UsageResource.of(each) for each in shown], total=len(found))

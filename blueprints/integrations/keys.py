@@ -21,6 +21,7 @@ from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.services import now, settings
 
 integration_keys = PageBlueprint(
@@ -156,12 +157,11 @@ def _test_page(
     form: TestAlertForm,
     result: TestAlertResult | None = None,
 ) -> ResponseReturnValue:
-    page = render_template(
+    return form_page(
         "integrations/test.html",
+        form,
         project=project,
         integration=integration,
-        form=form,
         result=result,
         pages_nobody=result is not None and pages_nobody(project.id, session=db.session()),
     )
-    return page, 422 if form.errors else 200

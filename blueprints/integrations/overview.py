@@ -39,8 +39,6 @@ def index(project: ProjectView) -> ResponseReturnValue:
 def new(project: ProjectView) -> ResponseReturnValue:
     """Add an integration and show its credentials."""
     form = NewIntegrationForm(type=request.args.get("type", FORMATS[0].name), active=True)
-    if not form.is_submitted():
-        return _new_page(form, project)
     created = form.carry_out(
         lambda: create_recognized(
             work(), project, form.read(NewIntegration), form.sample.data or ""

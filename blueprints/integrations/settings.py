@@ -68,7 +68,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     integration = domain.get_integration(work(), project, integration_id)
     form = _form_of(integration, is_posted=True)
     form.use(request.form.get("use", ""))
-    if form.is_submitted() and form.carry_out(
+    if form.carry_out(
         lambda: actions.change_integration(
             work(), project, integration_id, form.read(IntegrationChange)
         )

@@ -1,6 +1,6 @@
 """/<project>/-/settings/channels, also of a group: where it as a whole is told of alerts."""
 
-from flask import flash, redirect, render_template, url_for
+from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.notifications.shared import empty_form, say_result
@@ -13,6 +13,7 @@ from forms.contacts import ContactForm
 from web.access.marks import permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
 from web.services import settings
@@ -64,15 +65,14 @@ def _show_page(holder: Holder, form: ContactForm | None = None) -> ResponseRetur
     query = ChannelQuery(per_page=100, include_ancestor_groups=True)
     found = actions.list_channels(work(), holder, query).items
     own = holder.path if holder.is_group else None
-    page = render_template(
+    return form_page(
         "notifications/channels.html",
+        form,
         holder=holder,
         contacts=[each for each in found if each.group == own],
         above=[each for each in found if each.group != own],
-        form=form,
         sends_mail=bool(settings().mail_url),
     )
-    return page, 422 if form.errors else 200
 
 
 def _back(holder: Holder) -> ResponseReturnValue:

@@ -1,5 +1,6 @@
 """/oauth/register: dynamic client registration (RFC 7591) and its management (RFC 7592)."""
 
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -27,6 +28,9 @@ _DEEPEST = 20
 #: What requests are answered with, besides success; 404 while registration is switched off.
 _OF_REGISTERED = (400, 401, 404, 429)
 _OF_BODIES = (*_OF_REGISTERED, 408, 413, 415)
+_for_registered = partial(
+    Description, tag=REGISTRATION, caller=Caller.REGISTERED_CLIENT, errors=_OF_REGISTERED
+)
 
 
 @registration.before_request
@@ -60,13 +64,7 @@ def _register(registrar_id: int | None) -> ResponseReturnValue:
 
 
 @registration.get("/<uid>")
-@Description(
-    name="registration.show",
-    tag=REGISTRATION,
-    caller=Caller.REGISTERED_CLIENT,
-    returns=RegisteredClient,
-    errors=_OF_REGISTERED,
-)
+@_for_registered(name="registration.show", returns=RegisteredClient)
 @checks_its_client
 @by_address
 def show(uid: str) -> ResponseReturnValue:
@@ -77,10 +75,8 @@ def show(uid: str) -> ResponseReturnValue:
 
 
 @registration.put("/<uid>")
-@Description(
+@_for_registered(
     name="registration.change",
-    tag=REGISTRATION,
-    caller=Caller.REGISTERED_CLIENT,
     body=ClientChange,
     accepts=(JSON,),
     returns=RegisteredClient,
@@ -96,13 +92,7 @@ def change(uid: str) -> ResponseReturnValue:
 
 
 @registration.delete("/<uid>")
-@Description(
-    name="registration.remove",
-    tag=REGISTRATION,
-    caller=Caller.REGISTERED_CLIENT,
-    status=HTTPStatus.NO_CONTENT,
-    errors=_OF_REGISTERED,
-)
+@_for_registered(name="registration.remove", status=HTTPStatus.NO_CONTENT)
 @checks_its_client
 @by_address
 def remove(uid: str) -> ResponseReturnValue:

@@ -1,5 +1,6 @@
 """POST /oauth/token, /oauth/par, /oauth/authorize_device, /oauth/revoke, GET /oauth/token/info."""
 
+from functools import partial
 from http import HTTPStatus
 
 from flask import request
@@ -42,17 +43,11 @@ _FROM_SCRIPTS = CorsPolicy(methods=("POST",), exposed=LIMIT_HEADERS)
 _LONGEST_PUSH = 32_768
 #: What requests of clients can be answered with, besides success.
 _OF_CLIENTS = (400, 401, 408, 413, 429)
+_for_clients = partial(Description, tag=OAUTH, caller=Caller.CLIENT, errors=_OF_CLIENTS)
 
 
 @token.post("/token")
-@Description(
-    name="oauth.token",
-    tag=OAUTH,
-    caller=Caller.CLIENT,
-    body=TokenRequest,
-    returns=TokenResponse,
-    errors=_OF_CLIENTS,
-)
+@_for_clients(name="oauth.token", body=TokenRequest, returns=TokenResponse)
 @checks_its_client.but(cross_origin=_FROM_SCRIPTS)
 @by_address
 def issue() -> ResponseReturnValue:
@@ -65,14 +60,8 @@ def issue() -> ResponseReturnValue:
 
 
 @token.post("/par")
-@Description(
-    name="oauth.push",
-    tag=OAUTH,
-    caller=Caller.CLIENT,
-    body=PushedRequest,
-    returns=PushedResponse,
-    status=HTTPStatus.CREATED,
-    errors=_OF_CLIENTS,
+@_for_clients(
+    name="oauth.push", body=PushedRequest, returns=PushedResponse, status=HTTPStatus.CREATED
 )
 @checks_its_client
 @by_address
@@ -84,10 +73,8 @@ def push() -> ResponseReturnValue:
 
 
 @token.post("/authorize_device")
-@Description(
+@_for_clients(
     name="oauth.authorize_device",
-    tag=OAUTH,
-    caller=Caller.CLIENT,
     body=DeviceAuthorizationRequest,
     returns=DeviceAuthorizationResponse,
     errors=(*_OF_CLIENTS, HTTPStatus.NOT_FOUND),
@@ -97,17 +84,14 @@ def push() -> ResponseReturnValue:
 def authorize_device() -> ResponseReturnValue:
     """Issue a device code and a user code (RFC 8628 section 3.1)."""
     if not settings().oauth2_device_grant_flow:
-        message = "The device flow is turned off on this instance."
-        raise NotFoundError(message)
+        raise NotFoundError("The device flow is turned off on this instance.")
     server = AuthorizationServer(oauth_context())
     return send(server.create_endpoint_response("device_authorization", request_in_form()))
 
 
 @token.post("/revoke")
-@Description(
+@_for_clients(
     name="oauth.revoke",
-    tag=OAUTH,
-    caller=Caller.CLIENT,
     body=TokenQuestion,
     returns=RevocationResponse,
     errors=(*_OF_CLIENTS, HTTPStatus.FORBIDDEN),

@@ -12,6 +12,7 @@ from web.access.marks import signed_in
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.on_call import names_who_cover, zone_of
+from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
 from web.services import settings
 
@@ -55,13 +56,7 @@ def cover() -> ResponseReturnValue:
     if isinstance(preview, str):
         flash(preview)
         return redirect(url_for("own_on_call.index"))
-    page = render_template(
-        "on_call/cover.html",
-        form=form,
-        preview=preview,
-        zone=zone_of(schedules),
-    )
-    return page, 422 if form.errors else 200
+    return form_page("on_call/cover.html", form, preview=preview, zone=zone_of(schedules))
 
 
 def _carried_out(form: CoverForm) -> OnCallCover | str:

@@ -1,6 +1,6 @@
 """Pages that add, change and end the rotations of an on-call schedule."""
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.errors import InvalidError, NotFoundError
@@ -12,6 +12,7 @@ from web.access.marks import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.on_call import names_to_choose
+from web.pages.form_pages import form_page
 from web.pages.refusals import refusals_shown
 
 on_call_rotations = NamespaceBlueprint(
@@ -97,12 +98,11 @@ def _form_page(
     form: RotationForm,
     rotation: OnCallRotation | None,
 ) -> ResponseReturnValue:
-    page = render_template(
+    return form_page(
         "on_call/rotation_form.html",
+        form,
         holder=holder,
         schedule=schedule,
-        form=form,
         rotation=rotation,
         names=names_to_choose(holder),
     )
-    return page, 422 if form.errors else 200

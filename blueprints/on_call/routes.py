@@ -24,6 +24,7 @@ from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
 
 alert_routes = NamespaceBlueprint("alert_routes", __name__, below="on_call/routes")
@@ -121,8 +122,7 @@ def _policies(holder: Holder) -> Sequence[EscalationPolicy]:
 def _page(
     holder: Holder, form: AlertRouteForm, route: AlertRoute | None = None
 ) -> ResponseReturnValue:
-    page = render_template("escalations/route.html", holder=holder, form=form, route=route)
-    return page, 422 if form.errors else 200
+    return form_page("escalations/route.html", form, holder=holder, route=route)
 
 
 def _to_list(holder: Holder) -> ResponseReturnValue:

@@ -26,6 +26,7 @@ from web.access.marks import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.on_call import asked_grid, names_to_choose, schedule_page, turns_to_swap
+from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
 from web.services import now
@@ -101,10 +102,7 @@ def delete(holder: Holder, schedule_id: int) -> ResponseReturnValue:
 def _form_page(
     holder: Holder, form: ScheduleForm, schedule: OnCallSchedule | None = None
 ) -> ResponseReturnValue:
-    page = render_template(
-        "on_call/schedule_form.html", holder=holder, form=form, schedule=schedule
-    )
-    return page, 422 if form.errors else 200
+    return form_page("on_call/schedule_form.html", form, holder=holder, schedule=schedule)
 
 
 @on_call.get("")
@@ -129,10 +127,7 @@ def new_override(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     if _is_done(form, lambda: create_override(work(), holder, schedule_id, form.override)):
         flash("Override saved.")
         return _to_schedule(holder, schedule_id)
-    page = render_template(
-        "on_call/override_form.html", holder=holder, schedule=schedule, form=form
-    )
-    return page, 422 if form.errors else 200
+    return form_page("on_call/override_form.html", form, holder=holder, schedule=schedule)
 
 
 @on_call_changes.post("/overrides/<int:override_id>/delete")
@@ -153,10 +148,7 @@ def new_swap(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     if _is_done(form, lambda: create_swap(work(), holder, schedule_id, form.swap)):
         flash("Shifts swapped.")
         return _to_schedule(holder, schedule_id)
-    page = render_template(
-        "on_call/swap_form.html", holder=holder, schedule=schedule, form=form, own=own
-    )
-    return page, 422 if form.errors else 200
+    return form_page("on_call/swap_form.html", form, holder=holder, schedule=schedule, own=own)
 
 
 @on_call_changes.post("/swaps/<int:swap_id>/delete")

@@ -1,6 +1,6 @@
 """Groups: creation, and management of their members."""
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.projects.member_pages import add_member_pages
@@ -14,6 +14,7 @@ from web.access.marks import signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 
 groups = PageBlueprint("groups", __name__, url_prefix="/groups")
 
@@ -23,8 +24,6 @@ groups = PageBlueprint("groups", __name__, url_prefix="/groups")
 def new() -> ResponseReturnValue:
     """Create a group, which the user then owns."""
     form = GroupForm()
-    if request.method == "GET":
-        return _new_page(form)
     try:
         made = form.carry_out(lambda: actions.create_group(work(), _new_group(form)))
     except (NotFoundError, ForbiddenError) as error:
@@ -48,7 +47,7 @@ def _new_group(form: GroupForm) -> NewGroup:
 
 
 def _new_page(form: GroupForm) -> ResponseReturnValue:
-    return render_template("groups/new.html", form=form), 422 if form.errors else 200
+    return form_page("groups/new.html", form)
 
 
 add_member_pages(groups, "/<names:group_path>/-/members")

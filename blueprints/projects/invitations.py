@@ -99,9 +99,8 @@ def _opened(sealed: str) -> tuple[int, str]:
     try:
         number, email = unseal(sealed, purpose=actions.SEALED_FOR, lifetime=INVITATION_LIFETIME)
     except BrokenSealError as error:
-        message = (
+        raise NotFoundError(
             "This invitation has expired, or its link is incomplete. Ask whoever invited you for "
             "another one."
-        )
-        raise NotFoundError(message) from error
+        ) from error
     return int(number), str(email)

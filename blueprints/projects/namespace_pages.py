@@ -19,6 +19,7 @@ from web.access.marks import permitted, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_pages import form_page
 
 #: To choose from; any other group can be entered.
 _MOST_GROUPS = 200
@@ -197,16 +198,11 @@ group_settings = PageBlueprint(
 def general(group: GroupView) -> ResponseReturnValue:
     """Change the name, the description, and what is asked of members."""
     form = GroupSettingsForm.of(group)
-    changed = None
-    if request.method == "POST":
-        changed = form.carry_out(
-            lambda: group_actions.change_group(work(), group, form.read(GroupChange))
-        )
+    changed = form.carry_out(
+        lambda: group_actions.change_group(work(), group, form.read(GroupChange))
+    )
     if changed is None:
-        page = render_template(
-            "groups/general.html", group=group, namespace=group.namespace, form=form
-        )
-        return page, 422 if form.errors else 200
+        return form_page("groups/general.html", form, group=group, namespace=group.namespace)
     is_same = all(getattr(changed, name) == getattr(group, name) for name in _SETTINGS)
     flash("Nothing was changed." if is_same else "Settings saved.")
     return redirect(url_for("group_settings.general", group_path=group.path))

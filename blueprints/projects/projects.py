@@ -46,6 +46,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path, with_base_path
 from web.http.work import work
+from web.pages.form_pages import form_page
 from web.pages.list_query import asked_part, list_query, numbered_links
 from web.releases.gate import apply_change
 from web.repositories.browsing import overview_of
@@ -101,8 +102,6 @@ _MOST_GROUPS = 200
 def new() -> ResponseReturnValue:
     """Create a project in a group in which the user is a maintainer, or in their own namespace."""
     form = _new_form()
-    if request.method == "GET":
-        return _new_page(form)
     try:
         made = form.carry_out(lambda: actions.create_project(work(), _new_project(form)))
     except (NotFoundError, ForbiddenError) as error:
@@ -132,7 +131,7 @@ def _new_form() -> ProjectForm:
 
 
 def _new_page(form: ProjectForm) -> ResponseReturnValue:
-    return render_template("projects/new.html", form=form), 422 if form.errors else 200
+    return form_page("projects/new.html", form)
 
 
 @projects.get("/<names:full_path>")
@@ -226,14 +225,11 @@ def _counts(project: ProjectView) -> dict[str, int]:
 def general(project: ProjectView) -> ResponseReturnValue:
     """Change the project's name, description and visibility, and which of its parts are on."""
     form = ProjectSettingsForm.of(project)
-    changed = None
-    if request.method == "POST":
-        changed = form.carry_out(
-            lambda: actions.change_project(work(), project, form.read(ProjectChange))
-        )
+    changed = form.carry_out(
+        lambda: actions.change_project(work(), project, form.read(ProjectChange))
+    )
     if changed is None:
-        page = render_template("projects/general.html", project=project, form=form)
-        return page, 422 if form.errors else 200
+        return form_page("projects/general.html", form, project=project)
     is_same = changed == actions.show_project(work(), project)
     flash("Nothing was changed." if is_same else "Settings saved.")
     return redirect(url_for("projects.general", project_path=project.path))

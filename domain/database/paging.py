@@ -169,13 +169,14 @@ def check_known(
     for name, values in given:
         if name not in known and name not in unsaid:
             raise QueryError(
-                f"{_shown(name)} is not a known parameter; {_takes(known)}.", field=name
+                f"{shown_name(name)} is not a known parameter; {_takes(known)}.", field=name
             )
         if len(values) > 1:
             raise QueryError(f"{name} can be given only once.", field=name)
 
 
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
+    """Return the beginning of an unknown name, as errors repeat it."""
     if not name:
         return "A value without a name"
     return f"{name[:_LONGEST_ECHO]}…" if len(name) > _LONGEST_ECHO else name

@@ -216,8 +216,7 @@ def _rows_to_rest(work: Work, project: ProjectView, alert_ids: Sequence[int]) ->
 def _end_of_snooze(work: Work, body: AlertSnooze) -> datetime:
     given = [each for each in (body.duration, body.until, body.tomorrow) if each]
     if len(given) != 1:
-        message = "Give one of duration, until and tomorrow."
-        raise InvalidError(message, field="duration")
+        raise InvalidError("Give one of duration, until and tomorrow.", field="duration")
     if body.tomorrow:
         return tomorrow_morning(work)
     until = body.until or work.now + (body.duration or timedelta())

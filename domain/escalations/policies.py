@@ -354,8 +354,7 @@ def check_unused(target: Target, holder: Holder, *, session: Session) -> None:
     found = policies_with(target, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"
-        message = (
+        raise ConflictError(
             f"The escalation policy {found[0].name}{where} pages this {target.kind}. "
             "Take it out of the policy first."
         )
-        raise ConflictError(message)

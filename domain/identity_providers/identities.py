@@ -110,11 +110,10 @@ def disconnect(work: Work, sign_in_id: int, identity_id: int) -> str:
     if identity is None or identity.user_id != user_id:
         raise NotFoundError("This account is not connected any more.")
     if not has_other_way_in(identity, session=session):
-        message = (
+        raise ConflictError(
             "This is the only way into your account. Set a password or add a passkey, then "
             "disconnect it."
         )
-        raise ConflictError(message)
     provider = session.get_one(IdentityProvider, identity.provider_id)
     this = update(SignIn).where(SignIn.id == sign_in_id, SignIn.user_id == user_id)
     session.execute(this.values(identity_id=None))
@@ -137,8 +136,7 @@ def disconnect_user(work: Work, user_id: int, provider: str) -> Account:
         .where(Identity.user_id == user_id, IdentityProvider.slug == slug)
     ).one_or_none()
     if found is None:
-        message = "The user is not connected with this identity provider."
-        raise NotFoundError(message)
+        raise NotFoundError("The user is not connected with this identity provider.")
     _disconnect(work, *found)
     return show_account(work, user_id)
 

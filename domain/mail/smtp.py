@@ -14,7 +14,6 @@ from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 from socket import SHUT_RDWR, socket
-from types import TracebackType
 from typing import Self
 
 from domain.encryption import outgoing_tls_context, refusal_reason
@@ -98,12 +97,7 @@ class Mailer:
         """Return the mailer; nothing is opened yet."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Close the connection with QUIT."""
         self.close()
 

@@ -109,14 +109,10 @@ def in_description(names: Sequence[str], *, longest: int = 200) -> str:
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in text)
 
 
-#: Parameters that other endpoints than the token endpoint read; RFC 6749 section 3.1 has us ignore
-#: all others.
-PARAMETERS = frozenset(
+#: The parameters of an authorization request; nothing else of a pushed one is stored.
+AUTHORIZATION_PARAMETERS = frozenset(
     {
-        "client_assertion",
-        "client_assertion_type",
         "client_id",
-        "client_secret",
         "code_challenge",
         "code_challenge_method",
         "dpop_jkt",
@@ -124,16 +120,23 @@ PARAMETERS = frozenset(
         "login_hint",
         "max_age",
         "nonce",
-        "post_logout_redirect_uri",
         "prompt",
         "redirect_uri",
-        "request",
-        "request_uri",
         "response_mode",
         "response_type",
         "scope",
         "state",
-        "token",
-        "token_type_hint",
     }
 )
+#: Parameters that other endpoints than the token endpoint read; RFC 6749 section 3.1 has us ignore
+#: all others.
+PARAMETERS = AUTHORIZATION_PARAMETERS | {
+    "client_assertion",
+    "client_assertion_type",
+    "client_secret",
+    "post_logout_redirect_uri",
+    "request",
+    "request_uri",
+    "token",
+    "token_type_hint",
+}

@@ -7,6 +7,7 @@ beside it.
 
 from dataclasses import dataclass
 
+from authlib.oauth2.base import OAuth2Error
 from authlib.oauth2.rfc6749 import (
     InvalidGrantError,
     InvalidRequestError,
@@ -32,17 +33,8 @@ class Refusal:
     reason: Reason
 
 
-class RefusedGrantError(InvalidGrantError):
-    """invalid_grant that knows its reason."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        """Say the sentence, and keep the reason for the owner of the application."""
-        super().__init__(refusal.sentence)
-        self.reason = refusal.reason
-
-
-class RefusedParameterError(InvalidRequestError):
-    """invalid_request that knows its reason."""
+class _RefusedError(OAuth2Error):
+    """An error that knows its reason."""
 
     def __init__(self, refusal: Refusal, *, redirect_uri: str | None = None) -> None:
         """Say the sentence, and keep the reason for the owner of the application."""
@@ -50,13 +42,16 @@ class RefusedParameterError(InvalidRequestError):
         self.reason = refusal.reason
 
 
-class RefusedClientError(UnauthorizedClientError):
-    """unauthorized_client that knows its reason."""
+class RefusedGrantError(_RefusedError, InvalidGrantError):
+    """invalid_grant that knows its reason."""
 
-    def __init__(self, refusal: Refusal) -> None:
-        """Say the sentence, and keep the reason for the owner of the application."""
-        super().__init__(refusal.sentence)
-        self.reason = refusal.reason
+
+class RefusedParameterError(_RefusedError, InvalidRequestError):
+    """invalid_request that knows its reason."""
+
+
+class RefusedClientError(_RefusedError, UnauthorizedClientError):
+    """unauthorized_client that knows its reason."""
 
 
 ASKED_EACH_TIME = Reason(
@@ -190,29 +185,8 @@ NOT_IN_GROUPS = Refusal(
     reason=OUTSIDE_GROUPS,
 )
 
-#: Those that every grant or endpoint may give.
-SHARED = (
-    ASKED_EACH_TIME,
-    DENIED,
-    GRANT_TYPE,
-    NO_SECRET,
-    NOT_ALLOWED_GRANT,
-    NOT_PUSHED,
-    NOT_REGISTERED_GRANT,
-    OTHER,
-    OTHER_REDIRECT_URI,
-    OUTSIDE_GROUPS,
-    PROOF,
-    REQUEST,
-    REQUEST_URI,
-    RESPONSE_TYPE,
-    SCOPE,
-    SECRET_OF_PUBLIC,
-    TOO_MANY_GUESSES,
-    UNREGISTERED_REDIRECT_URI,
-    WRONG_ASSERTION,
-    WRONG_SECRET,
-)
+#: Those that every grant or endpoint may give: all that are here.
+SHARED = tuple(each for each in [*globals().values()] if isinstance(each, Reason))
 #: The reason of an error that names none, by its code.
 BY_ERROR = {
     "access_denied": DENIED,

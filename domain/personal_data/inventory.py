@@ -12,57 +12,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, inspect, or_, select
 from sqlalchemy.orm import Session
 
+import models
 from domain.accounts.users import UserView
 from domain.mail.outbox import without_links
-from models import (
-    AccessToken,
-    AlertBatch,
-    AlertNote,
-    Application,
-    Assignment,
-    AssignmentNotice,
-    AuditEvent,
-    AuditStreamEntry,
-    Authorization,
-    BackchannelSession,
-    Base,
-    CallCount,
-    ChangeNotice,
-    CommitStatus,
-    Consent,
-    Contact,
-    ContactRule,
-    Deployment,
-    DeviceAuthorization,
-    EmailConfirmation,
-    EscalationPage,
-    Group,
-    IdempotentRequest,
-    Identity,
-    Incident,
-    IncidentAssignee,
-    IncidentDocument,
-    IncidentNote,
-    Invitation,
-    Mail,
-    MaintenanceWindow,
-    Member,
-    OnCallFeed,
-    OnCallHandoverNote,
-    OnCallOverride,
-    OnCallSwap,
-    OnCallTurn,
-    PageRecipient,
-    Passkey,
-    PersonalAccessToken,
-    ProjectRelease,
-    RecoveryCode,
-    SavedAlertFilter,
-    SignIn,
-    Silence,
-    TotpDevice,
-    User,
-)
 from models.folding import fold
 
 
@@ -78,7 +30,7 @@ class ErasureRule(StrEnum):
 class PersonalDataTable:
     """A table with personal data."""
 
-    model: type[Base]
+    model: type[models.Base]
     #: Its content, in words.
     about: str
     _: KW_ONLY
@@ -102,67 +54,69 @@ class PersonalDataTable:
         if self.rows is not None:
             return self.rows(user)
         columns = self.model.__table__.c
-        return or_(*(each == user.id for each in columns if each.references(User.__table__.c.id)))
+        return or_(
+            *(each == user.id for each in columns if each.references(models.User.__table__.c.id))
+        )
 
 
 #: In the order of export and erasure.
 PERSONAL_DATA = (
     PersonalDataTable(
-        User,
+        models.User,
         "User name, e-mail address, display name, time zone, and when the account was "
         "created and last used",
         called="account",
-        rows=lambda user: User.id == user.id,
+        rows=lambda user: models.User.id == user.id,
         exported="id username email name is_admin state time_zone created_at last_sign_in_at "
         "password_changed_at email_confirmed_at idle_noticed_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        SignIn,
+        models.SignIn,
         "Signed-in browsers, with IP address and user agent",
         exported="created_at expires_at address user_agent methods",
     ),
     PersonalDataTable(
-        BackchannelSession,
+        models.BackchannelSession,
         "Sign-ins of whose end applications are told, until they have been",
         exported="application_id due_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        TotpDevice,
+        models.TotpDevice,
         "When authenticator apps were set up",
         called="authenticator_apps",
         exported="created_at confirmed_at",
     ),
     PersonalDataTable(
-        Passkey,
+        models.Passkey,
         "Names of passkeys, and when they were used",
         exported="name created_at last_used_at",
     ),
     PersonalDataTable(
-        Identity,
+        models.Identity,
         "Accounts at identity providers: subject, name and e-mail address there, last use",
         exported="subject name email created_at last_used_at checked_at",
     ),
     PersonalDataTable(
-        RecoveryCode,
+        models.RecoveryCode,
         "When recovery codes were created and used",
         exported="created_at used_at",
     ),
     PersonalDataTable(
-        PersonalAccessToken,
+        models.PersonalAccessToken,
         "Personal access tokens: names, scopes, last use and its IP address",
         exported="id name description scopes created_at expires_at revoked_at last_used_at "
         "last_used_address",
     ),
     PersonalDataTable(
-        AccessToken,
+        models.AccessToken,
         "Tokens of applications: scopes, last use, IP addresses and user agents",
         exported="application_id scopes created_at expires_at revoked_at address user_agent "
         "last_used_at last_used_address",
     ),
     PersonalDataTable(
-        CallCount,
+        models.CallCount,
         "API operations that the person's tokens called on each day, how often, and the last "
         "IP address",
         called="api_calls",
@@ -170,213 +124,213 @@ PERSONAL_DATA = (
         "last_address",
     ),
     PersonalDataTable(
-        ChangeNotice,
+        models.ChangeNotice,
         "API changes that the person was notified of by e-mail",
         exported="change_id told_at",
     ),
     PersonalDataTable(
-        Authorization,
+        models.Authorization,
         "Applications that the person authorized, with scopes",
         exported="application_id scopes redirect_uri created_at revoked_at",
     ),
     PersonalDataTable(
-        Consent,
+        models.Consent,
         "Scopes that the person does not need to approve again",
         exported="application_id scopes created_at updated_at",
     ),
     PersonalDataTable(
-        IdempotentRequest,
+        models.IdempotentRequest,
         "Requests with an Idempotency-Key and their responses, for a day",
         exported="claimed_at status",
     ),
     PersonalDataTable(
-        DeviceAuthorization,
+        models.DeviceAuthorization,
         "Devices that requested access, with IP address and user agent",
         called="devices",
         exported="application_id scopes created_at address user_agent approved_at denied_at",
     ),
     PersonalDataTable(
-        Group,
+        models.Group,
         "The personal namespace",
         called="personal_namespace",
         exported="path description created_at",
     ),
     PersonalDataTable(
-        Member,
+        models.Member,
         "Roles in groups and projects",
         called="memberships",
         exported="group_id project_id role created_at expires_at",
     ),
     PersonalDataTable(
-        Invitation,
+        models.Invitation,
         "Invitations to the e-mail address, or sent by the person",
         rows=lambda user: or_(
-            Invitation.invited_by == user.id, Invitation.email_key == fold(user.email)
+            models.Invitation.invited_by == user.id, models.Invitation.email_key == fold(user.email)
         ),
         exported="group_id project_id role created_at expires_at",
     ),
     PersonalDataTable(
-        Application,
+        models.Application,
         "Applications that the person registered",
         exported="uid name redirect_uris scopes created_at last_used_at",
         on_erasure=ErasureRule.HANDED_ON,
     ),
     PersonalDataTable(
-        Contact,
+        models.Contact,
         "Addresses at which the person is paged, and when something was sent there",
         exported="type label shown_address created_at confirmed_at last_sent_at last_failed_at "
         "last_error",
     ),
     PersonalDataTable(
-        ContactRule,
+        models.ContactRule,
         "By which contact the person is told of which alerts, and when",
         exported="contact_id alerts delay_minutes only created_at",
     ),
     PersonalDataTable(
-        PageRecipient,
+        models.PageRecipient,
         "Quiet hours, when the person was last paged, and the pages",
         called="paging",
         exported="time_zone quiet_from quiet_until critical_breaks_quiet wants_follow_ups "
         "last_page_at last_message_at last_page_severity",
     ),
-    PersonalDataTable(Assignment, "Alerts assigned to the person", exported="alert_id"),
+    PersonalDataTable(models.Assignment, "Alerts assigned to the person", exported="alert_id"),
     PersonalDataTable(
-        AssignmentNotice,
+        models.AssignmentNotice,
         "Assignments that the person is told of by e-mail, until that is written",
         exported="alert_id incident_id by_name created_at",
     ),
     PersonalDataTable(
-        AlertNote,
+        models.AlertNote,
         "The person's actions and comments on alerts",
         called="alert_activity",
         exported="alert_id kind text created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        AlertBatch,
+        models.AlertBatch,
         "Bulk changes of alerts, for two days",
         exported="id project_id status list_query changed state created_at",
     ),
     PersonalDataTable(
-        SavedAlertFilter,
+        models.SavedAlertFilter,
         "Alert filters that the person saved",
         exported="project_id name query is_shared created_at",
     ),
     PersonalDataTable(
-        OnCallTurn,
+        models.OnCallTurn,
         "Positions in the rotations of on-call schedules, current and former",
         exported="rotation_id position",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        OnCallOverride,
+        models.OnCallOverride,
         "On-call overrides for the person, of their shifts, or created by the person",
         exported="schedule_id starts_at ends_at created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        OnCallSwap,
+        models.OnCallSwap,
         "Swaps of on-call shifts with the person, or arranged by the person",
         exported="schedule_id starts_at ends_at other_starts_at other_ends_at created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        OnCallHandoverNote,
+        models.OnCallHandoverNote,
         "Hand-over notes that the person left",
         exported="schedule_id text created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        OnCallFeed,
+        models.OnCallFeed,
         "On-call calendars that the person subscribed to",
         exported="schedule_id created_at last_read_at",
     ),
     PersonalDataTable(
-        Silence,
+        models.Silence,
         "Silences that the person created or ended, for a year after their end",
         exported="project_id matchers comment starts_at ends_at created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        MaintenanceWindow,
+        models.MaintenanceWindow,
         "Maintenance windows that the person created",
         exported="project_id name local_start time_zone rule created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        EscalationPage,
+        models.EscalationPage,
         "Alerts that the person was paged for, and when, for 90 days",
         exported="alert_id round step paged_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        IncidentAssignee,
+        models.IncidentAssignee,
         "Incidents assigned to the person",
         called="incident_assignments",
         exported="incident_id",
     ),
     PersonalDataTable(
-        Incident,
+        models.Incident,
         "Incidents that the person opened",
         exported="project_id iid title description created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        IncidentNote,
+        models.IncidentNote,
         "The person's actions and comments on incidents",
         called="incident_timeline",
         exported="incident_id kind text details is_internal created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        IncidentDocument,
+        models.IncidentDocument,
         "Documents after incidents that the person changed last",
         exported="incident_id text created_at updated_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        Deployment,
+        models.Deployment,
         "Deployments that the person's tokens reported",
         exported="project_id iid sha ref status created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        CommitStatus,
+        models.CommitStatus,
         "Statuses of commits that the person's tokens reported",
         exported="project_id sha name status created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        ProjectRelease,
+        models.ProjectRelease,
         "Releases that the person's tokens created",
         called="releases",
         exported="project_id tag_name name created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        Mail,
+        models.Mail,
         "E-mails to the person, for 90 days",
-        rows=lambda user: func.lower(Mail.recipient) == user.email.lower(),
+        rows=lambda user: func.lower(models.Mail.recipient) == user.email.lower(),
         exported="recipient subject text created_at sent_at",
         rewritten={"text": without_links},
     ),
     PersonalDataTable(
-        EmailConfirmation,
+        models.EmailConfirmation,
         "The e-mail address that waits to be confirmed, for 30 days at the most",
         exported="email created_at",
     ),
     PersonalDataTable(
-        AuditEvent,
+        models.AuditEvent,
         "The person's actions and changes to the account, with IP address and user agent",
         exported="created_at kind actor_name subject details address user_agent request_id",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
-        AuditStreamEntry,
+        models.AuditStreamEntry,
         "Clones of public projects, with IP address and user agent, until they have been "
         "sent to the audit streams",
         called="streamed_events",
-        rows=lambda user: AuditStreamEntry.actor_id == user.id,
+        rows=lambda user: models.AuditStreamEntry.actor_id == user.id,
         exported="created_at payload",
         on_erasure=ErasureRule.PSEUDONYM,
     ),

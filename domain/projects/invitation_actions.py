@@ -231,11 +231,10 @@ def _check_author(work: Work, invitation: Invitation, today: date) -> None:
         )
         if role is not None and role >= max(Role.MAINTAINER, invitation.role):
             return
-    message = (
+    raise ForbiddenError(
         "This invitation is no longer valid: its sender can no longer give that role. Ask somebody "
         f"else who manages the members of {invitation.path} for another one."
     )
-    raise ForbiddenError(message)
 
 
 def _check_not_archived(work: Work, namespace: Namespace) -> None:
@@ -280,12 +279,11 @@ def _pending(work: Work) -> Select[tuple[object, ...]]:
 def _get(work: Work, condition: ColumnElement[bool]) -> Invitation:
     row = work.session.execute(_pending(work).where(condition)).first()
     if row is None:
-        message = (
+        raise NotFoundError(
             "This invitation does not wait any more: it was accepted, revoked or replaced, or what "
             "it was for was deleted. If you accepted it, you are a member. Otherwise ask whoever "
             "invited you for another one."
         )
-        raise NotFoundError(message)
     return Invitation.model_validate(row)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from domain.access.roles import Ability, Role, role_named
+from domain.accounts.profiles import UserReference
 from domain.projects.views import Namespace
 from domain.types.base import (
     Argument,
@@ -155,16 +156,9 @@ class MemberRoleReference(Resource):
     name: str
 
 
-class Member(Resource):
-    """A member of a project or a group."""
+class Member(UserReference):
+    """A member of a project or a group; the id is that of the user."""
 
-    #: That of the user.
-    id: int
-    username: str
-    name: str
-    state: str
-    avatar_url: str
-    web_url: str
     access_level: int
     created_at: Time
     expires_at: date | None

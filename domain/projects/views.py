@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from domain.access.actor import Work
 from domain.access.features import AccessLevel, Feature
@@ -69,40 +69,61 @@ _USUAL_SCOPE = JobTokenScope(inbound_enabled=True, outbound_enabled=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectView:
-    """A project as one viewer sees it."""
+class _SeenNamespace:
+    """A group or project as one viewer sees it."""
 
     id: int
     name: str
     path: str
-    visibility: str
-    created_at: datetime
     role: Role | None
-    group_id: int
+    created_at: datetime
     description: str = ""
+    #: What custom roles add to the role.
+    abilities: frozenset[Ability] = frozenset()
+
+    def may(self, ability: Ability) -> bool:
+        """Return whether the viewer has an ability by the role, or by a custom one."""
+        return self.has_role(LEAST_ROLES[ability]) or ability in self.abilities
+
+    def has_role(self, least: Role) -> bool:
+        """Return whether the viewer has a role or a higher one."""
+        return self.role is not None and self.role >= least
+
+    @property
+    def handles_alerts(self) -> bool:
+        """Return whether the viewer may change, assign, comment on and silence alerts."""
+        return self.may(Ability.ADMIN_ALERTS)
+
+    @property
+    def can_maintain(self) -> bool:
+        """Return whether the viewer may change integrations and members, and create projects."""
+        return self.has_role(Role.MAINTAINER)
+
+    @property
+    def is_owned(self) -> bool:
+        """Return whether the viewer may delete and move it, and do all else that owners may."""
+        return self.role == Role.OWNER
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectView(_SeenNamespace):
+    """A project as one viewer sees it."""
+
+    visibility: str
+    group_id: int
     is_archived: bool = False
     access_levels: Mapping[Feature, AccessLevel] = field(
         default_factory=lambda: dict.fromkeys(Feature, AccessLevel.ENABLED)
     )
     open_alerts: int = 0
-    #: What custom roles add to the role.
-    abilities: frozenset[Ability] = frozenset()
     job_token_scope: JobTokenScope = _USUAL_SCOPE
-
-    def may(self, ability: Ability) -> bool:
-        """Return whether the viewer has an ability by the role, or by a custom one."""
-        has_role = self.role is not None and self.role >= LEAST_ROLES[ability]
-        return has_role or ability in self.abilities
+    is_group: ClassVar[bool] = False
+    is_personal: ClassVar[bool] = False
 
     @property
     def shows_alerts(self) -> bool:
         """Return whether the viewer may see alerts."""
         return self.has(Feature.MONITOR) and self.may(Ability.READ_ALERTS)
-
-    @property
-    def handles_alerts(self) -> bool:
-        """Return whether the viewer may change, assign and comment on alerts."""
-        return self.may(Ability.ADMIN_ALERTS)
 
     @property
     def manages_environments(self) -> bool:
@@ -135,34 +156,14 @@ class ProjectView:
         return self.path.rpartition("/")[0]
 
     @property
-    def can_maintain(self) -> bool:
-        """Return whether the viewer may see and change integrations, members and settings."""
-        return self.role is not None and self.role >= Role.MAINTAINER
-
-    @property
-    def is_owned(self) -> bool:
-        """Return whether the viewer may change visibility, archive, move and delete the project."""
-        return self.role == Role.OWNER
-
-    @property
     def can_report(self) -> bool:
         """Return whether the viewer may see images of a private project."""
-        return self.role is not None and self.role >= Role.REPORTER
+        return self.has_role(Role.REPORTER)
 
     @property
     def can_develop(self) -> bool:
         """Return whether the viewer has the role to see and work on alerts and environments."""
-        return self.role is not None and self.role >= Role.DEVELOPER
-
-    @property
-    def is_group(self) -> bool:
-        """False: it is a project."""
-        return False
-
-    @property
-    def is_personal(self) -> bool:
-        """False: it is a project."""
-        return False
+        return self.has_role(Role.DEVELOPER)
 
     def level_of(self, feature: Feature) -> AccessLevel:
         """Return who may use a part of the project."""
@@ -174,18 +175,12 @@ class ProjectView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupView:
+class GroupView(_SeenNamespace):
     """A group as one viewer sees it."""
 
-    id: int
-    name: str
-    path: str
-    role: Role | None
-    created_at: datetime
     parent_id: int | None = None
     #: The person whose personal namespace it is.
     owner_id: int | None = None
-    description: str = ""
     #: Since when its members have to have a second factor; None: they need not.
     two_factor_required_at: datetime | None = None
     #: In hours.
@@ -195,8 +190,9 @@ class GroupView:
     has_more_projects: bool = False
     subgroups: tuple[str, ...] = ()
     has_more_subgroups: bool = False
-    #: What custom roles add to the role.
-    abilities: frozenset[Ability] = frozenset()
+    is_group: ClassVar[bool] = True
+    #: Groups cannot be archived.
+    is_archived: ClassVar[bool] = False
 
     @property
     def require_two_factor_authentication(self) -> bool:
@@ -204,39 +200,19 @@ class GroupView:
         return self.two_factor_required_at is not None
 
     @property
-    def is_group(self) -> bool:
-        """True: it is a group."""
-        return True
-
-    @property
     def is_personal(self) -> bool:
         """Return whether it is the namespace of a person, which only has projects."""
         return self.owner_id is not None
-
-    @property
-    def is_archived(self) -> bool:
-        """False: groups cannot be archived."""
-        return False
 
     def level_of(self, feature: Feature) -> AccessLevel:
         """Return that each feature is on: only projects turn some off."""
         del feature
         return AccessLevel.ENABLED
 
-    def may(self, ability: Ability) -> bool:
-        """Return whether the viewer has an ability by the role, or by a custom one."""
-        has_role = self.role is not None and self.role >= LEAST_ROLES[ability]
-        return has_role or ability in self.abilities
-
     @property
     def shows_alerts(self) -> bool:
         """Return whether the viewer may see what the group has for alerts."""
         return not self.is_personal and self.may(Ability.READ_ALERTS)
-
-    @property
-    def handles_alerts(self) -> bool:
-        """Return whether the viewer may silence the alerts of its projects."""
-        return self.may(Ability.ADMIN_ALERTS)
 
     @property
     def url_values(self) -> Mapping[str, Any]:
@@ -247,16 +223,6 @@ class GroupView:
     def namespace(self) -> Namespace:
         """Return the group as a namespace with members."""
         return Namespace(group_id=self.id, path=self.path)
-
-    @property
-    def can_maintain(self) -> bool:
-        """Return whether the viewer may create projects and add members here."""
-        return self.role is not None and self.role >= Role.MAINTAINER
-
-    @property
-    def is_owned(self) -> bool:
-        """Return whether the viewer may create access tokens here."""
-        return self.role == Role.OWNER
 
 
 #: What users are members of, as one viewer sees it.

@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from domain.database.paging import shown_name
 from domain.errors import InvalidParametersError, InvalidValue, QueryError
 from domain.types.base import WITHOUT_NUL, GitLabQuery
 
-#: So much of an unknown name is repeated in an error.
-_LONGEST_ECHO = 50
 #: A pattern that is a choice of words, as `PagedQuery` has for orders.
 _WORDS = re.compile(r"\^(?:\(\?:)?(\w+(?:\|\w+)*)\)?\$")
 _WHOLE: TypeAdapter[int] = TypeAdapter(int)
@@ -32,7 +31,7 @@ def read_query(schema: type[Schema], given: Mapping[str, Sequence[str]]) -> Sche
     """Return the parameters of a list, or raise QueryError for the first mistake."""
     unknown = unknown_names(schema, given)
     if unknown and not issubclass(schema, GitLabQuery):
-        shown, takes = _shown(unknown[0]), _takes(schema.model_fields)
+        shown, takes = shown_name(unknown[0]), _takes(schema.model_fields)
         raise QueryError(f"{shown} is not a known parameter; {takes}.", field=unknown[0])
     known = {name: values for name, values in given.items() if name not in unknown}
     for name, values in known.items():
@@ -73,12 +72,6 @@ def unknown_names(schema: type[BaseModel], given: Iterable[str]) -> Sequence[str
 
 def _field_name(name: str) -> str:
     return name.removesuffix("[]")
-
-
-def _shown(name: str) -> str:
-    if not name:
-        return "A value without a name"
-    return f"{name[:_LONGEST_ECHO]}…" if len(name) > _LONGEST_ECHO else name
 
 
 def _takes(known: Mapping[str, Any]) -> str:

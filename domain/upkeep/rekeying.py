@@ -12,52 +12,28 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+import models
 from domain.database.rows import update_rows
 from domain.keyring import Keyring, UndecipherableError
 from domain.programs import LONGEST_SILENCE, HostReport, list_present
-from models import (
-    AccessToken,
-    Application,
-    ApplicationSecret,
-    AuditKey,
-    AuditStream,
-    Authorization,
-    Contact,
-    DeviceAuthorization,
-    Heartbeat,
-    IdempotentRequest,
-    Identity,
-    IdentityProvider,
-    Integration,
-    OnCallFeed,
-    PersonalAccessToken,
-    PushedRequest,
-    RecoveryCode,
-    RegistryKey,
-    SecretKeyUse,
-    SignIn,
-    SigningKey,
-    TotpDevice,
-    WebhookEndpoint,
-)
 
 #: Columns that may be empty among them.
 _ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
-    "integration_keys": Integration.key_ciphertext,
-    "heartbeat_urls": Heartbeat.key_ciphertext,
-    "authenticator_apps": TotpDevice.seed_ciphertext,
-    "signing_keys": SigningKey.private_ciphertext,
-    "audit_keys": AuditKey.ciphertext,
-    "registry_keys": RegistryKey.private_ciphertext,
-    "audit_stream_secrets": AuditStream.secret_ciphertext,
-    "previous_audit_stream_secrets": AuditStream.previous_secret_ciphertext,
-    "webhook_secrets": WebhookEndpoint.secret_ciphertext,
-    "previous_webhook_secrets": WebhookEndpoint.previous_secret_ciphertext,
-    "identity_provider_secrets": IdentityProvider.client_secret_ciphertext,
-    "identity_refresh_tokens": Identity.refresh_token_ciphertext,
-    "contact_addresses": Contact.address_ciphertext,
-    "contact_codes": Contact.code_ciphertext,
-    "idempotent_responses": IdempotentRequest.response_ciphertext,
+    "integration_keys": models.Integration.key_ciphertext,
+    "heartbeat_urls": models.Heartbeat.key_ciphertext,
+    "authenticator_apps": models.TotpDevice.seed_ciphertext,
+    "signing_keys": models.SigningKey.private_ciphertext,
+    "audit_keys": models.AuditKey.ciphertext,
+    "registry_keys": models.RegistryKey.private_ciphertext,
+    "audit_stream_secrets": models.AuditStream.secret_ciphertext,
+    "previous_audit_stream_secrets": models.AuditStream.previous_secret_ciphertext,
+    "webhook_secrets": models.WebhookEndpoint.secret_ciphertext,
+    "previous_webhook_secrets": models.WebhookEndpoint.previous_secret_ciphertext,
+    "identity_provider_secrets": models.IdentityProvider.client_secret_ciphertext,
+    "identity_refresh_tokens": models.Identity.refresh_token_ciphertext,
+    "contact_addresses": models.Contact.address_ciphertext,
+    "contact_codes": models.Contact.code_ciphertext,
+    "idempotent_responses": models.IdempotentRequest.response_ciphertext,
 }
 
 
@@ -96,7 +72,7 @@ def rotation(keyring: Keyring, *, session: Session, now: datetime) -> Rotation:
     return Rotation(
         keyring=keyring,
         hosts=tuple(list_present(session=session, now=now)),
-        used=frozenset(session.scalars(select(SecretKeyUse.fingerprint))),
+        used=frozenset(session.scalars(select(models.SecretKeyUse.fingerprint))),
         encrypted=encrypted,
         hashed=_count_hashed(keyring, session, now),
         unreadable=unreadable,
@@ -117,7 +93,7 @@ def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Se
         if clear is None or keyring.is_of_newest_key(ciphertext):
             continue
         values: dict[Any, Any] = {column: keyring.encrypt(clear)}
-        if table in {Integration, Heartbeat}:
+        if table in {models.Integration, models.Heartbeat}:
             values[table.key_digest] = keyring.digest(clear)
         # A value that was replaced at the same moment is kept.
         unchanged = update_rows(table).where(table.id == row_id, column == ciphertext)
@@ -146,8 +122,8 @@ def _clear(keyring: Keyring, ciphertext: str) -> str | None:
 
 def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str, int]:
     """Count by age: rows from before all hosts wrote with the newest key may need an older one."""
-    older = select(func.max(SecretKeyUse.last_used_at)).where(
-        SecretKeyUse.fingerprint != keyring.fingerprints[0]
+    older = select(func.max(models.SecretKeyUse.last_used_at)).where(
+        models.SecretKeyUse.fingerprint != keyring.fingerprints[0]
     )
     last = session.scalar(older)
     if last is None:
@@ -159,9 +135,13 @@ def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str
 
 def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
     """Return statements that count live credentials hashed before a moment, by kind."""
-    pair, personal, secret = AccessToken, PersonalAccessToken, ApplicationSecret
+    pair, personal, secret = (
+        models.AccessToken,
+        models.PersonalAccessToken,
+        models.ApplicationSecret,
+    )
     return {
-        "sign_ins": _count(SignIn.created_at < moment, SignIn.expires_at > now),
+        "sign_ins": _count(models.SignIn.created_at < moment, models.SignIn.expires_at > now),
         "access_and_refresh_tokens": _count(
             pair.created_at < moment,
             pair.revoked_at.is_(None),
@@ -177,27 +157,30 @@ def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
             _is_ahead(secret.expires_at, now),
         ),
         "registrations": _count(
-            func.coalesce(Application.keyed_at, Application.created_at) < moment,
-            Application.registration_digest.is_not(None),
+            func.coalesce(models.Application.keyed_at, models.Application.created_at) < moment,
+            models.Application.registration_digest.is_not(None),
         ),
         "authorization_codes": _count(
-            Authorization.created_at < moment,
-            Authorization.code_used_at.is_(None),
-            Authorization.code_expires_at > now,
+            models.Authorization.created_at < moment,
+            models.Authorization.code_used_at.is_(None),
+            models.Authorization.code_expires_at > now,
         ),
         "devices": _count(
-            DeviceAuthorization.created_at < moment, DeviceAuthorization.expires_at > now
+            models.DeviceAuthorization.created_at < moment,
+            models.DeviceAuthorization.expires_at > now,
         ),
         "pushed_requests": _count(
-            PushedRequest.created_at < moment, PushedRequest.expires_at > now
+            models.PushedRequest.created_at < moment, models.PushedRequest.expires_at > now
         ),
-        "recovery_codes": _count(RecoveryCode.created_at < moment, RecoveryCode.used_at.is_(None)),
+        "recovery_codes": _count(
+            models.RecoveryCode.created_at < moment, models.RecoveryCode.used_at.is_(None)
+        ),
         "on_call_calendars": _count(
-            func.coalesce(OnCallFeed.keyed_at, OnCallFeed.created_at) < moment
+            func.coalesce(models.OnCallFeed.keyed_at, models.OnCallFeed.created_at) < moment
         ),
         # Their time of creation is not stored.
-        "previous_integration_keys": _count(Integration.previous_key_expires_at > now),
-        "previous_heartbeat_urls": _count(Heartbeat.previous_key_expires_at > now),
+        "previous_integration_keys": _count(models.Integration.previous_key_expires_at > now),
+        "previous_heartbeat_urls": _count(models.Heartbeat.previous_key_expires_at > now),
     }
 
 

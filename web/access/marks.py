@@ -49,41 +49,13 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
         self.auth_time = sign_in.created_at
         self.has_proven = sign_in.is_proof
         self.methods = sign_in.methods
-        self.user = sign_in.user
+        user = self.user = sign_in.user
+        self.id, self.username, self.name = user.id, user.username, user.name
+        self.email, self.time_zone, self.is_admin = user.email, user.time_zone, user.is_admin
 
     def get_id(self) -> str:
         """Return the sign-in's token, which Flask-Login stores in place of the user's id."""
         return self.token
-
-    @property
-    def id(self) -> int:
-        """The account's id."""
-        return self.user.id
-
-    @property
-    def username(self) -> str:
-        """The user name."""
-        return self.user.username
-
-    @property
-    def name(self) -> str:
-        """The display name."""
-        return self.user.name
-
-    @property
-    def email(self) -> str:
-        """The e-mail address."""
-        return self.user.email
-
-    @property
-    def time_zone(self) -> str:
-        """The time zone of the profile."""
-        return self.user.time_zone
-
-    @property
-    def is_admin(self) -> bool:
-        """Whether this is an administrator of the instance."""
-        return self.user.is_admin
 
 
 @login_manager.user_loader  # type: ignore[untyped-decorator]
@@ -153,8 +125,7 @@ def _administrating(*proven: str) -> Guard:
             if not current_user.is_authenticated:
                 return to_sign_in()
             if not current_user.is_admin:
-                message = "Page not found."
-                raise NotFoundError(message)
+                raise NotFoundError("Page not found.")
             if request.method in proven and not is_signed_in_afresh():
                 return _to_sign_in_again()
             return view(*args, **kwargs)

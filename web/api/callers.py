@@ -56,8 +56,7 @@ def _one_of(named: Sequence[Any]) -> str:
     """Return the one user that is named, however often."""
     words = {str(each).strip() if type(each) in {str, int} else "" for each in named}
     if len(words) > 1 or "" in words:
-        message = "sudo must be the id or the name of one user."
-        raise InvalidError(message, field=_PARAMETER)
+        raise InvalidError("sudo must be the id or the name of one user.", field=_PARAMETER)
     return words.pop()
 
 

@@ -43,9 +43,7 @@ def json_object(content: bytes) -> dict[str, Any]:
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        message = "The body is not valid JSON."
-        raise InvalidError(message) from error
+        raise InvalidError("The body is not valid JSON.") from error
     if not isinstance(value, dict):
-        message = "The body must be a JSON object."
-        raise InvalidError(message)
+        raise InvalidError("The body must be a JSON object.")
     return value

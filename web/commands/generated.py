@@ -251,8 +251,7 @@ def _sent(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         if sent.pop(null, None):
             sent[name] = None
         if said.null and field.is_required() and name not in sent:
-            message = f"Missing option '{said.words}' or '{said.null}'."
-            raise click.UsageError(message)
+            raise click.UsageError(f"Missing option '{said.words}' or '{said.null}'.")
     return sent
 
 
@@ -269,8 +268,7 @@ def _target(act: Action[Any, Any], path: str) -> ProjectView | GroupView:
     except NotFoundError:
         if target is Target.GROUP:
             raise
-    message = f"Group or project “{path}” not found."
-    raise NotFoundError(message)
+    raise NotFoundError(f"Group or project “{path}” not found.")
 
 
 def _whole_list(

@@ -80,11 +80,10 @@ def _run(
     plan = read(read_documents(file), now=now())
     if project is None and not teams:
         names = ", ".join(sorted(plan.teams.values())) or "none"
-        message = (
+        raise InvalidError(
             "Set the target: --project group/project, or --team NAME=group/project for a team. "
             f"Teams of this export: {names}."
         )
-        raise InvalidError(message)
     do = try_plan if dry_run else apply_plan
     return do(
         plan,

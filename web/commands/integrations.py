@@ -61,8 +61,7 @@ def recognize_payload_command(*, file: BinaryIO) -> dict[str, Any]:
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        message = "The payload is not UTF-8."
-        raise InvalidError(message, field="sample") from error
+        raise InvalidError("The payload is not UTF-8.", field="sample") from error
     found = recognize(text, now=now(), reading=reading())
     return shown_recognition(found).model_dump(mode="json")
 
@@ -94,15 +93,13 @@ def replay_deliveries_command(
 
 def _begin(last: str | None, since: str | None, end: datetime) -> datetime:
     if (last is None) == (since is None):
-        message = "Give either --last or --since."
-        raise InvalidError(message, field="since")
+        raise InvalidError("Give either --last or --since.", field="since")
     if since is not None:
         return _moment(since, "since")
     try:
         return end - parse_duration(last or "", field="last")
     except OverflowError as error:
-        message = "--last is too long."
-        raise InvalidError(message, field="last") from error
+        raise InvalidError("--last is too long.", field="last") from error
 
 
 def _moment(text: str, field: str) -> datetime:

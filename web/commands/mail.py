@@ -28,8 +28,7 @@ def test_command(*, address: str) -> dict[str, Any]:
     # No lock is held while the server takes its time.
     db.session.rollback()
     if not settings.mail_url:
-        message = "MAIL_URL is not set: no e-mail is sent."
-        raise InvalidError(message)
+        raise InvalidError("MAIL_URL is not set: no e-mail is sent.")
     server, sender = mail_server(settings.mail_url, settings.trusted_ca_file), sender_of(settings)
     try:
         with Mailer(server, sender) as mailer:

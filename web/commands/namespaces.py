@@ -55,8 +55,7 @@ def create_project_command(*, path: str, visibility: Any, owner: str | None) -> 
     """Create the project GROUP/NAME. The group must exist, or be the name of the owner."""
     above, segment = _split(path)
     if not above:
-        message = "A project belongs to a group: enter GROUP/NAME."
-        raise InvalidError(message, field="path")
+        raise InvalidError("A project belongs to a group: enter GROUP/NAME.", field="path")
     holder = None if owner == above else _group(above).id
     new = NewProject(path=segment, namespace_id=holder, visibility=visibility)
     return project_actions.create_project(_work_for(owner), new).model_dump(mode="json")
@@ -180,5 +179,4 @@ def _confirmed(holder: Holder, is_confirmed: object) -> Mapping[str, Any]:
     inside = ", ".join(
         f"{each.count:,} {each.word if each.count == 1 else each.plural}" for each in found
     )
-    message = f"{holder.path} has {inside or 'nothing in it'}. Add --yes to delete it."
-    raise InvalidError(message)
+    raise InvalidError(f"{holder.path} has {inside or 'nothing in it'}. Add --yes to delete it.")

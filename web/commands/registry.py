@@ -35,8 +35,7 @@ def certificates_command(*, file: Path | None) -> dict[str, Any]:
     try:
         file.write_text(bundle, encoding="ascii")
     except OSError as error:
-        message = f"{file} cannot be written: {error.strerror}."
-        raise ValueError(message) from error
+        raise ValueError(f"{file} cannot be written: {error.strerror}.") from error
     return {"keys": keys, "written": str(file)}
 
 

@@ -78,8 +78,7 @@ def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
     Applications are told that it is verified.
     """
     if (name is None) != all_users:
-        message = "Give the name of a user, or --all."
-        raise InvalidError(message)
+        raise InvalidError("Give the name of a user, or --all.")
     if name is None:
         return {"verified": vouch_for_all(work())}
     user = get_user(name, session=db.session())

@@ -129,8 +129,7 @@ class KeptConnections:
             kept = self._free.get(timeout=self._patience)
         except Empty:
             count_pool_timeout()
-            message = "All connections are in use."
-            raise PoolTimeoutError(message) from None
+            raise PoolTimeoutError("All connections are in use.") from None
         if self._free.empty():
             count_last_connection_taken()
         try:

@@ -130,19 +130,17 @@ def refuse_incompatible(shape: SchemaState, connection: Connection) -> None:
     """Raise IncompatibleSchemaError if this code cannot use the schema."""
     if shape is SchemaState.TOO_NEW:
         found, oldest = _revision(connection), _oldest_supported(connection)
-        message = (
+        raise IncompatibleSchemaError(
             f"DATABASE_URL: a newer release has migrated the database to {found}, which needs code "
             f"that knows migration {oldest}; this one knows {newest_known_revision()}. Start a "
             "newer release."
         )
-        raise IncompatibleSchemaError(message)
     if shape is SchemaState.TOO_OLD:
-        message = (
+        raise IncompatibleSchemaError(
             f"DATABASE_URL: the database is at migration {_revision(connection)}, and this release "
             f"upgrades from {min(_known_revisions())} on, where {FIRST_RELEASE} ends. Upgrade with "
             f"release {FIRST_RELEASE} first, then with this one."
         )
-        raise IncompatibleSchemaError(message)
 
 
 def _revision(connection: Connection) -> str | None:

@@ -100,8 +100,7 @@ class Mark:
     def __call__(self, view: View) -> View:
         """Mark a view, and put the guard before it."""
         if find_mark(view) is not None:
-            message = f"{view.__name__} has two marks"
-            raise TypeError(message)
+            raise TypeError(f"{view.__name__} has two marks")
         marked: Any = wraps(view)(self.guard(view)) if self.guard else view
         marked.gatebell_mark = self
         return cast("View", marked)
@@ -208,8 +207,7 @@ def _describe(app: Flask, name: str, view: Callable[..., Any]) -> Endpoint:
     # What is nested in a blueprint is of its kind.
     blueprint = app.blueprints.get(name.partition(".")[0])
     if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
-        message = f"{name} is neither a page nor for machines: see web/http/endpoints.py"
-        raise TypeError(message)
+        raise TypeError(f"{name} is neither a page nor for machines: see web/http/endpoints.py")
     return blueprint.describe(mark)
 
 

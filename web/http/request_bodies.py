@@ -97,8 +97,7 @@ def read_beginning(kept: int, most: int) -> BodyBeginning:
 
 def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
-        message = "The only supported content encodings are gzip and deflate."
-        raise NotJsonError(message)
+        raise NotJsonError("The only supported content encodings are gzip and deflate.")
     unpack = _gunzipped if body.startswith(_GZIP_MARK) else _inflated
     unpacked = unpack(body, limit + 1, encoding)
     if len(unpacked) > limit:
@@ -112,8 +111,7 @@ def _gunzipped(body: bytes, most: int, encoding: str) -> bytes:
         # GzipFile, because a loop with zlib would copy the rest of the body once for each member.
         return GzipFile(fileobj=BytesIO(body)).read(most)
     except EOFError as error:
-        message = f"The {encoding} body is incomplete."
-        raise UnreadableBody(message) from error
+        raise UnreadableBody(f"The {encoding} body is incomplete.") from error
     except (BadGzipFile, zlib.error) as error:
         message = f"The body is not {encoding}, or is followed by other data."
         raise UnreadableBody(message) from error
@@ -125,14 +123,11 @@ def _inflated(body: bytes, most: int, encoding: str) -> bytes:
     try:
         unpacked = unpacker.decompress(body, most)
     except zlib.error as error:
-        message = f"The body is not {encoding}."
-        raise UnreadableBody(message) from error
+        raise UnreadableBody(f"The body is not {encoding}.") from error
     if len(unpacked) < most and not unpacker.eof:
-        message = f"The {encoding} body is incomplete."
-        raise UnreadableBody(message)
+        raise UnreadableBody(f"The {encoding} body is incomplete.")
     if unpacker.unused_data:
-        message = f"There is other data after the {encoding} body."
-        raise UnreadableBody(message)
+        raise UnreadableBody(f"There is other data after the {encoding} body.")
     return unpacked
 
 
@@ -146,5 +141,4 @@ def check_media_type(*expected: str) -> None:
     given = request.mimetype
     has_suffix = given.startswith("application/") and given.endswith(suffix)
     if given not in wanted and not has_suffix:
-        message = f"The Content-Type must be {' or '.join(wanted)}."
-        raise NotJsonError(message)
+        raise NotJsonError(f"The Content-Type must be {' or '.join(wanted)}.")

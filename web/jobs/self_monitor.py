@@ -106,8 +106,7 @@ class SelfMonitor(Job):
     ) -> timedelta | None:
         alert_id = self._open(target)
         if alert_id is None:
-            message = "The alert was accepted, but it does not exist."
-            raise SelfMonitorError(message)
+            raise SelfMonitorError("The alert was accepted, but it does not exist.")
         limit = timedelta(seconds=settings.self_monitor_deadline_seconds)
         while True:
             sent_at, awaits = self._ask(lambda session: _paged(target, alert_id, session))

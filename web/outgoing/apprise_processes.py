@@ -50,12 +50,10 @@ def check_apprise_url(url: str, settings: Settings) -> UrlService:
         )
         answer = json.loads(done.stdout.splitlines()[-1])
     except (OSError, SubprocessError, ValueError, IndexError) as error:
-        message = "The URL could not be checked. Try again."
-        raise InvalidError(message, field="address") from error
+        raise InvalidError("The URL could not be checked. Try again.", field="address") from error
     if answer.get("shown") is None:
         problem = answer.get("problem") or "Apprise cannot read this URL"
-        message = f"{problem[:1].upper()}{problem[1:]}."
-        raise InvalidError(message, field="address")
+        raise InvalidError(f"{problem[:1].upper()}{problem[1:]}.", field="address")
     return UrlService(answer["service"], answer["shown"], answer["lane"])
 
 

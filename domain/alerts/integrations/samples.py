@@ -406,8 +406,7 @@ def _chosen_paths(
     for field, texts in chosen.items():
         named = [text for text in dict.fromkeys(texts) if text]
         if not offered.issuperset(named):
-            message = f"{field.label}: choose a field of the sample."
-            raise InvalidError(message, field="mapping")
+            raise InvalidError(f"{field.label}: choose a field of the sample.", field="mapping")
         if named:
             paths[field] = tuple(map(read_path, named))
     return paths

@@ -18,32 +18,13 @@ from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import Client
 from domain.oauth.context import OAuthContext
 from domain.oauth.presented_tokens.dpop import InvalidProofError
-from domain.oauth.protocol import ProtocolRequest, Pushed
+from domain.oauth.protocol import AUTHORIZATION_PARAMETERS, ProtocolRequest, Pushed
 from models import Application, PushedRequest
 
 #: RFC 9126 section 2.2, before the credential.
 PREFIX = "urn:ietf:params:oauth:request_uri:"
 #: Counted from the push, once a browser has opened it: as long as a consent page is valid.
 _OPENED_FOR = timedelta(hours=1)
-#: The parameters of an authorization request; nothing else is stored.
-_KEPT = frozenset(
-    {
-        "client_id",
-        "code_challenge",
-        "code_challenge_method",
-        "dpop_jkt",
-        "id_token_hint",
-        "login_hint",
-        "max_age",
-        "nonce",
-        "prompt",
-        "redirect_uri",
-        "response_mode",
-        "response_type",
-        "scope",
-        "state",
-    }
-)
 
 
 class InvalidRequestUriError(InvalidRequestError):
@@ -64,7 +45,9 @@ def store(request: ProtocolRequest, client: Client, context: OAuthContext) -> st
         PushedRequest(
             digest=credential.digest,
             application_id=client.application.id,
-            parameters={name: parameters[name] for name in _KEPT & parameters.keys()},
+            parameters={
+                name: parameters[name] for name in AUTHORIZATION_PARAMETERS & parameters.keys()
+            },
             created_at=context.now,
             expires_at=context.now + context.policy.pushed_requests.lifetime,
         )

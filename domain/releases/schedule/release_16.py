@@ -1,10 +1,14 @@
 """Changes of releases 16.0 to 16.7."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from domain.releases.changes import Call, Change, Interface, Kind, Names, Where
 from domain.releases.conditions import FilteredUnlikeSorted, Given, Longer, Missing, Shorter
 from domain.releases.schedule.calls import API, GROUP, PROJECT, project_attribute, setting
+
+_change = partial(Change, release="16.0")
+_rest = partial(_change, interface=Interface.REST)
 
 _ACCESS_LEVELS = (
     "releases_access_level",
@@ -14,10 +18,8 @@ _ACCESS_LEVELS = (
     "monitor_access_level",
 )
 RELEASE_16: Sequence[Change] = (
-    Change(
+    _rest(
         id="release-links-external",
-        release="16.0",
-        interface=Interface.REST,
         kind=Kind.FIELD_GONE,
         title="Field external of releases and release links removed",
         matches=(
@@ -48,9 +50,8 @@ RELEASE_16: Sequence[Change] = (
         replacement="Treat every link as external.",
         hosted=True,
     ),
-    Change(
+    _change(
         id="graphql-release-asset-link-external",
-        release="16.0",
         interface=Interface.GRAPHQL,
         kind=Kind.FIELD_GONE,
         title="Field external of ReleaseAssetLink removed",
@@ -64,10 +65,8 @@ RELEASE_16: Sequence[Change] = (
         after="A query with the field is refused.",
         replacement="Treat every link as external.",
     ),
-    Change(
+    _rest(
         id="operations-access-level",
-        release="16.0",
-        interface=Interface.REST,
         kind=Kind.FIELD_GONE,
         title="Project attribute operations_access_level removed",
         matches=project_attribute("operations_access_level"),
@@ -76,10 +75,8 @@ RELEASE_16: Sequence[Change] = (
         hosted=True,
         renamed={"operations_access_level": _ACCESS_LEVELS},
     ),
-    Change(
+    _rest(
         id="merge-request-approvals",
-        release="16.0",
-        interface=Interface.REST,
         kind=Kind.OPERATION_GONE,
         title="POST /approvals for changing merge request approvals removed",
         matches=(
@@ -92,19 +89,16 @@ RELEASE_16: Sequence[Change] = (
         replacement="Use /approval_rules.",
         status=404,
     ),
-    Change(
+    _rest(
         id="jobs-request-job-age",
-        release="16.0",
-        interface=Interface.REST,
         kind=Kind.PARAMETER_REFUSED,
         title="Parameter job_age of POST /jobs/request removed",
         matches=(Call(methods=("POST",), path=f"{API}/jobs/request", when=Given("job_age")),),
         after="The parameter has no effect.",
         replacement="Leave the parameter out.",
     ),
-    Change(
+    _change(
         id="graphql-runner-status",
-        release="16.0",
         interface=Interface.GRAPHQL,
         kind=Kind.FIELD_GONE,
         title="Runner status no longer returns paused or active",
@@ -118,9 +112,8 @@ RELEASE_16: Sequence[Change] = (
         after="The field status of a runner is never PAUSED or ACTIVE.",
         replacement="Use the boolean field paused.",
     ),
-    Change(
+    _change(
         id="legacy-page-urls",
-        release="16.0",
         interface=Interface.PAGES,
         kind=Kind.OPERATION_GONE,
         title="Legacy URLs without the /-/ delimiter removed",
@@ -136,10 +129,8 @@ RELEASE_16: Sequence[Change] = (
         hosted=True,
         status=404,
     ),
-    Change(
+    _rest(
         id="deployments-updated-at",
-        release="16.0",
-        interface=Interface.REST,
         kind=Kind.PARAMETER_REFUSED,
         title="Deployments filtered by updated_at without sorting by it, or the reverse, refused",
         matches=(
@@ -157,10 +148,8 @@ RELEASE_16: Sequence[Change] = (
         ),
         hosted=True,
     ),
-    Change(
+    _rest(
         id="environment-search",
-        release="16.0",
-        interface=Interface.REST,
         kind=Kind.LIMIT_APPLIED,
         title="Search of environments under 3 characters refused",
         matches=(
@@ -170,10 +159,8 @@ RELEASE_16: Sequence[Change] = (
         replacement="Search for 3 characters or more, or list all environments.",
         hosted=True,
     ),
-    Change(
+    _rest(
         id="external-status-length",
-        release="16.0",
-        interface=Interface.REST,
         kind=Kind.LIMIT_APPLIED,
         title="Texts of external commit statuses over 255 characters refused",
         matches=(
@@ -187,10 +174,8 @@ RELEASE_16: Sequence[Change] = (
         replacement="Send at most 255 characters.",
         hosted=True,
     ),
-    Change(
+    _rest(
         id="tokens-without-expiry",
-        release="16.0",
-        interface=Interface.REST,
         kind=Kind.DEFAULT_CHANGED,
         title="Personal, project and group access tokens without an expiry date end in a year",
         matches=tuple(

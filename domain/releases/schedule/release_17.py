@@ -1,6 +1,7 @@
 """Changes of releases 17.0 to 17.5."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from domain.releases.changes import Call, Change, Interface, Kind, Names, Where
 from domain.releases.conditions import AboveOne, Given
@@ -12,6 +13,9 @@ from domain.releases.schedule.calls import (
     SETTINGS,
     project_attribute,
 )
+
+_change = partial(Change, release="17.0")
+_rest = partial(_change, interface=Interface.REST)
 
 _RUNNER_ARGUMENTS = (
     "token",
@@ -25,10 +29,8 @@ _RUNNER_ARGUMENTS = (
     "maintenance_note",
 )
 RELEASE_17: Sequence[Change] = (
-    Change(
+    _rest(
         id="users-offset-pagination",
-        release="17.0",
-        interface=Interface.REST,
         kind=Kind.PARAMETER_REFUSED,
         title="Offset pagination of /users removed",
         matches=(Call(methods=("GET",), path=f"{API}/users", when=AboveOne("page")),),
@@ -36,10 +38,8 @@ RELEASE_17: Sequence[Change] = (
         replacement="Use pagination=keyset, order_by=id and the URL with rel=next in Link.",
         hosted=True,
     ),
-    Change(
+    _rest(
         id="ci-job-token-scope-enabled",
-        release="17.0",
-        interface=Interface.REST,
         kind=Kind.FIELD_GONE,
         title="Project attribute ci_job_token_scope_enabled removed",
         matches=project_attribute("ci_job_token_scope_enabled"),
@@ -47,10 +47,8 @@ RELEASE_17: Sequence[Change] = (
         replacement="Use the job token scope API, /projects/:id/job_token_scope.",
         hosted=True,
     ),
-    Change(
+    _rest(
         id="feature-flag-version",
-        release="17.0",
-        interface=Interface.REST,
         kind=Kind.FIELD_GONE,
         title="Field version of feature flags removed",
         matches=(
@@ -64,10 +62,8 @@ RELEASE_17: Sequence[Change] = (
         after="Feature flags have no field version.",
         replacement="Leave the field out: all feature flags are of the new version.",
     ),
-    Change(
+    _rest(
         id="packages-pipelines",
-        release="17.0",
-        interface=Interface.REST,
         kind=Kind.FIELD_GONE,
         title="Attribute pipelines of /api/v4/projects/:id/packages removed",
         matches=(
@@ -77,9 +73,8 @@ RELEASE_17: Sequence[Change] = (
         after="Packages have no attribute pipelines.",
         replacement="Use /projects/:id/packages/:package_id/pipelines.",
     ),
-    Change(
+    _change(
         id="sign-in-text",
-        release="17.0",
         interface=Interface.SETTINGS,
         kind=Kind.FIELD_GONE,
         title="Settings sign_in_text and help_text removed",
@@ -100,9 +95,8 @@ RELEASE_17: Sequence[Change] = (
         replacement="Use the field description of the Appearance API, /application/appearance.",
         hosted=True,
     ),
-    Change(
+    _change(
         id="jwks-alias",
-        release="17.0",
         interface=Interface.OAUTH,
         kind=Kind.OPERATION_GONE,
         title="Alias /-/jwks of /oauth/discovery/keys removed",
@@ -112,9 +106,8 @@ RELEASE_17: Sequence[Change] = (
         hosted=True,
         status=404,
     ),
-    Change(
+    _change(
         id="ci-job-jwt",
-        release="17.0",
         interface=Interface.CI,
         kind=Kind.FIELD_GONE,
         title="ID token variables CI_JOB_JWT, CI_JOB_JWT_V1 and CI_JOB_JWT_V2 removed",
@@ -130,9 +123,8 @@ RELEASE_17: Sequence[Change] = (
             "iss is a fully qualified domain name."
         ),
     ),
-    Change(
+    _change(
         id="graphql-token-types",
-        release="17.0",
         interface=Interface.GRAPHQL,
         kind=Kind.LIMIT_APPLIED,
         title="GraphQL access only through documented token types",
@@ -142,10 +134,8 @@ RELEASE_17: Sequence[Change] = (
         status=401,
         is_strict=True,
     ),
-    Change(
+    _rest(
         id="runner-registration",
-        release="17.0",
-        interface=Interface.REST,
         kind=Kind.OPERATION_GONE,
         title="POST /runners with a registration token or arguments of the runner removed",
         matches=(Call(methods=("POST",), path=f"{API}/runners", when=Given(*_RUNNER_ARGUMENTS)),),
@@ -157,9 +147,8 @@ RELEASE_17: Sequence[Change] = (
         hosted=True,
         status=410,
     ),
-    Change(
+    _change(
         id="graphql-runner-projects-sort",
-        release="17.0",
         interface=Interface.GRAPHQL,
         kind=Kind.DEFAULT_CHANGED,
         title="Default sort of CiRunner.projects changes from id_asc to id_desc",
@@ -174,10 +163,8 @@ RELEASE_17: Sequence[Change] = (
         after="Projects of a runner come with the highest id first.",
         replacement="Use sort: ID_ASC for the previous order.",
     ),
-    Change(
+    _rest(
         id="group-member-roles",
-        release="17.0",
-        interface=Interface.REST,
         kind=Kind.OPERATION_GONE,
         title="Member roles of groups moved to the instance",
         matches=(
@@ -189,9 +176,8 @@ RELEASE_17: Sequence[Change] = (
         hosted=True,
         status=404,
     ),
-    Change(
+    _change(
         id="public-download-events",
-        release="17.0",
         interface=Interface.AUDIT,
         kind=Kind.DEFAULT_CHANGED,
         title="Downloads of public projects have an audit event of their own",

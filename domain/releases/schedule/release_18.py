@@ -1,6 +1,7 @@
 """Changes of release 18.0."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from domain.releases.changes import Call, Change, Interface, Kind, Names, Where
 from domain.releases.conditions import AboveOne, Given
@@ -12,13 +13,14 @@ from domain.releases.schedule.calls import (
     REGISTRATION_ENDED,
 )
 
+_change = partial(Change, release="18.0")
+_rest = partial(_change, interface=Interface.REST)
+
 
 def _reset(of: str, path: str) -> Change:
     """Return the end of an operation that resets a registration token."""
-    return Change(
+    return _rest(
         id=f"{of}-runners-reset-registration-token",
-        release="18.0",
-        interface=Interface.REST,
         kind=Kind.OPERATION_GONE,
         title=f"POST {path.removeprefix(API)}/reset_registration_token removed",
         matches=(Call(methods=("POST",), path=f"{path}/reset_registration_token"),),
@@ -30,10 +32,8 @@ def _reset(of: str, path: str) -> Change:
 
 
 RELEASE_18: Sequence[Change] = (
-    Change(
+    _rest(
         id="ci-lint-ref",
-        release="18.0",
-        interface=Interface.REST,
         kind=Kind.PARAMETER_REFUSED,
         title="Parameters ref and sha of GET /projects/:id/ci/lint removed",
         matches=(Call(methods=("GET",), path=f"{PROJECT}/ci/lint", when=Given("ref", "sha")),),
@@ -43,10 +43,8 @@ RELEASE_18: Sequence[Change] = (
     _reset("instance", f"{API}/runners"),
     _reset("project", f"{PROJECT}/runners"),
     _reset("group", f"{GROUP}/runners"),
-    Change(
+    _rest(
         id="registry-tags-offset-pagination",
-        release="18.0",
-        interface=Interface.REST,
         kind=Kind.PARAMETER_REFUSED,
         title="Offset pagination of registry repository tags removed",
         matches=(
@@ -60,10 +58,8 @@ RELEASE_18: Sequence[Change] = (
         replacement="Use pagination=keyset and the URL with rel=next in Link.",
         hosted=True,
     ),
-    Change(
+    _rest(
         id="require-password-to-approve",
-        release="18.0",
-        interface=Interface.REST,
         kind=Kind.FIELD_GONE,
         title="Field require_password_to_approve removed",
         matches=(
@@ -76,9 +72,8 @@ RELEASE_18: Sequence[Change] = (
         after="Approval settings have no require_password_to_approve.",
         replacement="Use require_reauthentication_to_approve.",
     ),
-    Change(
+    _change(
         id="dependency-proxy-scopes",
-        release="18.0",
         interface=Interface.CI,
         kind=Kind.LIMIT_APPLIED,
         title="Dependency proxy checks the scopes of group and personal access tokens",
@@ -98,9 +93,8 @@ RELEASE_18: Sequence[Change] = (
         status=403,
         is_strict=True,
     ),
-    Change(
+    _change(
         id="protected-variables-downstream",
-        release="18.0",
         interface=Interface.CI,
         kind=Kind.LIMIT_APPLIED,
         title="Protected variables forwarded only inside their project or group",
@@ -112,9 +106,8 @@ RELEASE_18: Sequence[Change] = (
         replacement="Define the variable in the downstream project or group.",
         is_strict=True,
     ),
-    Change(
+    _change(
         id="graphql-runner-active",
-        release="18.0",
         interface=Interface.GRAPHQL,
         kind=Kind.FIELD_GONE,
         title="Runner identifiers active renamed paused",
@@ -129,9 +122,8 @@ RELEASE_18: Sequence[Change] = (
         after="A query with active is refused.",
         replacement="Use paused, with the opposite value.",
     ),
-    Change(
+    _change(
         id="graphql-previous-stage-jobs-or-needs",
-        release="18.0",
         interface=Interface.GRAPHQL,
         kind=Kind.FIELD_GONE,
         title="Field previousStageJobsOrNeeds removed",
@@ -139,9 +131,8 @@ RELEASE_18: Sequence[Change] = (
         after="A query with the field is refused.",
         replacement="Use previousStageJobs or needs.",
     ),
-    Change(
+    _change(
         id="graphql-add-on-purchase",
-        release="18.0",
         interface=Interface.GRAPHQL,
         kind=Kind.FIELD_GONE,
         title="Field add_on_purchase replaced by add_on_purchases",
@@ -149,9 +140,8 @@ RELEASE_18: Sequence[Change] = (
         after="A query with the field is refused.",
         replacement="Use add_on_purchases (addOnPurchases).",
     ),
-    Change(
+    _change(
         id="graphql-runner-setup",
-        release="18.0",
         interface=Interface.GRAPHQL,
         kind=Kind.OPERATION_GONE,
         title="Queries runnerPlatforms and runnerSetup removed",
@@ -159,10 +149,8 @@ RELEASE_18: Sequence[Change] = (
         after="The queries are refused.",
         replacement="Read the installation guide of the runner.",
     ),
-    Change(
+    _rest(
         id="notes-confidentiality",
-        release="18.0",
-        interface=Interface.REST,
         kind=Kind.PARAMETER_REFUSED,
         title="Confidentiality of notes can no longer be toggled",
         matches=(
@@ -182,10 +170,8 @@ RELEASE_18: Sequence[Change] = (
         "create it again.",
         hosted=True,
     ),
-    Change(
+    _rest(
         id="api-rate-limits",
-        release="18.0",
-        interface=Interface.REST,
         kind=Kind.LIMIT_APPLIED,
         title="Rate limits on common user, project and group endpoints on by default",
         matches=tuple(

@@ -37,8 +37,7 @@ def release_text(text: str) -> str:
     try:
         parse_release(text)
     except ValueError as error:
-        message = "must be a release such as 18.0"
-        raise ValueError(message) from error
+        raise ValueError("must be a release such as 18.0") from error
     return text
 
 

@@ -94,8 +94,7 @@ class Manifest:
             message = f"{directory} has no {NAME}: it is not a backup, or was not completed."
             raise InvalidError(message) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            message = f"{directory / NAME} cannot be read."
-            raise InvalidError(message) from error
+            raise InvalidError(f"{directory / NAME} cannot be read.") from error
 
     @classmethod
     def _of(cls, said: dict[str, Any]) -> "Manifest":
@@ -143,14 +142,12 @@ def read_contents(connection: Connection, keyring: Keyring) -> Contents:
     """
     names = table_names(connection)
     if _REVISION not in names:
-        message = "There is nothing to back up: the database is empty."
-        raise InvalidError(message)
+        raise InvalidError("There is nothing to back up: the database is empty.")
     # Counted first: without a key of the audit log, looking into it makes one.
     revision, rows = _revision(connection), _rows(connection)
     head, faults = _audit_log(connection, keyring)
     if faults:
-        message = f"The audit log is damaged (`gatebell audit verify`): {faults[0]}"
-        raise InvalidError(message)
+        raise InvalidError(f"The audit log is damaged (`gatebell audit verify`): {faults[0]}")
     return Contents(revision=revision, rows=rows, audit_head=head)
 
 

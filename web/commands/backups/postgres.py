@@ -117,8 +117,7 @@ def _run(
         raise InvalidError(message) from error
     if done.returncode:
         said = without_secrets(" ".join(done.stderr.split()))[:1_000]
-        message = f"{Path(program).name} failed: {said}"
-        raise InvalidError(message)
+        raise InvalidError(f"{Path(program).name} failed: {said}")
 
 
 def has_tables(settings: Settings) -> bool:
@@ -149,5 +148,4 @@ def restore(
         forget_hosts(connection)
     engine.dispose()
     if faults:
-        message = f"What was restored differs from the backup. {' '.join(faults[:5])}"
-        raise InvalidError(message)
+        raise InvalidError(f"What was restored differs from the backup. {' '.join(faults[:5])}")

@@ -134,8 +134,7 @@ def _make_own_directory(directory: Path) -> None:
         missing.mkdir(mode=0o755, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
     if next(directory.iterdir(), None) is not None:
-        message = f"{directory} is not empty: use a new directory for each backup."
-        raise InvalidError(message)
+        raise InvalidError(f"{directory} is not empty: use a new directory for each backup.")
     if directory.stat().st_mode & (S_IWGRP | S_IWOTH):
         # They could put links there, through which the secret key would be written elsewhere.
         message = f"Others can write to {directory}: use a new directory, or one of mode 700."
@@ -172,8 +171,7 @@ def _copy_database(settings: Settings, directory: Path, pg_dump: str) -> tuple[s
         sqlite.copy_database(source, target)
         with sqlite.opened(target) as connection:
             if faults := sqlite.faults_of_pages(connection):
-                message = f"The database is damaged. {faults[0]}"
-                raise InvalidError(message)
+                raise InvalidError(f"The database is damaged. {faults[0]}")
             return target.name, read_contents(connection, keyring)
     target = directory / postgres.FILE
     make_private_file(target)
@@ -265,8 +263,7 @@ def _told(manifest: Manifest) -> dict[str, Any]:
 def _check_backup(directory: Path, manifest: Manifest, settings: Settings) -> Keyring:
     """Return the keys that the backup is read with; raise InvalidError if it cannot be restored."""
     if faults := manifest.faults_of_files(directory):
-        message = f"The backup is damaged. {' '.join(faults[:5])}"
-        raise InvalidError(message)
+        raise InvalidError(f"The backup is damaged. {' '.join(faults[:5])}")
     kind = make_url(settings.database_url).get_backend_name()
     if manifest.database != kind:
         message = f"This is a backup of {manifest.database}, and DATABASE_URL names {kind}."
@@ -274,11 +271,10 @@ def _check_backup(directory: Path, manifest: Manifest, settings: Settings) -> Ke
     revision = manifest.contents.revision
     if not is_known_revision(revision):
         age = "an older" if precedes_known_revisions(revision) else "a newer"
-        message = (
+        raise InvalidError(
             f"This backup was made by {age} release (Gatebell {manifest.gatebell}, migration "
             f"{revision}): restore it with that release."
         )
-        raise InvalidError(message)
     return _keyring(directory, manifest, settings)
 
 
@@ -290,11 +286,10 @@ def _keyring(directory: Path, manifest: Manifest, settings: Settings) -> Keyring
         keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     lost = set(manifest.key_fingerprints) - set(keyring.fingerprints)
     if manifest.key_fingerprints[0] in lost:
-        message = (
+        raise InvalidError(
             f"SECRET_KEY has the fingerprint {keyring.fingerprints[0]}, and the backup was written "
             f"with {manifest.key_fingerprints[0]}: set SECRET_KEY to the key at that time."
         )
-        raise InvalidError(message)
     return keyring
 
 
@@ -309,8 +304,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
     if not targets.has_tables(settings):
         return
     if not may_replace:
-        message = "The database is not empty: use --replace to overwrite it."
-        raise ConflictError(message)
+        raise ConflictError("The database is not empty: use --replace to overwrite it.")
     try:
         with Session(db.engine) as session:
             present = list_present(session=session, now=now())
@@ -318,11 +312,10 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
         return  # of another shape: none of our hosts works on it
     if present:
         names = ", ".join(each.name for each in present)
-        message = (
+        raise ConflictError(
             f"The service may be running: {names} reported within three minutes. Stop it on "
             "every host, and wait for three minutes if it was stopped just now."
         )
-        raise ConflictError(message)
 
 
 def _restore_files(directory: Path, manifest: Manifest, settings: Settings) -> None:

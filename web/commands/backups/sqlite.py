@@ -89,8 +89,7 @@ def restore(settings: Settings, source: Path, expected: Contents, keyring: Keyri
         faults = [*faults_of_pages(connection), *faults_of_contents(connection, expected, keyring)]
     if faults:
         copy.unlink()
-        message = f"Nothing was restored: the copy differs. {' '.join(faults[:5])}"
-        raise InvalidError(message)
+        raise InvalidError(f"Nothing was restored: the copy differs. {' '.join(faults[:5])}")
     with _changing(copy) as connection:
         forget_hosts(connection)
     former = _put_aside(place)
