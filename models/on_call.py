@@ -17,7 +17,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, OfNamespace, belongs_to, of_one_holder, refers_to
+from models.base import (
+    Base,
+    Numbered,
+    OfNamespace,
+    belongs_to,
+    of_one_holder,
+    partial_index,
+    refers_to,
+)
 from models.folding import folded, keep_folded
 
 
@@ -124,11 +132,12 @@ class OnCallSwap(Numbered):
 
 
 class OnCallFeed(Numbered):
-    """The secret address of a schedule's calendar, which a user subscribes to."""
+    """The secret address of a calendar, which a user subscribes to."""
 
     __tablename__ = "on_call_feeds"
 
-    schedule_id: Mapped[int] = belongs_to("on_call_schedules")
+    #: NULL: the user's own shifts in all schedules.
+    schedule_id: Mapped[int | None] = belongs_to("on_call_schedules")
     user_id: Mapped[int] = belongs_to("users")
     #: Keyed SHA-256 of the token in the address.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
@@ -141,4 +150,7 @@ class OnCallFeed(Numbered):
     __table_args__ = (
         UniqueConstraint("user_id", "schedule_id"),
         Index("ix_on_call_feeds_schedule_id", "schedule_id"),
+        partial_index(
+            "uq_on_call_feeds_user_id", "user_id", where="schedule_id IS NULL", unique=True
+        ),
     )

@@ -290,6 +290,10 @@ PERMISSIONS: Mapping[str, Permission] = {
     "own_on_call.show": _instance(_READ_ALERTS),
     "own_on_call.preview_cover": _instance(_READ_ALERTS),
     "own_on_call.cover": _instance(_WRITE_ALERTS),
+    "own_on_call.show_calendar": _instance(_READ_ALERTS),
+    # The address outlives the token that makes it.
+    "own_on_call.renew_calendar": _instance(_WRITE),
+    "own_on_call.end_calendar": _instance(_WRITE),
     # URLs may hold a secret: no right to read is enough.
     "hooks.index": _project(_WRITE, Role.MAINTAINER),
     "hooks.show": _project(_WRITE, Role.MAINTAINER),
@@ -316,6 +320,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "contact_rules.summary": _instance(_WRITE),
     "contact_rules.create": _instance(_WRITE),
     "contact_rules.show": _instance(_WRITE),
+    "contact_rules.change": _instance(_WRITE),
     "contact_rules.delete": _instance(_WRITE),
     "notification_channels.index": _namespace(_WRITE, Role.MAINTAINER),
     "notification_channels.create": _namespace(_WRITE, Role.MAINTAINER),

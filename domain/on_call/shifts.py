@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import or_, select, union
@@ -113,12 +114,17 @@ def on_call_in_project(
 
 def shifts_of(work: Work, schedule_id: int, within: Period) -> Sequence[OnCallShift]:
     """Return who is on call from one moment to another, gaps included."""
-    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
-    if schedule_id not in plans:
-        return ()
-    found = spans(plans[schedule_id], within.start, within.end)
-    named = _people(work, found)
-    return tuple(_shift(each, named) for each in found)
+    return shifts_by_schedule(work, [schedule_id], within).get(schedule_id, ())
+
+
+def shifts_by_schedule(
+    work: Work, schedule_ids: Collection[int], within: Period
+) -> Mapping[int, Sequence[OnCallShift]]:
+    """Return who is on call by schedule, gaps included; unknown schedules are left out."""
+    plans = read_plans(schedule_ids, within, session=work.session, today=work.now.date())
+    found = {each: spans(plan, within.start, within.end) for each, plan in plans.items()}
+    named = _people(work, chain.from_iterable(found.values()))
+    return {each: tuple(_shift(span, named) for span in some) for each, some in found.items()}
 
 
 def _people(work: Work, found: Iterable[Span]) -> Mapping[int, UserReference]:
@@ -202,11 +208,12 @@ class UserSchedule(NamedTuple):
 
 
 def schedules_of_user(user_id: int, *, session: Session, now: datetime) -> Sequence[UserSchedule]:
-    """Return the schedules in which a user has a turn, an override or a swap ahead."""
+    """Return the schedules in which a user has a turn, an override or a swap from now on."""
+    is_in_force = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > now)
     turns = (
         select(OnCallRotation.schedule_id)
         .join(OnCallTurn, OnCallTurn.rotation_id == OnCallRotation.id)
-        .where(OnCallTurn.user_id == user_id, OnCallRotation.valid_until.is_(None))
+        .where(OnCallTurn.user_id == user_id, is_in_force)
     )
     overrides = select(OnCallOverride.schedule_id).where(
         OnCallOverride.user_id == user_id, OnCallOverride.ends_at > now

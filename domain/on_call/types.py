@@ -39,6 +39,7 @@ from domain.types.base import (
     Query,
     RequiredText,
     Resource,
+    SecretResource,
     Text,
     Time,
     columns_of,
@@ -522,6 +523,19 @@ class OwnOnCall(Resource):
 
     schedules: tuple[OwnSchedule, ...]
     alerts: tuple[PagedAlert, ...]
+
+
+class OwnCalendar(Resource):
+    """The secret address of a calendar, which is shown only when it is created."""
+
+    created_at: Time
+    last_read_at: Time | None = Field(description="Within an hour; null for never.")
+
+
+class NewOwnCalendar(OwnCalendar, SecretResource):
+    """A new secret address of the shifts of a user in all schedules."""
+
+    url: str
 
 
 class NewCover(Body):

@@ -50,5 +50,8 @@ ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.own_on_call.show", "GET", _OWN, (*TOKEN, "weeks")),
     ("api_v4.own_on_call.preview_cover", "GET", f"{_OWN}/cover", (*TOKEN, *_COVER)),
     ("api_v4.own_on_call.cover", "POST", f"{_OWN}/cover", _COVER),
+    ("api_v4.own_on_call.show_calendar", "GET", f"{_OWN}/calendar", TOKEN),
+    ("api_v4.own_on_call.renew_calendar", "POST", f"{_OWN}/calendar", TOKEN),
+    ("api_v4.own_on_call.end_calendar", "DELETE", f"{_OWN}/calendar", TOKEN),
     ("api_v4.on_call_swaps.delete", "DELETE", f"{_SWAPS_AT}/{{id}}", TOKEN),
 )
