@@ -14,6 +14,7 @@ from sqlalchemy import (
     Text,
     Time,
     UniqueConstraint,
+    false,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -95,7 +96,7 @@ class OnCallTurn(Base):
 
 
 class OnCallOverride(Numbered):
-    """A time in which one user is on call instead of everybody else, or of one other user."""
+    """A time in which one user is on call instead of everybody, of one other, or beside all."""
 
     __tablename__ = "on_call_overrides"
 
@@ -103,6 +104,8 @@ class OnCallOverride(Numbered):
     user_id: Mapped[int] = belongs_to("users", index=True)
     #: Whose shifts they are; NULL: those of everybody.
     instead_of_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
+    #: Whether everybody else stays on call.
+    in_addition: Mapped[bool] = mapped_column(default=False, server_default=false())
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)
     created_by: Mapped[int | None] = refers_to("users", index=True)

@@ -118,6 +118,7 @@ on_call_schedules.bind_usual(on_call_actions, _SCHEDULE)
 on_call_schedules.bind("GET", "/current", on_call_actions.show_all_on_call)
 on_call_schedules.bind("GET", f"{_SCHEDULE}/current", on_call_actions.show_on_call)
 on_call_schedules.bind("GET", f"{_SCHEDULE}/shifts", on_call_actions.list_shifts)
+on_call_schedules.bind("GET", f"{_SCHEDULE}/balance", on_call_actions.show_balance)
 
 on_call_overrides = Resources(
     "on_call_overrides", __name__, url_prefix=f"{_SCHEDULES}{_SCHEDULE}/overrides"

@@ -262,6 +262,7 @@ PERMISSIONS: Mapping[str, Permission] = {
         _READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS
     ),
     "on_call_schedules.shifts": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_schedules.balance": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_overrides.index": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_overrides.show": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     # Shifts of their own; those of others from Maintainer up.

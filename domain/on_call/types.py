@@ -362,6 +362,38 @@ class ShiftQuery(OffsetQuery):
         return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
 
 
+@with_from
+class BalanceQuery(Query):
+    """From when to when time on call is counted; by default the last four weeks."""
+
+    until: GivenTime | None = Field(
+        default=None, description="By default now; at most 92 days after `from`."
+    )
+
+    def period(self, now: datetime) -> Period:
+        """Return the period that is asked for, or raise InvalidError."""
+        end = self.until or now
+        start: datetime = getattr(self, "from") or end - 2 * _USUAL_WINDOW
+        return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
+
+
+class TimeOnCall(Resource):
+    """How long a user is on call."""
+
+    user: UserReference
+    seconds: int
+    share: float = Field(description="Of the time of all users, from 0 to 1.")
+
+
+class OnCallBalance(Resource):
+    """How the time on call is shared among users; who is on call beside others counts, too."""
+
+    starts_at: Time
+    ends_at: Time
+    users: tuple[TimeOnCall, ...] = Field(description="The longest time first.")
+    gap_seconds: int = Field(description="How long nobody is on call.")
+
+
 class OnCallUser(Resource):
     """A user on call, and why."""
 
@@ -409,10 +441,10 @@ class ChangeQuery(PagedQuery):
 
 
 class NewOverride(Body):
-    """A time in which one user is on call instead of everybody else, or of one other user.
+    """A time in which one user is on call instead of everybody else, of one other, or beside all.
 
-    Members without the Maintainer role can make one for shifts of their own, and where nobody is on
-    call.
+    Members without the Maintainer role can make one for shifts of their own, where nobody is on
+    call, and to be on call themselves beside others.
     """
 
     user: RequiredText = Field(description="A user name.")
@@ -421,16 +453,22 @@ class NewOverride(Body):
         description="The name of the user whose shifts they are. Without it, nobody else is on "
         "call in this time.",
     )
+    in_addition: bool = Field(
+        default=False, description="Whether everybody else stays on call; not with `instead_of`."
+    )
     starts_at: GivenTime
     ends_at: GivenTime
 
 
 class OnCallOverride(Resource):
-    """A time in which one user is on call instead of everybody else, or of one other user."""
+    """A time in which one user is on call instead of everybody, of one other, or beside all."""
 
     id: int
     user: UserReference
-    instead_of: UserReference | None = Field(description="Null for everybody.")
+    instead_of: UserReference | None = Field(
+        description="Null for everybody, or for nobody if it is `in_addition`."
+    )
+    in_addition: bool
     starts_at: Time
     ends_at: Time
     created_by: UserReference | None

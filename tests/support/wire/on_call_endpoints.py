@@ -10,7 +10,7 @@ _REPORT_AT = "/api/v4/{project}/on_call/report"
 _REPORT = ("period", "from", "until", "time_zone")
 _SCHEDULE = ("name", "time_zone", "description", "rotations")
 _SHIFT = ("user", "starts_at", "ends_at")
-_OVERRIDE = (*_SHIFT, "instead_of")
+_OVERRIDE = (*_SHIFT, "instead_of", "in_addition")
 _OWN = "/api/v4/user/on_call"
 _COVER = (*_SHIFT, "schedules")
 
@@ -22,6 +22,12 @@ ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.on_call_schedules.change", "PUT", f"{SCHEDULES_AT}/{{id}}", _SCHEDULE),
     ("api_v4.on_call_schedules.delete", "DELETE", f"{SCHEDULES_AT}/{{id}}", TOKEN),
     ("api_v4.on_call_schedules.current_of_one", "GET", f"{SCHEDULES_AT}/{{id}}/current", TOKEN),
+    (
+        "api_v4.on_call_schedules.balance",
+        "GET",
+        f"{SCHEDULES_AT}/{{id}}/balance",
+        (*TOKEN, "from", "until"),
+    ),
     (
         "api_v4.on_call_schedules.shifts",
         "GET",
