@@ -36,7 +36,8 @@ def calendar_of(opened: OpenedFeed, *, only_own: bool) -> bytes:
     """Return the shifts of the last month and the next four, those of all or of the owner alone."""
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
-    made = Calendar.new(prodid="-//Gatebell//On-call//EN", **_title(opened))
+    name, uid, url = _title(opened)
+    made = Calendar.new(prodid="-//Gatebell//On-call//EN", name=name, uid=uid, url=url)
     # Its type has to be said (RFC 7986 section 5.7).
     made.add("REFRESH-INTERVAL", _REFRESHED_EVERY, parameters={"VALUE": "DURATION"})
     # Whole days: within a day the calendar is the same, and its ETag.
@@ -52,20 +53,14 @@ def calendar_of(opened: OpenedFeed, *, only_own: bool) -> bytes:
     return content
 
 
-def _title(opened: OpenedFeed) -> dict[str, str]:
+def _title(opened: OpenedFeed) -> tuple[str, str, str]:
+    """Return the name of a calendar, its id, and the URL of its page."""
     if opened.is_own:
         url = public_url(url_for("own_on_call.index"))
-        return {
-            "name": "My on-call",
-            "uid": f"on-call-of-{opened.user_id}@{_host()}",
-            "url": url,
-        }
+        return "My on-call", f"on-call-of-{opened.user_id}@{_host()}", url
     ((holder, schedule),) = opened.schedules
-    return {
-        "name": f"On-call: {schedule.name} ({holder.path})",
-        "uid": f"on-call-{schedule.id}@{_host()}",
-        "url": schedule.web_url,
-    }
+    name = f"On-call: {schedule.name} ({holder.path})"
+    return name, f"on-call-{schedule.id}@{_host()}", schedule.web_url
 
 
 def _event(holder: Holder, schedule: OnCallSchedule, shift: OnCallShift, *, is_named: bool) -> Any:

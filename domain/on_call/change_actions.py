@@ -389,7 +389,7 @@ def _record(
     change: str,
 ) -> None:
     kind = EventKind.ON_CALL_OVERRIDE_CHANGED
-    details = {
+    details: dict[str, object] = {
         "change": change,
         holder.namespace.resource_type: holder.path,
         "user": shown.user.username,
