@@ -377,6 +377,13 @@ class BalanceQuery(Query):
         return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
 
 
+class OnCallPeriod(Resource):
+    """A time."""
+
+    starts_at: Time
+    ends_at: Time
+
+
 class TimeOnCall(Resource):
     """How long a user is on call."""
 
@@ -385,11 +392,9 @@ class TimeOnCall(Resource):
     share: float = Field(description="Of the time of all users, from 0 to 1.")
 
 
-class OnCallBalance(Resource):
+class OnCallBalance(OnCallPeriod):
     """How the time on call is shared among users; who is on call beside others counts, too."""
 
-    starts_at: Time
-    ends_at: Time
     users: tuple[TimeOnCall, ...] = Field(description="The longest time first.")
     gap_seconds: int = Field(description="How long nobody is on call.")
 
@@ -402,11 +407,9 @@ class OnCallUser(Resource):
     source_id: int = Field(description="The id of the rotation, override or swap.")
 
 
-class OnCallShift(Resource):
+class OnCallShift(OnCallPeriod):
     """A time in which the same users are on call; in a gap there are none."""
 
-    starts_at: Time
-    ends_at: Time
     is_gap: bool
     users: tuple[UserReference, ...]
     on_call: tuple[OnCallUser, ...]
@@ -503,13 +506,6 @@ class OnCallSwap(Resource):
     created_at: Time
 
 
-class OnCallPeriod(Resource):
-    """A time."""
-
-    starts_at: Time
-    ends_at: Time
-
-
 class OnCallTurn(OnCallPeriod):
     """What one user has on call from one hand-over to the next."""
 
@@ -596,9 +592,7 @@ class CoverQuery(Query):
     schedules: Numbers = ()
 
 
-class OnCallCover(Resource):
+class OnCallCover(OnCallPeriod):
     """The shifts that somebody covers."""
 
-    starts_at: Time
-    ends_at: Time
     schedules: tuple[OwnSchedule, ...]
