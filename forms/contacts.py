@@ -1,13 +1,18 @@
 """Forms for contacts of people, channels of projects, and how people want to be paged."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from zoneinfo import available_timezones
 
 from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, ValidationError
 
-from domain.contacts.rule_types import CONCERN_WORDS, MOST_MINUTES, NewContactRule
+from domain.contacts.rule_types import (
+    CONCERN_WORDS,
+    MOST_MINUTES,
+    ContactRule,
+    NewContactRule,
+)
 from domain.contacts.types import ContactBody, ContactPreferencesBody
 from domain.notifications.contact_types.base import ContactType
 from domain.notifications.contact_types.registry import (
@@ -18,9 +23,10 @@ from domain.notifications.contact_types.registry import (
 )
 from domain.notifications.contacts import Contact
 from domain.notifications.recipients import PagingPreferences, written_time
-from domain.on_call.rotation_syntax import parse_restriction
+from domain.on_call.rotation_syntax import parse_restriction, written_restriction
 from forms.base import Form, Line, at_most
 
+SomeRule = TypeVar("SomeRule", bound=NewContactRule)
 _NO_MAIL = "This service sends no e-mail yet: its administrator has to set MAIL_URL."
 
 
@@ -70,7 +76,7 @@ class CodeForm(Form):
 
 
 class RuleForm(Form):
-    """A notification rule to add."""
+    """A notification rule."""
 
     alerts = SelectField(
         "Alerts", choices=[(each.value, words) for each, words in CONCERN_WORDS.items()]
@@ -97,6 +103,12 @@ class RuleForm(Form):
         ]
         return form
 
+    @classmethod
+    def of(cls, rule: ContactRule, contacts: Iterable[Contact]) -> "RuleForm":
+        """Return the form with the present values of a rule."""
+        only = written_restriction(rule.only.restriction) if rule.only else ""
+        return cls.among(contacts, **{**dict(rule), "only": only})
+
     def validate_only(self, field: StringField) -> None:
         """Refuse a text that says no time."""
         text = field.data or ""
@@ -106,10 +118,9 @@ class RuleForm(Form):
         except ValueError as error:
             raise ValidationError(f"“{text[:50]}” {error}.") from error
 
-    @property
-    def rule(self) -> NewContactRule:
-        """What was entered; raises InvalidError."""
-        return self.read(NewContactRule, only=self.only.data or None)
+    def rule(self, kind: type[SomeRule]) -> SomeRule:
+        """Return what was entered; raises InvalidError."""
+        return self.read(kind, only=self.only.data or None)
 
 
 class PagingPreferencesForm(Form):

@@ -50,6 +50,8 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 _LONGEST_USERNAME = 255
 #: Of users, and as many more for each "Add more".
 _EMPTY_ROWS = 3
+#: No user name.
+_NOBODY = "+"
 _NINE = time(9)
 _FIRST_WEEKDAY = ("mon",)
 
@@ -193,7 +195,7 @@ class RotationForm(Form):
 
 
 class OverrideForm(Form):
-    """A user, and when they are on call instead of everybody else."""
+    """A user, and when they are on call, instead of whom."""
 
     user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
     instead_of = SelectField("Instead of", default="")
@@ -212,7 +214,11 @@ class OverrideForm(Form):
         super().__init__(*args, **kw)
         self._zone = zone(schedule.time_zone)
         self.user.choices = [(name, name) for name in names]
-        self.instead_of.choices = [("", "everybody"), *self.user.choices]
+        self.instead_of.choices = [
+            ("", "everybody"),
+            (_NOBODY, "nobody: in addition"),
+            *self.user.choices,
+        ]
         if not self.is_submitted():
             self.starts_at.data = now.astimezone(self._zone)
 
@@ -221,7 +227,8 @@ class OverrideForm(Form):
         """The posted override; its times are those of the schedule's wall clock."""
         return NewOverride(
             user=self.user.data,
-            instead_of=self.instead_of.data,
+            instead_of="" if self.instead_of.data == _NOBODY else self.instead_of.data,
+            in_addition=self.instead_of.data == _NOBODY,
             starts_at=self._moment(self.starts_at),
             ends_at=self._moment(self.ends_at),
         )

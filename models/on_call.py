@@ -14,10 +14,19 @@ from sqlalchemy import (
     Text,
     Time,
     UniqueConstraint,
+    false,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, OfNamespace, belongs_to, of_one_holder, refers_to
+from models.base import (
+    Base,
+    Numbered,
+    OfNamespace,
+    belongs_to,
+    of_one_holder,
+    partial_index,
+    refers_to,
+)
 from models.folding import folded, keep_folded
 
 
@@ -87,7 +96,7 @@ class OnCallTurn(Base):
 
 
 class OnCallOverride(Numbered):
-    """A time in which one user is on call instead of everybody else, or of one other user."""
+    """A time in which one user is on call instead of everybody, of one other, or beside all."""
 
     __tablename__ = "on_call_overrides"
 
@@ -95,6 +104,8 @@ class OnCallOverride(Numbered):
     user_id: Mapped[int] = belongs_to("users", index=True)
     #: Whose shifts they are; NULL: those of everybody.
     instead_of_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
+    #: Whether everybody else stays on call.
+    in_addition: Mapped[bool] = mapped_column(default=False, server_default=false())
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)
     created_by: Mapped[int | None] = refers_to("users", index=True)
@@ -124,11 +135,12 @@ class OnCallSwap(Numbered):
 
 
 class OnCallFeed(Numbered):
-    """The secret address of a schedule's calendar, which a user subscribes to."""
+    """The secret address of a calendar, which a user subscribes to."""
 
     __tablename__ = "on_call_feeds"
 
-    schedule_id: Mapped[int] = belongs_to("on_call_schedules")
+    #: NULL: the user's own shifts in all schedules.
+    schedule_id: Mapped[int | None] = belongs_to("on_call_schedules")
     user_id: Mapped[int] = belongs_to("users")
     #: Keyed SHA-256 of the token in the address.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
@@ -141,4 +153,7 @@ class OnCallFeed(Numbered):
     __table_args__ = (
         UniqueConstraint("user_id", "schedule_id"),
         Index("ix_on_call_feeds_schedule_id", "schedule_id"),
+        partial_index(
+            "uq_on_call_feeds_user_id", "user_id", where="schedule_id IS NULL", unique=True
+        ),
     )

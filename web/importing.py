@@ -32,7 +32,7 @@ from domain.importing.plan import (
 )
 from domain.on_call.actions import create_schedule
 from domain.on_call.change_actions import create_override
-from domain.on_call.schedules import find_schedule
+from domain.on_call.schedules import all_schedules, find_schedule
 from domain.on_call.types import (
     LONGEST_NAME,
     NewOverride,
@@ -42,7 +42,7 @@ from domain.on_call.types import (
     restriction_fields,
 )
 from domain.projects.members import OPERATOR, add_member, record_joined
-from domain.projects.views import ProjectView
+from domain.projects.views import GroupView, Holder, ProjectView
 from domain.types.reading import read_body
 from models.folding import fold
 from web.extensions import db
@@ -62,8 +62,8 @@ _LISTS = {
 }
 #: What only a real import makes.
 _SECRETS = ("password", "key", "url")
-#: _Schedules by their keys in the export: the ids of project and schedule.
-_Schedules = dict[str, tuple[int, int]]
+#: The ids of schedules by their keys in the export.
+_Schedules = dict[str, int]
 
 
 class _Outcome(StrEnum):
@@ -82,8 +82,8 @@ class _Entry:
     kind: str
     name: str
     outcome: _Outcome
-    #: The path of a project.
-    project: str | None = None
+    #: The project or group that it is for.
+    holder: Holder | None = None
     #: In what it differs, or why it is left out.
     notes: list[str] = field(default_factory=list)
     #: Such as the URL of an integration.
@@ -92,8 +92,8 @@ class _Entry:
     def as_json(self) -> dict[str, Any]:
         """Return its members."""
         found: dict[str, Any] = {"name": self.name, "outcome": self.outcome.value}
-        if self.project is not None:
-            found["project"] = self.project
+        if self.holder is not None:
+            found[self.holder.namespace.resource_type] = self.holder.path
         return {**found, **self.details, "notes": self.notes}
 
 
@@ -118,27 +118,30 @@ def _report_of(
 
 @dataclass(frozen=True, kw_only=True)
 class _Places:
-    """Projects of teams, and the one of everything else."""
+    """Projects and groups of teams, and the one of everything else."""
 
     #: Names of the export's teams by key.
     teams: Mapping[str, str]
     #: By the name of a team, in lower case.
-    by_team: Mapping[str, ProjectView]
-    otherwise: ProjectView | None
+    by_team: Mapping[str, Holder]
+    otherwise: Holder | None
+    #: Of what goes into groups.
+    of_integrations: ProjectView | None
 
     def entry(
         self, kind: str, name: str, team: str | None
-    ) -> tuple[_Entry, ProjectView] | tuple[_Entry, None]:
-        """Return the entry and the project of what a team owns, given by its key."""
-        project = self.by_team.get(self.teams.get(team or "", "").lower(), self.otherwise)
-        if project is not None:
-            entry = _Entry(kind=kind, name=name, outcome=_Outcome.EXISTS, project=project.path)
-            return entry, project
+    ) -> tuple[_Entry, Holder] | tuple[_Entry, None]:
+        """Return the entry and the project or group of what a team owns, given by its key."""
+        holder = self.by_team.get(self.teams.get(team or "", "").lower(), self.otherwise)
+        if holder is not None:
+            entry = _Entry(kind=kind, name=name, outcome=_Outcome.EXISTS, holder=holder)
+            return entry, holder
         owner = self.teams.get(team, team) if team else None
         reason = (
-            f"Its team {owner} has no project: use --team “{owner}=group/project”, or --project."
+            f"Its team {owner} has no project or group: use --team “{owner}=group/project”, or "
+            "--into."
             if owner
-            else "It belongs to no team: use --project."
+            else "It belongs to no team: use --into."
         )
         return _Entry(kind=kind, name=name, outcome=_Outcome.LEFT_OUT, notes=[reason]), None
 
@@ -163,10 +166,17 @@ def _import_integrations(found: Iterable[ImportedIntegration], places: _Places) 
     """
     entries = []
     for integration in found:
-        entry, project = places.entry("integration", integration.name, integration.team)
+        entry, holder = places.entry("integration", integration.name, integration.team)
         entries.append(entry)
-        if project is not None:
-            _import_integration(integration, project, entry)
+        if holder is None:
+            continue
+        project = places.of_integrations if isinstance(holder, GroupView) else holder
+        if project is None:
+            entry.outcome = _Outcome.LEFT_OUT
+            entry.notes.append("A group has no integrations: use --integrations group/project.")
+            continue
+        entry.holder = project
+        _import_integration(integration, project, entry)
     return entries
 
 
@@ -257,34 +267,32 @@ class _People:
         self._created.add(made.id)
         return made
 
-    def reachable(
-        self, keys: Sequence[str], project: ProjectView, notes: list[str]
-    ) -> list[UserView]:
-        """Return those who can be on call and be paged in a project; notes say who cannot."""
+    def reachable(self, keys: Sequence[str], holder: Holder, notes: list[str]) -> list[UserView]:
+        """Return those who can be on call and be paged here; notes say who cannot."""
         found = []
         for key in keys:
             account = self._accounts.get(key)
             if account is None:
                 entry = self._entries.get(key)
                 notes.append(f"{entry.name if entry else key} has no account.")
-            elif self._can_be_paged(account, project) or self._join(key, account, project):
+            elif self._can_be_paged(account, holder) or self._join(key, account, holder):
                 found.append(account)
             else:
                 notes.append(
-                    f"{account.username} does not have the Developer role in {project.path}."
+                    f"{account.username} does not have the Developer role in {holder.path}."
                 )
         return found
 
-    def _can_be_paged(self, account: UserView, project: ProjectView) -> bool:
+    def _can_be_paged(self, account: UserView, holder: Holder) -> bool:
         return account.id in who_may_be_paged(
-            project.namespace, [account.id], session=db.session(), today=now().date()
+            holder.namespace, [account.id], session=db.session(), today=now().date()
         )
 
-    def _join(self, key: str, account: UserView, project: ProjectView) -> bool:
+    def _join(self, key: str, account: UserView, holder: Holder) -> bool:
         may = self.options.adds_members or account.id in self._created
         if not may:
             return False
-        session, place = db.session(), project.namespace
+        session, place = db.session(), holder.namespace
         try:
             with session.begin_nested():
                 member = add_member(
@@ -294,8 +302,8 @@ class _People:
             self._entries[key].notes.append(str(error))
             return False
         record_joined(work(), place, member, Role.DEVELOPER)
-        self._entries[key].notes.append(f"Added to {project.path} as a Developer.")
-        return self._can_be_paged(account, project)
+        self._entries[key].notes.append(f"Added to {holder.path} as a Developer.")
+        return self._can_be_paged(account, holder)
 
 
 def _import_schedules(
@@ -304,43 +312,43 @@ def _import_schedules(
     """Create the schedules that are not there; return what became of each, and their ids."""
     entries, ids = list[_Entry](), _Schedules()
     for schedule in found:
-        entry, project = places.entry("schedule", schedule.name, schedule.team)
+        entry, holder = places.entry("schedule", schedule.name, schedule.team)
         entries.append(entry)
-        if project is None:
+        if holder is None:
             continue
-        view = find_schedule(work(), project, schedule.name)
-        view = view or _create_schedule(schedule, project, people, entry)
+        view = find_schedule(work(), holder, schedule.name)
+        view = view or _create_schedule(schedule, holder, people, entry)
         if view is not None:
-            ids[schedule.key] = (project.id, view.id)
+            ids[schedule.key] = view.id
     return entries, ids
 
 
 def _create_schedule(
-    schedule: ImportedSchedule, project: ProjectView, people: _People, entry: _Entry
+    schedule: ImportedSchedule, holder: Holder, people: _People, entry: _Entry
 ) -> OnCallSchedule | None:
     entry.notes += schedule.notes
-    rotations = _rotations(schedule.rotations, project, people, entry)
+    rotations = _rotations(schedule.rotations, holder, people, entry)
     given = {
         "name": schedule.name,
         "time_zone": schedule.time_zone,
         "description": schedule.description,
         "rotations": rotations,
     }
-    made = _create(entry, lambda: create_schedule(work(), project, read_body(NewSchedule, given)))
+    made = _create(entry, lambda: create_schedule(work(), holder, read_body(NewSchedule, given)))
     if made is not None:
         if not rotations:
             entry.notes.append("It has no rotations: add some, or nobody is ever on call.")
-        _override(schedule, made, project, people, entry)
+        _override(schedule, made, holder, people, entry)
     return made
 
 
 def _rotations(
-    found: Iterable[ImportedRotation], project: ProjectView, people: _People, entry: _Entry
+    found: Iterable[ImportedRotation], holder: Holder, people: _People, entry: _Entry
 ) -> list[dict[str, Any]]:
     wanted, names = list[dict[str, Any]](), set[str]()
     for each in found:
         missing = list[str]()
-        users = people.reachable(each.users, project, missing)
+        users = people.reachable(each.users, holder, missing)
         entry.notes += [f"{each.name}: {one}" for one in dict.fromkeys(missing)]
         if not users:
             entry.notes.append(f"{each.name} is left out: none of its users can be on call.")
@@ -365,16 +373,16 @@ def _rotations(
 def _override(
     schedule: ImportedSchedule,
     made: OnCallSchedule,
-    project: ProjectView,
+    holder: Holder,
     people: _People,
     entry: _Entry,
 ) -> None:
     for each in schedule.overrides:
-        for user in people.reachable([each.user], project, entry.notes):
+        for user in people.reachable([each.user], holder, entry.notes):
             new = NewOverride(user=user.username, starts_at=each.starts_at, ends_at=each.ends_at)
             try:
                 with db.session().begin_nested():
-                    create_override(work(), project, made.id, new)
+                    create_override(work(), holder, made.id, new)
             except DomainError as error:
                 entry.notes.append(f"Override of {user.username}: {error}")
 
@@ -385,29 +393,29 @@ def _import_policies(
     """Create the policies that are not there; return what became of each."""
     entries = []
     for policy in found:
-        entry, project = places.entry("policy", policy.name, policy.team)
+        entry, holder = places.entry("policy", policy.name, policy.team)
         entries.append(entry)
-        if project is None:
+        if holder is None:
             continue
-        present = all_policies(project, session=db.session())
+        present = all_policies(holder, session=db.session())
         if fold(policy.name.strip()) not in {fold(each.name) for each in present}:
             has_default = any(each.default for each in present)
-            steps = _steps(policy.steps, project, people, schedules, entry)
-            _create_policy(policy, steps, project, entry, has_default=has_default)
+            steps = _steps(policy.steps, holder, people, schedules, entry)
+            _create_policy(policy, steps, holder, entry, has_default=has_default)
     return entries
 
 
 def _create_policy(
     policy: ImportedPolicy,
     steps: list[GivenStep],
-    project: ProjectView,
+    holder: Holder,
     entry: _Entry,
     *,
     has_default: bool,
 ) -> None:
     entry.notes += policy.notes
     if policy.is_default and has_default:
-        entry.notes.append("The project has another default policy: add a route to this one.")
+        entry.notes.append("There is another default policy: add a route to this one.")
     if not steps:
         entry.notes.append("None of its steps can be imported.")
     pause: dict[str, Any] = {}
@@ -420,27 +428,28 @@ def _create_policy(
         default=policy.is_default and not has_default,
         **pause,
     )
-    _create(entry, lambda: create_policy(work(), project, new))
+    _create(entry, lambda: create_policy(work(), holder, new))
 
 
 def _steps(
     found: Iterable[ImportedStep],
-    project: ProjectView,
+    holder: Holder,
     people: _People,
     schedules: _Schedules,
     entry: _Entry,
 ) -> list[GivenStep]:
+    usable = {each.id for each in all_schedules(work(), holder, with_groups_above=True)}
     steps = []
     for number, step in enumerate(found, 1):
         notes = list[str]()
-        users = people.reachable(step.users, project, notes)
+        users = people.reachable(step.users, holder, notes)
         targets = [GivenTarget(type="user", id=each.id) for each in users]
         for key in step.schedules:
-            place, schedule_id = schedules.get(key, (0, 0))
-            if place == project.id:
+            schedule_id = schedules.get(key)
+            if schedule_id in usable:
                 targets.append(GivenTarget(type="schedule", id=schedule_id))
             else:
-                notes.append("its schedule is not in this project.")
+                notes.append("its schedule is neither here nor in a group above.")
         if step.after > LONGEST_DELAY:
             targets = []
             notes.append("it is more than 24 hours after the alert.")
@@ -460,16 +469,19 @@ def _steps(
 def apply_plan(
     plan: ImportPlan,
     *,
-    by_team: Mapping[str, ProjectView],
-    otherwise: ProjectView | None,
+    by_team: Mapping[str, Holder],
+    otherwise: Holder | None,
     options: PeopleOptions,
+    of_integrations: ProjectView | None = None,
 ) -> dict[str, Any]:
     """Create what is not there, and return what became of each thing.
 
     New accounts are stored one by one, everything else at once or not at all. What is there under
     the same name stays as it is, so a second run changes nothing.
     """
-    places = _Places(teams=plan.teams, by_team=by_team, otherwise=otherwise)
+    places = _Places(
+        teams=plan.teams, by_team=by_team, otherwise=otherwise, of_integrations=of_integrations
+    )
     people = _People(options=options)
     people.find(plan.users)
     schedules, ids = _import_schedules(plan.schedules, people, places)

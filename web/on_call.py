@@ -21,7 +21,7 @@ from domain.on_call.final_schedule import Source
 from domain.on_call.own_actions import TURNS_BEGAN_WITHIN, holder_of, turns_of
 from domain.on_call.people import candidates
 from domain.on_call.plans import Period
-from domain.on_call.shifts import schedules_now, shifts_of
+from domain.on_call.shifts import balance_of, schedules_now, shifts_of
 from domain.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn, OwnSchedule
 from domain.projects.views import Holder
 from domain.reports.actions import notes_of_schedule
@@ -239,6 +239,7 @@ def schedule_page(holder: Holder, schedule: OnCallSchedule, grid: Grid) -> Respo
         grid=grid,
         weeks=grid.weeks(shifts, now=moment),
         policies=policies_with(Target(TargetKind.SCHEDULE, schedule.id), holder, session=session),
+        balance=balance_of(shifts, grid.period),
         gaps=[each for each in shifts if each.is_gap and each.ends_at > moment],
         absent=[each for each in users.values() if each.username not in able],
         overrides=overrides_ahead(work(), holder, schedule.id),

@@ -17,7 +17,7 @@ from domain.incidents import note_actions, rule_actions
 from domain.maintenance_windows import actions as maintenance_window_actions
 from domain.oauth.setting_up import actions as application_actions
 from domain.on_call import actions as on_call_actions
-from domain.on_call import change_actions, own_actions
+from domain.on_call import change_actions, feeds, own_actions
 from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
 from domain.reports import actions as report_actions
@@ -118,6 +118,7 @@ on_call_schedules.bind_usual(on_call_actions, _SCHEDULE)
 on_call_schedules.bind("GET", "/current", on_call_actions.show_all_on_call)
 on_call_schedules.bind("GET", f"{_SCHEDULE}/current", on_call_actions.show_on_call)
 on_call_schedules.bind("GET", f"{_SCHEDULE}/shifts", on_call_actions.list_shifts)
+on_call_schedules.bind("GET", f"{_SCHEDULE}/balance", on_call_actions.show_balance)
 
 on_call_overrides = Resources(
     "on_call_overrides", __name__, url_prefix=f"{_SCHEDULES}{_SCHEDULE}/overrides"
@@ -137,6 +138,9 @@ own_on_call = Resources("own_on_call", __name__, url_prefix="/user/on_call")
 own_on_call.bind("GET", "", own_actions.show_own_on_call)
 own_on_call.bind("GET", "/cover", own_actions.preview_cover)
 own_on_call.bind("POST", "/cover", own_actions.cover_shifts)
+own_on_call.bind("GET", "/calendar", feeds.show_own_calendar)
+own_on_call.bind("POST", "/calendar", feeds.renew_own_calendar)
+own_on_call.bind("DELETE", "/calendar", feeds.end_own_calendar)
 
 # Problems that people work on.
 _INCIDENT = f"{_PROJECT}/incidents{_one('iid', LARGEST_IID)}"

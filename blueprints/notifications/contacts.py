@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.notifications.shared import empty_form, say_result, waits_for_mail
 from domain.contacts import actions, rule_actions
-from domain.contacts.rule_types import ContactRuleQuery
+from domain.contacts.rule_types import ContactRuleChange, ContactRuleQuery, NewContactRule
 from domain.contacts.types import ContactCodeBody, ContactQuery
 from domain.database.paging import LARGEST_ID
 from domain.errors import InvalidError
@@ -25,6 +25,7 @@ from web.services import settings
 contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")
 _NO_MAIL = "this service sends no e-mail until its administrator sets MAIL_URL."
 _ONE = f"/<int(max={LARGEST_ID}):contact_id>"
+_RULE = f"/rules/<int(max={LARGEST_ID}):rule_id>"
 
 
 @contacts.get("")
@@ -95,13 +96,36 @@ def delete(contact_id: int) -> ResponseReturnValue:
 def create_rule() -> ResponseReturnValue:
     """Add a notification rule."""
     form = RuleForm.among(_own_contacts())
-    if form.carry_out(lambda: rule_actions.create_rule(work(), form.rule)) is None:
+    if form.carry_out(lambda: rule_actions.create_rule(work(), form.rule(NewContactRule))) is None:
         return _show_page(rule=form)
     flash("Rule added.")
     return _back()
 
 
-@contacts.post(f"/rules/<int(max={LARGEST_ID}):rule_id>/delete")
+@contacts.get(_RULE)
+@signed_in
+def edit_rule(rule_id: int) -> ResponseReturnValue:
+    """Show the form of a notification rule."""
+    list_query()
+    rule = rule_actions.show_rule(work(), rule_id)
+    return _rule_page(rule_id, RuleForm.of(rule, _own_contacts()))
+
+
+@contacts.post(_RULE)
+@signed_in
+def change_rule(rule_id: int) -> ResponseReturnValue:
+    """Change a notification rule."""
+    form = RuleForm.among(_own_contacts())
+    changed = form.carry_out(
+        lambda: rule_actions.change_rule(work(), rule_id, form.rule(ContactRuleChange))
+    )
+    if changed is None:
+        return _rule_page(rule_id, form), 422
+    flash("Rule saved.")
+    return _back()
+
+
+@contacts.post(f"{_RULE}/delete")
 @signed_in
 def delete_rule(rule_id: int) -> ResponseReturnValue:
     """Delete a notification rule."""
@@ -152,6 +176,13 @@ def _show_page(
         sends_mail=bool(settings().mail_url),
     )
     return page, 422 if form.errors or shown.errors or rule.errors else 200
+
+
+def _rule_page(rule_id: int, form: RuleForm) -> str:
+    zone = zone_of(get_current_user().id, session=db.session())
+    return render_template(
+        "notifications/rule.html", rule_id=rule_id, rule_form=form, rule_zone=zone
+    )
 
 
 def _back() -> ResponseReturnValue:

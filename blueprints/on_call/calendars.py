@@ -13,10 +13,10 @@ from flask.typing import ResponseReturnValue
 
 from domain.on_call import feeds
 from domain.on_call.actions import show_schedule
-from domain.on_call.feeds import OpenedFeed
+from domain.on_call.feeds import PAST, OpenedFeed
 from domain.on_call.plans import Period
-from domain.on_call.shifts import shifts_of
-from domain.on_call.types import CalendarQuery, OnCallShift
+from domain.on_call.shifts import shifts_by_schedule
+from domain.on_call.types import CalendarQuery, OnCallSchedule, OnCallShift
 from domain.projects.views import Holder
 from domain.types.reading import read_query
 from web.access.marks import open_to_anyone, permitted
@@ -26,58 +26,58 @@ from web.http.public_urls import public_url
 from web.http.work import work
 from web.services import now, settings
 
-_PAST, _AHEAD = timedelta(days=30), timedelta(days=120)
+_AHEAD = timedelta(days=120)
 _REFRESHED_EVERY = timedelta(hours=1)
-_DAY = timedelta(days=1)
+#: Of pages that show an address.
+NEVER_STORED = {"Cache-Control": "no-store"}
 
 
 def calendar_of(opened: OpenedFeed, *, only_own: bool) -> bytes:
     """Return the shifts of the last month and the next four, those of all or of the owner alone."""
-    schedule, holder = opened.schedule, opened.holder
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
-    made = Calendar.new(
-        prodid="-//Gatebell//On-call//EN",
-        name=f"On-call: {schedule.name} ({holder.path})",
-        uid=f"on-call-{schedule.id}@{_host()}",
-        url=schedule.web_url,
-    )
+    name, uid, url = _title(opened)
+    made = Calendar.new(prodid="-//Gatebell//On-call//EN", name=name, uid=uid, url=url)
     # Its type has to be said (RFC 7986 section 5.7).
     made.add("REFRESH-INTERVAL", _REFRESHED_EVERY, parameters={"VALUE": "DURATION"})
-    for shift in _shifts(opened, only_own=only_own):
-        made.add_component(_event(opened, shift))
+    # Whole days: within a day the calendar is the same, and its ETag.
+    today = now().replace(hour=0, minute=0, second=0, microsecond=0)
+    within = Period(today - PAST, today + _AHEAD)
+    shifts = shifts_by_schedule(work(), [each.id for _, each in opened.schedules], within)
+    for holder, schedule in opened.schedules:
+        for shift in shifts[schedule.id]:
+            is_own = any(person.id == opened.user_id for person in shift.users)
+            if is_own or (shift.on_call and not only_own):
+                made.add_component(_event(holder, schedule, shift, is_named=not opened.is_own))
     content: bytes = made.to_ical()
     return content
 
 
-def _shifts(opened: OpenedFeed, *, only_own: bool) -> list[OnCallShift]:
-    # Whole days: within a day the calendar is the same, and its ETag.
-    today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-    start = max(today - _PAST, opened.schedule.created_at)
-    within = Period(start, today + _AHEAD)
-    found = shifts_of(work(), opened.schedule.id, within)
-    return [
-        each
-        for each in found
-        if each.on_call
-        and (not only_own or any(person.id == opened.user_id for person in each.users))
-    ]
+def _title(opened: OpenedFeed) -> tuple[str, str, str]:
+    """Return the name of a calendar, its id, and the URL of its page."""
+    if opened.is_own:
+        url = public_url(url_for("own_on_call.index"))
+        return "My on-call", f"on-call-of-{opened.user_id}@{_host()}", url
+    ((holder, schedule),) = opened.schedules
+    name = f"On-call: {schedule.name} ({holder.path})"
+    return name, f"on-call-{schedule.id}@{_host()}", schedule.web_url
 
 
-def _event(opened: OpenedFeed, shift: OnCallShift) -> Any:
+def _event(holder: Holder, schedule: OnCallSchedule, shift: OnCallShift, *, is_named: bool) -> Any:
+    """Return a shift as an event that names who is on call, or, to its owner, where."""
     from icalendar import Event  # noqa: PLC0415 - see above
     from icalendar.enums import TRANSP  # noqa: PLC0415 - see above
 
     names = ", ".join(each.name or each.username for each in shift.users)
     reasons = sorted({duty.source for duty in shift.on_call})
     event: Event = Event.new(
-        uid=f"on-call-{opened.schedule.id}-{shift.starts_at:%Y%m%dT%H%M%SZ}@{_host()}",
-        summary=f"{names}: {opened.schedule.name}",
-        description=f"On call by {', '.join(reasons)}, as of {opened.holder.path}.",
+        uid=f"on-call-{schedule.id}-{shift.starts_at:%Y%m%dT%H%M%SZ}@{_host()}",
+        summary=f"{names}: {schedule.name}" if is_named else f"{schedule.name} ({holder.path})",
+        description=f"On call by {', '.join(reasons)}, as of {holder.path}.",
         start=shift.starts_at,
         end=shift.ends_at,
-        stamp=opened.schedule.created_at,
-        url=opened.schedule.web_url,
+        stamp=schedule.created_at,
+        url=schedule.web_url,
         # Being on call makes nobody busy.
         transparency=TRANSP.TRANSPARENT,
     )
@@ -105,7 +105,7 @@ def renew(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     page = render_template(
         "on_call/calendar_address.html", holder=holder, schedule=schedule, url=url
     )
-    return page, 200, {"Cache-Control": "no-store"}
+    return page, 200, NEVER_STORED
 
 
 @on_call_calendars.post("/end")
@@ -131,7 +131,7 @@ def show(token: str) -> Response:
     """Return the calendar of a secret URL, with all shifts, or with your own by `?shifts=mine`."""
     query = read_query(CalendarQuery, dict(request.args.lists()))
     opened = feeds.open_feed(work(), token)
-    content = calendar_of(opened, only_own=query.shifts == "mine")
+    content = calendar_of(opened, only_own=opened.is_own or query.shifts == "mine")
     response = Response(content, content_type="text/calendar; charset=utf-8")
     response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
     response.cache_control.private = True

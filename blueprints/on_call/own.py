@@ -3,17 +3,22 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.on_call.calendars import NEVER_STORED
 from domain.contacts import actions as contact_actions
 from domain.contacts.types import ContactQuery
+from domain.errors import NotFoundError
+from domain.on_call import feeds
 from domain.on_call.own_actions import cover_shifts, preview_cover, show_own_on_call
 from domain.on_call.types import CoverQuery, OnCallCover, OwnOnCallQuery
 from forms.on_call import CoverForm
-from web.access.marks import signed_in
+from web.access.marks import get_current_user, signed_in
+from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.on_call import names_who_cover, zone_of
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
+from web.pages.refusals import refusals_shown
 from web.services import settings
 
 own_on_call = PageBlueprint("own_on_call", __name__, url_prefix="/-/on_call")
@@ -37,7 +42,27 @@ def index() -> ResponseReturnValue:
         contacts=contact_actions.list_contacts(work(), ContactQuery(per_page=100)).items,
         preferences=contact_actions.show_preferences(work()),
         sends_mail=bool(settings().mail_url),
+        feed=feeds.find_feed(None, get_current_user().id, session=db.session()),
     )
+
+
+@own_on_call.post("/calendar")
+@signed_in
+def renew_calendar() -> ResponseReturnValue:
+    """Show a new secret address of the user's shifts, once; the former one ends."""
+    made = feeds.renew_own_calendar(work())
+    page = render_template("on_call/own_calendar_address.html", url=made.url)
+    return page, 200, NEVER_STORED
+
+
+@own_on_call.post("/calendar/end")
+@signed_in
+def end_calendar() -> ResponseReturnValue:
+    """End the secret address of the user's shifts."""
+    with refusals_shown(NotFoundError):
+        feeds.end_own_calendar(work())
+        flash("The calendar address was revoked.")
+    return redirect(url_for("own_on_call.index"))
 
 
 @own_on_call.route("/cover", methods=["GET", "POST"])

@@ -200,7 +200,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     # It returns what pings are sent to: no right to read is enough.
     **_rows("heartbeats", "url reset_url", _INTEGRATES),
     **_rows(
-        "on_call_schedules", "index current show current_of_one shifts", _SEES_ALERTS_OF_EITHER
+        "on_call_schedules",
+        "index current show current_of_one shifts balance",
+        _SEES_ALERTS_OF_EITHER,
     ),
     **_rows("on_call_schedules", "create change delete", _namespace(_WRITE, Role.MAINTAINER)),
     **_rows("on_call_overrides", "index show", _SEES_ALERTS_OF_EITHER),
@@ -216,8 +218,10 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_rows("incident_documents", "show download", _SEES_ALERTS),
     "incident_documents.change": _HANDLES_ALERTS,
     # Their own, in all projects.
-    **_rows("own_on_call", "show preview_cover", _instance(_READ_ALERTS)),
+    **_rows("own_on_call", "show preview_cover show_calendar", _instance(_READ_ALERTS)),
     "own_on_call.cover": _instance(_WRITE_ALERTS),
+    # The address outlives the token that makes it.
+    **_rows("own_on_call", "renew_calendar end_calendar", _instance(_WRITE)),
     # URLs may hold a secret: no right to read is enough.
     **_rows("hooks", "index show", _project(_WRITE, Role.MAINTAINER)),
     **_rows(
@@ -231,7 +235,7 @@ PERMISSIONS: Mapping[str, Permission] = {
         "index create show confirm send_code send_test delete preferences change_preferences",
         _instance(_WRITE),
     ),
-    **_rows("contact_rules", "index summary create show delete", _instance(_WRITE)),
+    **_rows("contact_rules", "index summary create show change delete", _instance(_WRITE)),
     **_rows(
         "notification_channels",
         "index create show send_test delete",

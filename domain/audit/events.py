@@ -145,6 +145,7 @@ class EventKind(StrEnum):
     CONTACT_CONFIRMED = "contact.confirmed"
     CONTACT_REMOVED = "contact.removed"
     CONTACT_RULE_CREATED = "contact_rule.created"
+    CONTACT_RULE_CHANGED = "contact_rule.changed"
     CONTACT_RULE_REMOVED = "contact_rule.removed"
     PAGING_PREFERENCES_CHANGED = "paging_preferences.changed"
     CHANNEL_CREATED = "notification_channel.created"

@@ -9,6 +9,7 @@ from domain.access.actor import Work
 from domain.audit.events import EventKind
 from domain.contacts.rule_types import (
     ContactRule,
+    ContactRuleChange,
     ContactRuleQuery,
     ContactRuleSummary,
     NewContactRule,
@@ -53,25 +54,26 @@ def show_rule(work: Work, rule_id: int) -> ContactRule:
 @action("contact_rules.create")
 def create_rule(work: Work, new: NewContactRule) -> ContactRule:
     """Create a notification rule for pages that leave from now on."""
-    contact = _contact(work, new.contact_id)
-    present = _rows(work)
-    if len(present) >= MOST_RULES:
+    if len(_rows(work)) >= MOST_RULES:
         message = f"There can be at most {MOST_RULES} rules. Delete one first."
         raise InvalidError(message, field="contact_id")
-    row = RuleRow(
-        user_id=work.actor.id or 0,
-        contact_id=contact.id,
-        alerts=new.alerts,
-        delay_minutes=new.delay_minutes,
-        only=stored_time(new.only),
-        created_at=work.now,
-    )
-    if any(rule_of(each) == rule_of(row) for each in present):
-        raise InvalidError("There is already such a rule.", field="contact_id")
+    row = RuleRow(user_id=work.actor.id or 0, created_at=work.now)
+    _set(work, row, new)
     work.session.add(row)
     work.session.flush()  # for its id
     _record(work, EventKind.CONTACT_RULE_CREATED, row)
-    return _view(row, {contact.id: contact.label})
+    return _view(row, _labels(work))
+
+
+@action("contact_rules.change")
+def change_rule(work: Work, rule_id: int, change: ContactRuleChange) -> ContactRule:
+    """Change a notification rule for pages that leave from now on."""
+    row = _get(work, rule_id)
+    present = _view(row, _labels(work)).model_dump()
+    _set(work, row, NewContactRule.model_validate({**present, **change.given}))
+    if work.session.is_modified(row):
+        _record(work, EventKind.CONTACT_RULE_CHANGED, row)
+    return _view(row, _labels(work))
 
 
 @action("contact_rules.delete")
@@ -82,6 +84,17 @@ def delete_rule(work: Work, rule_id: int) -> ContactRule:
     work.session.delete(row)
     _record(work, EventKind.CONTACT_RULE_REMOVED, row)
     return gone
+
+
+def _set(work: Work, row: RuleRow, wanted: NewContactRule) -> None:
+    """Give a row what is wanted; raise InvalidError if another one has it."""
+    others = [rule_of(each) for each in _rows(work) if each is not row]
+    row.contact_id = _contact(work, wanted.contact_id).id
+    row.alerts = wanted.alerts
+    row.delay_minutes = wanted.delay_minutes
+    row.only = stored_time(wanted.only)
+    if rule_of(row) in others:
+        raise InvalidError("There is already such a rule.", field="contact_id")
 
 
 def _contact(work: Work, contact_id: int) -> Contact:

@@ -18,7 +18,7 @@ from domain.notifications.rules import (
 from domain.on_call.plans import Restriction
 from domain.on_call.rotation_syntax import WEEKDAYS, written_restriction, written_time
 from domain.on_call.types import NewRestriction, OnCallRestriction
-from domain.types.base import Body, Id, OffsetQuery, Option, Resource, Time
+from domain.types.base import Body, Id, OffsetQuery, Option, Resource, Time, partial
 
 MOST_MINUTES = LONGEST_DELAY // timedelta(minutes=1)
 CONCERN_WORDS: Mapping[Concern, str] = {
@@ -61,11 +61,16 @@ class NewContactRule(Body):
     delay_minutes: Annotated[int, Field(ge=0, le=MOST_MINUTES), Option("--after")] = Field(
         default=0, description="After so many minutes, unless somebody has answered."
     )
-    only: NewRestriction | None = Field(
+    only: Annotated[NewRestriction | None, Option("--only", null="--at-any-time")] = Field(
         default=None,
         description="Only at this time of day, such as `mon-fri 09:00-17:00`, in the time zone of "
         "the user.",
     )
+
+
+@partial
+class ContactRuleChange(NewContactRule):
+    """Changes to a rule; omitted fields are kept."""
 
 
 class ContactRuleSummary(Resource):

@@ -11,6 +11,7 @@ from domain.errors import ConflictError, InvalidError
 from domain.escalations.policies import check_unused
 from domain.escalations.steps import Target, TargetKind
 from domain.on_call.notices import ShiftChange, tell, tell_of_removal
+from domain.on_call.plans import Period
 from domain.on_call.rotation_syntax import written_cadence
 from domain.on_call.schedules import (
     get_row,
@@ -20,11 +21,13 @@ from domain.on_call.schedules import (
     schedules_of,
     store_rotations,
 )
-from domain.on_call.shifts import on_call_in_project, schedules_now, shifts_of
+from domain.on_call.shifts import balance_of, on_call_in_project, schedules_now, shifts_of
 from domain.on_call.types import (
     LONGEST_NAME,
+    BalanceQuery,
     NewRotation,
     NewSchedule,
+    OnCallBalance,
     OnCallNowQuery,
     OnCallRotation,
     OnCallSchedule,
@@ -142,6 +145,17 @@ def list_shifts(
     row = get_row(work, holder, schedule_id)
     found = shifts_of(work, row.id, query.period(work.now))
     return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+
+
+@question("on_call_schedules.balance")
+def show_balance(
+    work: Work, holder: Holder, schedule_id: int | str, query: BalanceQuery
+) -> OnCallBalance:
+    """Show how users share the time on call, with overrides and swaps."""
+    row, asked = get_row(work, holder, schedule_id), query.period(work.now)
+    # Before there was a schedule, nobody could be on call: that is no gap.
+    within = Period(min(max(asked.start, row.created_at), asked.end), asked.end)
+    return balance_of(shifts_of(work, row.id, within), within)
 
 
 @action("on_call_rotations.put")

@@ -87,24 +87,29 @@ def show_override(work: Work, holder: Holder, schedule_id: int, override_id: int
 def create_override(
     work: Work, holder: Holder, schedule_id: int, new: NewOverride
 ) -> OnCallOverride:
-    """Put one user on call for a time, instead of everybody else or of one other user.
+    """Put one user on call for a time, instead of everybody else or of one other user, or as well.
 
-    Members without the Maintainer role can do it for shifts of their own, and where nobody is on
-    call. Raises InvalidError, or ForbiddenError for others' shifts.
+    Members without the Maintainer role can do it for shifts of their own, where nobody is on call,
+    and to be on call as well. Raises InvalidError, or ForbiddenError for others' shifts.
     """
     schedule = get_schedule(work, holder, schedule_id)
     user_id = id_of_candidate(work, holder, new.user, field="user")
+    if new.instead_of and new.in_addition:
+        message = "Whoever is on call in addition takes nobody's shifts: choose one of both."
+        raise InvalidError(message, field="instead_of")
     during = checked_period(new.starts_at, new.ends_at, fields=_FIRST)
     check_is_not_over(during, field="ends_at", now=work.now)
     covered_id = _covered(work, schedule.id, new, user_id, during) if new.instead_of else None
     ahead = (OverrideRow.schedule_id == schedule.id) & (OverrideRow.ends_at > work.now)
     _check_count(work, ahead, "overrides")
-    if not (_may_change_all(work, holder) or (covered_id and covered_id == work.actor.id)):
+    own_id = user_id if new.in_addition else covered_id
+    if not (_may_change_all(work, holder) or (own_id and own_id == work.actor.id)):
         _check_shifts(work, schedule.id, during)
     row = OverrideRow(
         schedule_id=schedule.id,
         user_id=user_id,
         instead_of_id=covered_id,
+        in_addition=new.in_addition,
         starts_at=during.start,
         ends_at=during.end,
         created_by=None if work.actor.is_trusted else work.actor.id,
@@ -384,7 +389,7 @@ def _record(
     change: str,
 ) -> None:
     kind = EventKind.ON_CALL_OVERRIDE_CHANGED
-    details = {
+    details: dict[str, object] = {
         "change": change,
         holder.namespace.resource_type: holder.path,
         "user": shown.user.username,
@@ -393,6 +398,8 @@ def _record(
     }
     if isinstance(shown, OnCallOverride) and shown.instead_of:
         details["instead_of"] = shown.instead_of.username
+    if isinstance(shown, OnCallOverride) and shown.in_addition:
+        details["in_addition"] = True
     if isinstance(shown, OnCallSwap):
         kind = EventKind.ON_CALL_SWAP_CHANGED
         details["other_user"] = shown.other_user.username

@@ -1,16 +1,18 @@
-"""Secret addresses under which users subscribe to the calendar of a schedule.
+"""Secret addresses of calendars: of a schedule, or of one's own shifts in all schedules.
 
 Only the digest of the token in an address is stored. It opens the calendar while its owner may see
-the schedule.
+the schedule; of the owner's own shifts, it has those in schedules that the owner may see.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
-from domain.access.actions import action
+from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
@@ -20,6 +22,8 @@ from domain.keyring import CredentialType, Keyring
 from domain.on_call.actions import show_schedule
 from domain.on_call.reading import places_of
 from domain.on_call.schedules import get_row
+from domain.on_call.shifts import schedules_of_user
+from domain.on_call.types import NewOwnCalendar, OwnCalendar
 from domain.on_call.types import OnCallSchedule as Schedule
 from domain.projects.access import get_group, get_project
 from domain.projects.views import Holder, Viewer
@@ -27,15 +31,9 @@ from models import OnCallFeed, OnCallSchedule, User
 
 #: How often the last use is noted: calendars ask every few minutes.
 _NOTED_EVERY = timedelta(hours=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeedView:
-    """A user's subscription to a schedule."""
-
-    created_at: datetime
-    #: Within an hour; None: never.
-    last_read_at: datetime | None
+#: So far back calendars go.
+PAST = timedelta(days=30)
+_NO_ADDRESS = "You have no calendar address."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,34 +41,24 @@ class OpenedFeed:
     """What a token opens."""
 
     user_id: int
-    holder: Holder
-    schedule: Schedule
+    #: Whether it is for the shifts of the user alone, in all schedules.
+    is_own: bool
+    schedules: tuple[tuple[Holder, Schedule], ...]
 
 
-def find_feed(schedule_id: int, user_id: int, *, session: Session) -> FeedView | None:
-    """Return a user's subscription to a schedule, or None."""
-    theirs = (OnCallFeed.schedule_id == schedule_id) & (OnCallFeed.user_id == user_id)
-    row = session.scalar(select(OnCallFeed).where(theirs))
-    return FeedView(created_at=row.created_at, last_read_at=row.last_read_at) if row else None
+def find_feed(schedule_id: int | None, user_id: int, *, session: Session) -> OwnCalendar | None:
+    """Return a user's subscription to a schedule, or without one to their own shifts, or None."""
+    row = session.scalar(select(OnCallFeed).where(*_of(schedule_id, user_id)))
+    return OwnCalendar.model_validate(row) if row else None
 
 
 @action("on_call_calendars.renew")
 def renew_feed(work: Work, holder: Holder, schedule_id: int) -> str:
     """Return the token of a new address of the actor, to be shown once; a former address ends."""
     schedule = get_row(work, holder, schedule_id)
-    _end(work, schedule.id)
-    made = work.policy(Keyring).issue(CredentialType.CALENDAR_FEED)
-    work.session.add(
-        OnCallFeed(
-            schedule_id=schedule.id,
-            user_id=work.actor.id,
-            digest=made.digest,
-            created_at=work.now,
-        )
-    )
-    work.session.flush()
-    _record(work, holder, schedule, "address created")
-    return made.clear
+    token = _renew(work, schedule.id)
+    _record(work, "address created", holder=holder, schedule=schedule)
+    return token
 
 
 @action("on_call_calendars.end")
@@ -78,22 +66,81 @@ def end_feed(work: Work, holder: Holder, schedule_id: int) -> None:
     """End the actor's address, if there is one."""
     schedule = get_row(work, holder, schedule_id)
     if _end(work, schedule.id):
-        _record(work, holder, schedule, "address ended")
+        _record(work, "address ended", holder=holder, schedule=schedule)
 
 
-def _end(work: Work, schedule_id: int) -> bool:
-    mine = (OnCallFeed.schedule_id == schedule_id) & (OnCallFeed.user_id == work.actor.id)
-    gone = work.session.scalars(delete(OnCallFeed).where(mine).returning(OnCallFeed.id)).all()
+@question("own_on_call.show_calendar")
+def show_own_calendar(work: Work) -> OwnCalendar:
+    """Show whether your shifts have a calendar address; raise NotFoundError if not."""
+    found = find_feed(None, work.actor.id or 0, session=work.session)
+    if found is None:
+        raise NotFoundError(_NO_ADDRESS)
+    return found
+
+
+@action("own_on_call.renew_calendar")
+def renew_own_calendar(work: Work) -> NewOwnCalendar:
+    """Create a secret address of your shifts in all schedules; a former one ends."""
+    token = _renew(work, None)
+    _record(work, "address created")
+    url = f"{work.settings.base_url}/-/on_call/{token}.ics"
+    return NewOwnCalendar(created_at=work.now, last_read_at=None, url=url)
+
+
+@action("own_on_call.end_calendar")
+def end_own_calendar(work: Work) -> None:
+    """End the address of your shifts; raise NotFoundError if there is none."""
+    if not _end(work, None):
+        raise NotFoundError(_NO_ADDRESS)
+    _record(work, "address ended")
+
+
+def _of(schedule_id: int | None, user_id: int | None) -> tuple[ColumnElement[bool], ...]:
+    # `==` with None is `IS NULL`.
+    return OnCallFeed.user_id == user_id, OnCallFeed.schedule_id == schedule_id
+
+
+def _renew(work: Work, schedule_id: int | None) -> str:
+    _end(work, schedule_id)
+    made = work.policy(Keyring).issue(CredentialType.CALENDAR_FEED)
+    work.session.add(
+        OnCallFeed(
+            schedule_id=schedule_id,
+            user_id=work.actor.id,
+            digest=made.digest,
+            created_at=work.now,
+        )
+    )
+    work.session.flush()
+    return made.clear
+
+
+def _end(work: Work, schedule_id: int | None) -> bool:
+    mine = _of(schedule_id, work.actor.id)
+    gone = work.session.scalars(delete(OnCallFeed).where(*mine).returning(OnCallFeed.id)).all()
     return bool(gone)
 
 
-def _record(work: Work, holder: Holder, schedule: OnCallSchedule, change: str) -> None:
-    details = {"change": change, holder.namespace.resource_type: holder.path}
-    work.record(EventKind.ON_CALL_CALENDAR_CHANGED, subject=schedule.name, details=details)
+def _record(
+    work: Work, change: str, *, holder: Holder | None = None, schedule: OnCallSchedule | None = None
+) -> None:
+    details = {"change": change}
+    if holder:
+        details[holder.namespace.resource_type] = holder.path
+    subject = schedule.name if schedule else "all schedules"
+    work.record(
+        EventKind.ON_CALL_CALENDAR_CHANGED,
+        user_id=work.actor.id,
+        subject=subject,
+        details=details,
+    )
 
 
 def open_feed(work: Work, token: str) -> OpenedFeed:
-    """Return what a token opens, or raise NotFoundError, whatever the reason is."""
+    """Return what a token opens, or raise NotFoundError, whatever the reason is.
+
+    Schedules in which the owner has been on call since the past that is shown are found, too.
+    """
     digests = work.policy(Keyring).credential_digests(token, CredentialType.CALENDAR_FEED)
     row = work.session.execute(
         select(OnCallFeed, User.is_admin)
@@ -102,19 +149,33 @@ def open_feed(work: Work, token: str) -> OpenedFeed:
     ).first()
     if row is None:
         raise _unknown()
-    feed = row.OnCallFeed
-    place = places_of([feed.schedule_id], session=work.session).get(feed.schedule_id)
-    if place is None:
-        raise _unknown()
-    find = get_group if place.is_group else get_project
+    feed: OnCallFeed = row.OnCallFeed
     viewer = Viewer(user_id=feed.user_id, is_admin=row.is_admin, today=work.now.date())
-    try:
-        holder = find(place.path, viewer, session=work.session)
-        schedule = show_schedule(work, holder, feed.schedule_id)
-    except DomainError as error:
-        raise _unknown() from error
+    is_own = feed.schedule_id is None
+    since = work.now - PAST
+    ids = (
+        [each.id for each in schedules_of_user(feed.user_id, session=work.session, now=since)]
+        if feed.schedule_id is None
+        else [feed.schedule_id]
+    )
+    found = tuple(_visible(work, viewer, ids))
+    if not (found or is_own):
+        raise _unknown()
     _note_use(work, feed, token)
-    return OpenedFeed(user_id=feed.user_id, holder=holder, schedule=schedule)
+    return OpenedFeed(user_id=feed.user_id, is_own=is_own, schedules=found)
+
+
+def _visible(
+    work: Work, viewer: Viewer, schedule_ids: Sequence[int]
+) -> Iterator[tuple[Holder, Schedule]]:
+    """Yield those schedules that a viewer may see."""
+    places = places_of(schedule_ids, session=work.session)
+    for each in schedule_ids:
+        if place := places.get(each):
+            find = get_group if place.is_group else get_project
+            with suppress(DomainError):
+                holder = find(place.path, viewer, session=work.session)
+                yield holder, show_schedule(work, holder, each)
 
 
 def _unknown() -> NotFoundError:

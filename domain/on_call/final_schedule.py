@@ -3,7 +3,7 @@
 Of rotations, the highest layer that has somebody counts, with all of its rotations. A user who
 cannot be on call is left out, so that the layer below takes over; where nobody is left, there is a
 gap. Of overrides, each counts on top of those before it: one of everybody leaves its user alone,
-one of a user has what that user would have.
+one of a user has what that user would have, and one in addition leaves everybody on call.
 """
 
 from bisect import bisect_right
@@ -155,20 +155,22 @@ def by_users(parts: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _duties(plan: Plan, tracks: Sequence[_Track], moment: datetime) -> tuple[Duty, ...]:
-    covers: list[tuple[int, Duty]] = []
+    #: Whose duties are taken; None: those of nobody.
+    covers: list[tuple[int | None, Duty]] = []
     found: tuple[Duty, ...] | None = None
     for each in reversed(plan.overrides):
         if not (_covers(each.during, moment) and plan.has(each.user_id, moment)):
             continue
         duty = Duty(each.user_id, Source.OVERRIDE, each.id)
-        if each.instead_of_id is None:
+        if each.instead_of_id is None and not each.in_addition:
             found = (duty,)
             break
         covers.append((each.instead_of_id, duty))
     if found is None:
         found = _before_overrides(plan, tracks, moment)
     for user_id, duty in reversed(covers):
-        taken = (duty if each.user_id == user_id else each for each in found)
+        taken = [duty if each.user_id == user_id else each for each in found]
+        taken += [duty] if user_id is None else []
         found = tuple(sorted({each.user_id: each for each in taken}.values()))
     return found
 

@@ -134,7 +134,7 @@ def tell_of_override(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue a message to whom somebody else put on call, and to whose shifts that takes."""
     when = change.period(override.starts_at, override.ends_at)
     covered, shifts = override.instead_of, ""
-    instead = "instead of everybody else"
+    instead = "in addition to others" if override.in_addition else "instead of everybody else"
     if covered is not None:
         instead, shifts = f"for the shifts of {_name(covered)}", _taken_shifts(override, change)
     put = _Notice(
@@ -244,8 +244,10 @@ def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[tuple[s
 def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[UserReference, ...]:
     """Return who is on call in the time of an override without it, but for its own user.
 
-    Of one for the shifts of one user, that is this one.
+    Of one for the shifts of one user, that is this one; one in addition changes nobody's.
     """
+    if override.in_addition:
+        return ()
     if override.instead_of is not None:
         return (override.instead_of,)
     work, schedule_id = change.work, change.schedule.id

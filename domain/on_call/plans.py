@@ -258,13 +258,14 @@ class RotationPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Override:
-    """A user who is on call instead of everybody else, or of one other user."""
+    """A user who is on call instead of everybody else, of one other user, or beside the others."""
 
     id: int
     user_id: int
     during: Period
     #: Whose duties they have; None: those of everybody, and those of nobody.
     instead_of_id: int | None = None
+    in_addition: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

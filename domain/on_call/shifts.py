@@ -1,8 +1,10 @@
 """Who is on call in schedules, now and later, with names as all faces show it."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import or_, select, union
@@ -14,12 +16,21 @@ from domain.on_call.final_schedule import Span, by_users, spans
 from domain.on_call.plans import Period, Plan
 from domain.on_call.reading import places_of, read_plans
 from domain.on_call.schedules import all_schedules
-from domain.on_call.types import OnCallNow, OnCallShift, OnCallUser, ScheduleOnCall
+from domain.on_call.types import (
+    OnCallBalance,
+    OnCallNow,
+    OnCallShift,
+    OnCallUser,
+    ScheduleOnCall,
+    TimeOnCall,
+)
 from domain.projects.views import Holder, Namespace
 from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
 from models import OnCallSchedule as ScheduleRow
 from models.folding import fold
 
+#: No user has this id.
+_NOBODY = 0
 _MOMENT = timedelta(microseconds=1)
 #: How far the next change is looked for, in steps: most schedules change within a week.
 _HORIZONS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
@@ -113,12 +124,37 @@ def on_call_in_project(
 
 def shifts_of(work: Work, schedule_id: int, within: Period) -> Sequence[OnCallShift]:
     """Return who is on call from one moment to another, gaps included."""
-    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
-    if schedule_id not in plans:
-        return ()
-    found = spans(plans[schedule_id], within.start, within.end)
-    named = _people(work, found)
-    return tuple(_shift(each, named) for each in found)
+    return shifts_by_schedule(work, [schedule_id], within).get(schedule_id, ())
+
+
+def shifts_by_schedule(
+    work: Work, schedule_ids: Collection[int], within: Period
+) -> Mapping[int, Sequence[OnCallShift]]:
+    """Return who is on call by schedule, gaps included; unknown schedules are left out."""
+    plans = read_plans(schedule_ids, within, session=work.session, today=work.now.date())
+    found = {each: spans(plan, within.start, within.end) for each, plan in plans.items()}
+    named = _people(work, chain.from_iterable(found.values()))
+    return {each: tuple(_shift(span, named) for span in some) for each, some in found.items()}
+
+
+def balance_of(shifts: Iterable[OnCallShift], within: Period) -> OnCallBalance:
+    """Return how users share the time of shifts, which are those of a period."""
+    seconds, people = Counter[int](), dict[int, UserReference]()
+    for each in shifts:
+        length = int((each.ends_at - each.starts_at).total_seconds())
+        for user_id in [user.id for user in each.users] or [_NOBODY]:
+            seconds[user_id] += length
+        people |= {user.id: user for user in each.users}
+    gap_seconds, whole = seconds.pop(_NOBODY, 0), seconds.total()
+    return OnCallBalance(
+        starts_at=within.start,
+        ends_at=within.end,
+        gap_seconds=gap_seconds,
+        users=tuple(
+            TimeOnCall(user=people[user_id], seconds=length, share=round(length / whole, 4))
+            for user_id, length in seconds.most_common()
+        ),
+    )
 
 
 def _people(work: Work, found: Iterable[Span]) -> Mapping[int, UserReference]:
@@ -202,11 +238,12 @@ class UserSchedule(NamedTuple):
 
 
 def schedules_of_user(user_id: int, *, session: Session, now: datetime) -> Sequence[UserSchedule]:
-    """Return the schedules in which a user has a turn, an override or a swap ahead."""
+    """Return the schedules in which a user has a turn, an override or a swap from now on."""
+    is_in_force = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > now)
     turns = (
         select(OnCallRotation.schedule_id)
         .join(OnCallTurn, OnCallTurn.rotation_id == OnCallRotation.id)
-        .where(OnCallTurn.user_id == user_id, OnCallRotation.valid_until.is_(None))
+        .where(OnCallTurn.user_id == user_id, is_in_force)
     )
     overrides = select(OnCallOverride.schedule_id).where(
         OnCallOverride.user_id == user_id, OnCallOverride.ends_at > now

@@ -39,6 +39,7 @@ from domain.types.base import (
     Query,
     RequiredText,
     Resource,
+    SecretResource,
     Text,
     Time,
     columns_of,
@@ -361,6 +362,43 @@ class ShiftQuery(OffsetQuery):
         return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
 
 
+@with_from
+class BalanceQuery(Query):
+    """From when to when time on call is counted; by default the last four weeks."""
+
+    until: GivenTime | None = Field(
+        default=None, description="By default now; at most 92 days after `from`."
+    )
+
+    def period(self, now: datetime) -> Period:
+        """Return the period that is asked for, or raise InvalidError."""
+        end = self.until or now
+        start: datetime = getattr(self, "from") or end - 2 * _USUAL_WINDOW
+        return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
+
+
+class OnCallPeriod(Resource):
+    """A time."""
+
+    starts_at: Time
+    ends_at: Time
+
+
+class TimeOnCall(Resource):
+    """How long a user is on call."""
+
+    user: UserReference
+    seconds: int
+    share: float = Field(description="Of the time of all users, from 0 to 1.")
+
+
+class OnCallBalance(OnCallPeriod):
+    """How the time on call is shared among users; who is on call beside others counts, too."""
+
+    users: tuple[TimeOnCall, ...] = Field(description="The longest time first.")
+    gap_seconds: int = Field(description="How long nobody is on call.")
+
+
 class OnCallUser(Resource):
     """A user on call, and why."""
 
@@ -369,11 +407,9 @@ class OnCallUser(Resource):
     source_id: int = Field(description="The id of the rotation, override or swap.")
 
 
-class OnCallShift(Resource):
+class OnCallShift(OnCallPeriod):
     """A time in which the same users are on call; in a gap there are none."""
 
-    starts_at: Time
-    ends_at: Time
     is_gap: bool
     users: tuple[UserReference, ...]
     on_call: tuple[OnCallUser, ...]
@@ -408,10 +444,10 @@ class ChangeQuery(PagedQuery):
 
 
 class NewOverride(Body):
-    """A time in which one user is on call instead of everybody else, or of one other user.
+    """A time in which one user is on call instead of everybody else, of one other, or beside all.
 
-    Members without the Maintainer role can make one for shifts of their own, and where nobody is on
-    call.
+    Members without the Maintainer role can make one for shifts of their own, where nobody is on
+    call, and to be on call themselves beside others.
     """
 
     user: RequiredText = Field(description="A user name.")
@@ -420,16 +456,22 @@ class NewOverride(Body):
         description="The name of the user whose shifts they are. Without it, nobody else is on "
         "call in this time.",
     )
+    in_addition: bool = Field(
+        default=False, description="Whether everybody else stays on call; not with `instead_of`."
+    )
     starts_at: GivenTime
     ends_at: GivenTime
 
 
 class OnCallOverride(Resource):
-    """A time in which one user is on call instead of everybody else, or of one other user."""
+    """A time in which one user is on call instead of everybody, of one other, or beside all."""
 
     id: int
     user: UserReference
-    instead_of: UserReference | None = Field(description="Null for everybody.")
+    instead_of: UserReference | None = Field(
+        description="Null for everybody, or for nobody if it is `in_addition`."
+    )
+    in_addition: bool
     starts_at: Time
     ends_at: Time
     created_by: UserReference | None
@@ -462,13 +504,6 @@ class OnCallSwap(Resource):
     other_ends_at: Time
     created_by: UserReference | None
     created_at: Time
-
-
-class OnCallPeriod(Resource):
-    """A time."""
-
-    starts_at: Time
-    ends_at: Time
 
 
 class OnCallTurn(OnCallPeriod):
@@ -524,6 +559,19 @@ class OwnOnCall(Resource):
     alerts: tuple[PagedAlert, ...]
 
 
+class OwnCalendar(Resource):
+    """The secret address of a calendar, which is shown only when it is created."""
+
+    created_at: Time
+    last_read_at: Time | None = Field(description="Within an hour; null for never.")
+
+
+class NewOwnCalendar(OwnCalendar, SecretResource):
+    """A new secret address of the shifts of a user in all schedules."""
+
+    url: str
+
+
 class NewCover(Body):
     """A time in which somebody has your shifts."""
 
@@ -544,9 +592,7 @@ class CoverQuery(Query):
     schedules: Numbers = ()
 
 
-class OnCallCover(Resource):
+class OnCallCover(OnCallPeriod):
     """The shifts that somebody covers."""
 
-    starts_at: Time
-    ends_at: Time
     schedules: tuple[OwnSchedule, ...]

@@ -242,7 +242,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.OnCallFeed,
-        "On-call calendars that the person subscribed to",
+        "On-call calendars that the person subscribed to, of schedules or of their own shifts",
         exported="schedule_id created_at last_read_at",
     ),
     PersonalDataTable(

@@ -46,12 +46,13 @@ def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str
     api_caller(gatebell, person, "/user/contacts").done("POST", status=201, json=email)
     phone = ("--type", "email", "--address", "phone@pager.example", "--label", NASTY[:100])
     of = ("--contact", str(gatebell.cli("contacts", "create", person.username, *phone)["id"]))
-    gatebell.cli("contact-rules", "create", person.username, *of, "--alerts", "critical")
+    rule = gatebell.cli("contact-rules", "create", person.username, *of, "--alerts", "critical")
     at = f"/projects/{path.replace('/', '%2F')}/notification_channels"
     api_caller(gatebell, person, at).done("POST", status=201, json={**email, "label": "Team"})
     link = AcknowledgementLink(user_id=1, first_batch_id=1, last_batch_id=1)
     sealed = seal_link(link, [settings_of(gatebell).secret_key], now=now())
-    own = ["/-/user_settings/contacts", "/-/on_call", "/-/on_call/cover"]
+    contacts = "/-/user_settings/contacts"
+    own = [contacts, f"{contacts}/rules/{rule['id']}", "/-/on_call", "/-/on_call/cover"]
     return [*own, f"/{path}/-/settings/channels", f"/-/acknowledge/{sealed}"]
 
 

@@ -113,6 +113,29 @@ def test_an_export_of_grafana_oncall_is_taken_over_by_team(
 
 
 @pytest.mark.one_database("sqlite")
+def test_a_group_takes_over_what_its_projects_share(
+    gatebell: LiveGatebell, path: str, renamed: Callable[[Path], Path]
+) -> None:
+    group = path.split("/", maxsplit=1)[0]
+    given = (str(renamed(BACKUP)), "--into", group, "--create-users")
+    done = gatebell.cli("import", "opsgenie", *given)
+    (schedule,) = done["schedules"]
+    assert (schedule["outcome"], schedule["group"]) == ("created", group)
+    assert outcomes(done, "policies") == {"Shop_escalation": "created"}
+    policy = gatebell.cli("escalations", "show", group, "Shop_escalation")
+    assert {each["type"] for step in policy["steps"] for each in step["targets"]} >= {"schedule"}
+    # Alerts come in at projects.
+    assert set(outcomes(done, "integrations").values()) == {"left out"}
+    assert "--integrations" in done["integrations"][0]["notes"][0]
+    again = gatebell.cli("import", "opsgenie", *given, "--integrations", path)
+    assert outcomes(again, "schedules") == {"Shop_schedule": "exists"}
+    assert {(each["outcome"], each["project"]) for each in again["integrations"]} == {
+        ("created", path)
+    }
+    assert gatebell.cli("schedules", "list", path)["on_call_schedules"] == []
+
+
+@pytest.mark.one_database("sqlite")
 def test_members_who_are_missing_are_added_if_asked_for(
     gatebell: LiveGatebell, alice: Person, renamed: Callable[[Path], Path]
 ) -> None:

@@ -20,8 +20,7 @@ from domain.access.actions import Action, operations_in
 from domain.access.actor import Work
 from domain.access.permissions import Target
 from domain.accounts.users import get_user
-from domain.errors import NotFoundError
-from domain.projects.access import follow_to_group, follow_to_project
+from domain.projects.access import follow_to_group
 from domain.projects.views import GroupView, ProjectView
 from domain.types.base import (
     Argument,
@@ -34,7 +33,7 @@ from domain.types.base import (
     has_effect,
 )
 from domain.types.reading import read_body
-from web.commands.transaction import OPERATOR, one_transaction
+from web.commands.transaction import OPERATOR, holder_at, one_transaction, project_at
 from web.extensions import db
 from web.http.work import work
 
@@ -256,19 +255,11 @@ def _sent(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _target(act: Action[Any, Any], path: str) -> ProjectView | GroupView:
-    session, target = db.session(), act.permission.target
-    if target is not Target.GROUP:
-        try:
-            return follow_to_project(path, OPERATOR, session=session)
-        except NotFoundError:
-            if target is Target.PROJECT:
-                raise
-    try:
-        return follow_to_group(path, OPERATOR, session=session)
-    except NotFoundError:
-        if target is Target.GROUP:
-            raise
-    raise NotFoundError(f"Group or project “{path}” not found.")
+    if act.permission.target is Target.PROJECT:
+        return project_at(path)
+    if act.permission.target is Target.GROUP:
+        return follow_to_group(path, OPERATOR, session=db.session())
+    return holder_at(path)
 
 
 def _whole_list(

@@ -12,8 +12,8 @@ from domain.importing.files import read_documents
 from domain.importing.grafana_oncall import read_grafana_oncall
 from domain.importing.opsgenie import read_opsgenie
 from domain.importing.plan import ImportPlan
-from domain.projects.views import ProjectView
-from web.commands.transaction import one_transaction, project_at
+from domain.projects.views import Holder
+from web.commands.transaction import holder_at, one_transaction, project_at
 from web.importing import PeopleOptions, apply_plan, try_plan
 from web.services import now
 
@@ -31,21 +31,32 @@ def _options(command: _Command) -> _Command:
         click.option(
             "--add-members",
             is_flag=True,
-            help="Make existing accounts Developers of the projects that page them.",
+            help="Make existing accounts Developers of the projects and groups that page them.",
         ),
         click.option(
             "--create-users",
             is_flag=True,
-            help="Create missing accounts, as Developers of the projects that page them.",
+            help="Create missing accounts, as Developers of what pages them.",
         ),
         click.option(
             "--team",
             "teams",
             multiple=True,
-            metavar="NAME=GROUP/PROJECT",
-            help="The project for the objects of a team; can be repeated.",
+            metavar="NAME=PATH",
+            help="The project or group for the objects of a team; can be repeated.",
         ),
-        click.option("--project", metavar="GROUP/PROJECT", help="The project for everything else."),
+        click.option(
+            "--integrations",
+            metavar="GROUP/PROJECT",
+            help="The project for the integrations of what goes into groups.",
+        ),
+        click.option(
+            "--into",
+            "--project",
+            "into",
+            metavar="PATH",
+            help="The project or group for everything else.",
+        ),
         click.argument("file", type=click.Path(exists=True, path_type=Path)),
     ):
         command = decorate(command)
@@ -72,34 +83,36 @@ def _run(
     read: Callable[..., ImportPlan],
     *,
     file: Path,
-    project: str | None,
+    into: str | None,
+    integrations: str | None,
     teams: tuple[str, ...],
     dry_run: bool,
     **people: bool,
 ) -> dict[str, Any]:
     plan = read(read_documents(file), now=now())
-    if project is None and not teams:
+    if into is None and not teams:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         raise InvalidError(
-            "Set the target: --project group/project, or --team NAME=group/project for a team. "
+            "Set the target: --into group/project, or --team NAME=group/project for a team. "
             f"Teams of this export: {names}."
         )
     do = try_plan if dry_run else apply_plan
     return do(
         plan,
         by_team=dict(_of_team(each, plan) for each in teams),
-        otherwise=project_at(project) if project else None,
+        otherwise=holder_at(into) if into else None,
+        of_integrations=project_at(integrations) if integrations else None,
         options=PeopleOptions(
             creates_users=people["create_users"], adds_members=people["add_members"]
         ),
     )
 
 
-def _of_team(text: str, plan: ImportPlan) -> tuple[str, ProjectView]:
+def _of_team(text: str, plan: ImportPlan) -> tuple[str, Holder]:
     name, separator, path = text.rpartition("=")
     known = {each.lower() for each in plan.teams.values()}
     if not separator or name.strip().lower() not in known:
         names = ", ".join(sorted(plan.teams.values())) or "none"
-        message = f"--team {text}: write NAME=group/project. Teams of this export: {names}."
+        message = f"--team {text}: write NAME=PATH. Teams of this export: {names}."
         raise InvalidError(message)
-    return name.strip().lower(), project_at(path.strip())
+    return name.strip().lower(), holder_at(path.strip())

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -10,9 +11,9 @@ import click
 from flask.cli import with_appcontext
 from sqlalchemy.exc import DataError, DBAPIError
 
-from domain.errors import DomainError, InvalidError
-from domain.projects.access import follow_to_project
-from domain.projects.views import ProjectView, Viewer
+from domain.errors import DomainError, InvalidError, NotFoundError
+from domain.projects.access import follow_to_group, follow_to_project
+from domain.projects.views import Holder, ProjectView, Viewer
 from domain.secret_keys import register_use
 from web.commands.output import print_answer
 from web.database.start_checks import CannotStartError
@@ -79,6 +80,16 @@ def with_any_key(command: Command) -> Command:
 def project_at(path: str) -> ProjectView:
     """Return the project of a path, also of a former one, or raise NotFoundError."""
     return follow_to_project(path, OPERATOR, session=db.session())
+
+
+def holder_at(path: str) -> Holder:
+    """Return the project or group of a path, also of a former one, or raise NotFoundError."""
+    with suppress(NotFoundError):
+        return project_at(path)
+    with suppress(NotFoundError):
+        return follow_to_group(path, OPERATOR, session=db.session())
+    message = f"Group or project “{path}” not found."
+    raise NotFoundError(message)
 
 
 def sentence_about(error: Exception) -> str | None:

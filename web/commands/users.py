@@ -17,7 +17,7 @@ from domain.database.paging import Slice
 from domain.errors import InvalidError
 from domain.identity_providers.identities import disconnect_user
 from domain.oauth.personal_tokens import actions as token_actions
-from domain.on_call import own_actions
+from domain.on_call import feeds, own_actions
 from domain.types.reading import read_body
 from domain.users import actions, sign_up
 from web.commands.generated import command_of
@@ -118,8 +118,9 @@ for act in operations_in(rule_actions, "contact_rules"):
 
 
 on_call = AppGroup("on-call", help="When and where a user is on call, and who covers them.")
-for own in (own_actions.show_own_on_call, own_actions.preview_cover, own_actions.cover_shifts):
-    on_call.add_command(command_of(own, is_for_user=True))
+for module in (own_actions, feeds):
+    for own in operations_in(module, "own_on_call"):
+        on_call.add_command(command_of(own, is_for_user=True))
 
 
 tokens = AppGroup("tokens", help="Personal access tokens.")

@@ -241,6 +241,20 @@ def test_an_override_of_one_user_takes_that_users_duty_and_leaves_the_others() -
         ("Tue 03 22:00", "Wed 04 09:00", [BOB, CAROL]),
         ("Wed 04 09:00", "Wed 04 10:00", [ALICE, BOB]),
     ]
+    # Whoever is on call in addition takes nobody's shifts, also where nobody has one.
+    more = replace(override(CAROL, "2026-11-03 12:00", "2026-11-03 18:00"), in_addition=True)
+    more_asked = plan(rotation(ALICE), overrides=(more, alone))
+    assert told_between(more_asked, "2026-11-03 09:00", "2026-11-03 20:00") == [
+        ("Tue 03 09:00", "Tue 03 12:00", [ALICE]),
+        ("Tue 03 12:00", "Tue 03 15:00", [BOB]),
+        ("Tue 03 15:00", "Tue 03 18:00", [ALICE, CAROL]),
+        ("Tue 03 18:00", "Tue 03 20:00", [ALICE]),
+    ]
+    lonely = plan(overrides=(more,))
+    assert told_between(lonely, "2026-11-03 09:00", "2026-11-03 13:00") == [
+        ("Tue 03 09:00", "Tue 03 12:00", []),
+        ("Tue 03 12:00", "Tue 03 13:00", [CAROL]),
+    ]
     # The cover who leaves covers nobody.
     left = replace(asked, overrides=(cover,), ends={CAROL: berlin("2026-11-03 12:00")})
     assert told_between(left, "2026-11-03 09:00", "2026-11-03 15:00") == [

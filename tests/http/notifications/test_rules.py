@@ -44,6 +44,21 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
     ):
         answer = submit(browser, page, form, **wrong)
         assert (answer.status_code, words in answer.text) == (422, True), words
+    (first, *_) = re.findall(r'href="([^"]+/contacts/rules/\d+)"', page.text)
+    edit = browser.get(f"{gatebell.url}{first}")
+    form = form_with(edit, "delay_minutes")
+    same = {"contact_id": str(phone), "delay_minutes": "0"}
+    answer = submit(browser, edit, form, **same)
+    assert (answer.status_code, "already such" in answer.text) == (422, True)
+    changed = {"delay_minutes": "5", "only": "mon-fri 9-17"}
+    assert submit(browser, edit, form, **changed).status_code == 302
+    page = browser.get(page.url)
+    hours = "Mon, Tue, Wed, Thu, Fri 09:00 to 17:00"
+    assert f"Critical alerts, {hours}: E-mail after 5 minutes." in page.text
+    edit = browser.get(edit.url)
+    assert submit(browser, edit, form_with(edit, "delay_minutes"), only="").status_code == 302
+    page = browser.get(page.url)
+    assert "Critical alerts: Phone at once, then E-mail after 5 minutes." in page.text
     for number in re.findall(r"/contacts/(rules/\d+/delete)", page.text):
         assert submit(browser, page, form_to(page, number)).status_code == 302
     page = browser.get(page.url)
@@ -83,10 +98,24 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
     same = gatebell.cli(*rules, "--contact", str(phone), "--only", "22:00-06:00")
     assert same["sentence"] == "All alerts, every day 22:00 to 06:00: Phone at once."
     assert gatebell.cli("contact-rules", "list", alice.username)["total"] == 2
+    change = ("contact-rules", "change", alice.username, str(same["id"]))
+    same = gatebell.cli(*change, "--alerts", "critical", "--at-any-time")
+    assert same["sentence"] == "Critical alerts: Phone at once."
+    at = f"/{same['id']}"
+    moved = call.done("PUT", at, json={"delay_minutes": 3})
+    assert moved == {
+        **same,
+        "delay_minutes": 3,
+        "sentence": "Critical alerts: Phone after 3 minutes.",
+    }
+    assert call.done("PUT", at, json=moved) == moved
+    taken = {"alerts": "other", "delay_minutes": 5, "only": hours}
+    assert "already such a rule" in call.refused("PUT", at, json=taken)
     gatebell.cli("contact-rules", "delete", alice.username, str(same["id"]))
     theirs = api_caller(gatebell, bob, "/user/contacts/rules")
     assert theirs.done("GET") == []
     theirs.refused("DELETE", f"/{made['id']}", status=404)
+    theirs.refused("PUT", f"/{made['id']}", status=404, json={"alerts": "all"})
     assert "Contact not found." in theirs.refused("POST", json={"contact_id": phone})
     unconfirmed = {"type": "email", "address": "new@pager.example"}
     user = api_caller(gatebell, bob, "/user/contacts")
@@ -99,7 +128,9 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
     with database_of(gatebell) as session:
         rows = session.query(AuditEvent).filter_by(user_id=_id(gatebell, alice)).all()
         kinds = [row.kind for row in rows if row.kind.startswith("contact_rule")]
-    assert kinds == ["contact_rule.created", "contact_rule.created", "contact_rule.removed"]
+    # What changes nothing is no event.
+    did = ("created", "created", "changed", "changed", "removed")
+    assert kinds == [f"contact_rule.{each}" for each in did]
 
 
 def _id(gatebell: LiveGatebell, person: Person) -> int:

@@ -13,7 +13,13 @@ from sqlalchemy import select
 from domain.access.roles import Role
 from models import OnCallFeed
 from tests.support.accounts.api_caller import api_caller
-from tests.support.accounts.people import database_of, make_project, make_user, signed_in
+from tests.support.accounts.people import (
+    database_of,
+    make_project,
+    make_user,
+    open_browser,
+    signed_in,
+)
 from tests.support.accounts.team import give_role, take_role
 from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
@@ -132,3 +138,59 @@ def test_each_member_has_an_address_of_their_own(subscriber: Subscriber) -> None
     # Nobody else makes one, and nothing makes one without a form of the page.
     posted = {"csrf_token": "forged"}
     assert other.post(f"{subscriber.page}/calendar", data=posted, timeout=10).status_code == 400
+
+
+def test_one_address_has_ones_own_shifts_of_all_schedules(subscriber: Subscriber) -> None:
+    gatebell, person = subscriber.gatebell, subscriber.person
+    group = subscriber.project.split("/")[0]
+    give_role(gatebell, group, person, Role.DEVELOPER)
+    names = f"{subscriber.owner.username},{person.username}"
+    gatebell.cli(
+        *("schedules", "create", group, "--name", "Nights", "--time-zone", "UTC"),
+        *("--rotation", f"weekly {names} mon 20:00"),
+    )
+    call = api_caller(gatebell, person, "/user/on_call/calendar")
+    call.refused("GET", status=404)
+    page = subscriber.browser.get(f"{gatebell.url}/-/on_call")
+    shown = submit(subscriber.browser, page, form_to(page, "/calendar"))
+    assert shown.headers["Cache-Control"] == "no-store"
+    (former,) = (unescape(each) for each in ADDRESS.findall(shown.text))
+    SECRETS.remember(former.rpartition("/")[2].removesuffix(".ics"))
+    theirs = f"Primary ({subscriber.project})", f"Nights ({group})"
+    assert titles(former) == set(theirs)
+    assert call.done("GET")["last_read_at"] is not None
+    # A new address ends the former one; that of a schedule is another one.
+    of_schedule = subscriber.subscribe()
+    address = call.done("POST", status=201)["url"]
+    SECRETS.remember(address.rpartition("/")[2].removesuffix(".ics"))
+    assert [read(each).status_code for each in (former, address, of_schedule)] == [404, 200, 200]
+    events = events_of(read(address))
+    assert {event["DTSTART"].dt for event in events_of(read(f"{of_schedule}?shifts=mine"))} <= {
+        event["DTSTART"].dt for event in events
+    }
+    assert len({each["UID"] for each in events}) == len(events)
+    # Shifts disappear with the role, and come back with it.
+    give_role(gatebell, group, person, Role.REPORTER)
+    assert titles(address) == {theirs[0]}
+    give_role(gatebell, subscriber.project, person, Role.REPORTER)
+    assert titles(address) == set()
+    give_role(gatebell, group, person, Role.DEVELOPER)
+    assert titles(address) == set(theirs)
+    gatebell.cli("users", "lock", person.username)
+    assert read(address).status_code == 404
+    gatebell.cli("users", "unlock", person.username)
+    subscriber.browser = open_browser(gatebell, person)  # Locking ended the other session.
+    page = subscriber.browser.get(f"{gatebell.url}/-/on_call")
+    assert "You have a calendar address" in page.text
+    submit(subscriber.browser, page, form_to(page, "/calendar/end"))
+    assert read(address).status_code == 404
+    made = gatebell.cli("on-call", "renew-calendar", person.username)["url"]
+    SECRETS.remember(made.rpartition("/")[2].removesuffix(".ics"))
+    assert titles(made) == set(theirs)
+    call.done("DELETE", status=204)
+    call.refused("DELETE", status=404)
+
+
+def titles(address: str) -> set[str]:
+    """Return what the events of a calendar are called."""
+    return {str(each["SUMMARY"]) for each in events_of(read(address))}

@@ -110,6 +110,48 @@ def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: F
 
 
 @pytest.mark.one_database("sqlite")
+def test_somebody_is_on_call_in_addition_and_time_is_counted_for_each(
+    settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    app = make_app(replace(settings, mail_url="smtp://127.0.0.1:1"))
+    night = Nights(app, berlin("2026-11-23 10:00"))
+    night.create("daily alice 09:00 from 2026-11-23")
+    help_out = {**between("2026-11-24 09:00", "2026-11-24 15:00"), "in_addition": True}
+    # A developer is on call beside others, and puts others there only in shifts of their own.
+    theirs = {**help_out, "user": "carol"}
+    refusal = night.call("bob", "POST", "/overrides", json=theirs, status=403)
+    assert "You need the Maintainer role" in refusal["message"]
+    both = {**help_out, "user": "bob", "instead_of": "alice"}
+    refusal = night.call("bob", "POST", "/overrides", json=both, status=400)
+    assert "takes nobody's shifts" in str(refusal)
+    made = night.call("bob", "POST", "/overrides", json={**help_out, "user": "bob"}, status=201)
+    assert (made["in_addition"], made["instead_of"]) == (True, None)
+    night.call("alice", "POST", "/overrides", json=theirs, status=201)
+    day = berlin("2026-11-24 00:00"), berlin("2026-11-25 00:00")
+    assert night.shifts(*day) == [
+        ("Tue 24 Nov 00:00", "Tue 24 Nov 09:00", ["alice"]),
+        ("Tue 24 Nov 09:00", "Tue 24 Nov 15:00", ["alice", "bob", "carol"]),
+        ("Tue 24 Nov 15:00", "Wed 25 Nov 00:00", ["alice"]),
+    ]
+    # Only Carol is told: nobody lost a shift.
+    (told,) = mails(night)
+    assert told.recipient == "carol@people.example"
+    assert "in addition to others" in " ".join(told.text.split())
+    asked = {"from": wire(day[0]), "until": wire(day[1])}
+    balance = night.call("bob", "GET", "/balance", query_string=asked)
+    assert {each["user"]["username"]: each["seconds"] // 3600 for each in balance["users"]} == {
+        "alice": 24,
+        "bob": 6,
+        "carol": 6,
+    }
+    assert [each["share"] for each in balance["users"]] == [0.6667, 0.1667, 0.1667]
+    assert balance["gap_seconds"] == 0
+    # Before the schedule was made, nobody could be on call.
+    last = operate(app, "schedules", "balance", PROJECT, str(night.schedule))
+    assert (last["users"], last["gap_seconds"]) == ([], 0)
+
+
+@pytest.mark.one_database("sqlite")
 def test_a_turn_of_nights_is_one_turn_that_is_swapped_whole(app: Flask) -> None:
     night = Nights(app, berlin("2026-11-23 10:00"))
     night.create(

@@ -280,7 +280,7 @@ def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Be
         assert open_feed(holding("new", "old"), token).user_id == alice
         session.expire_all()
         opened = open_feed(holding("new"), token)
-        assert opened.schedule.id == schedule
+        assert [found.id for _, found in opened.schedules] == [schedule]
         session.rollback()
 
 

@@ -6,6 +6,7 @@ _CONTACTS = "/api/v4/user/contacts"
 _RULES = f"{_CONTACTS}/rules"
 _CHANNELS = "/api/v4/projects/{id}/notification_channels"
 _PAGES = ("page", "per_page", "pagination")
+_RULE = ("contact_id", "alerts", "delay_minutes", "only")
 _NEW = ("type", "address", "label")
 
 CONTACT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -24,12 +25,8 @@ CONTACT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         ("quiet_hours", "follow_ups"),
     ),
     ("api_v4.contact_rules.index", "GET", _RULES, _PAGES),
-    (
-        "api_v4.contact_rules.create",
-        "POST",
-        _RULES,
-        ("contact_id", "alerts", "delay_minutes", "only"),
-    ),
+    ("api_v4.contact_rules.create", "POST", _RULES, _RULE),
+    ("api_v4.contact_rules.change", "PUT", f"{_RULES}/{{id}}", _RULE),
     ("api_v4.contact_rules.summary", "GET", f"{_RULES}/summary", ()),
     ("api_v4.contact_rules.show", "GET", f"{_RULES}/{{id}}", ()),
     ("api_v4.contact_rules.delete", "DELETE", f"{_RULES}/{{id}}", ()),

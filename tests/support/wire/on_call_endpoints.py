@@ -10,7 +10,7 @@ _REPORT_AT = "/api/v4/{project}/on_call/report"
 _REPORT = ("period", "from", "until", "time_zone")
 _SCHEDULE = ("name", "time_zone", "description", "rotations")
 _SHIFT = ("user", "starts_at", "ends_at")
-_OVERRIDE = (*_SHIFT, "instead_of")
+_OVERRIDE = (*_SHIFT, "instead_of", "in_addition")
 _OWN = "/api/v4/user/on_call"
 _COVER = (*_SHIFT, "schedules")
 
@@ -22,6 +22,12 @@ ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.on_call_schedules.change", "PUT", f"{SCHEDULES_AT}/{{id}}", _SCHEDULE),
     ("api_v4.on_call_schedules.delete", "DELETE", f"{SCHEDULES_AT}/{{id}}", TOKEN),
     ("api_v4.on_call_schedules.current_of_one", "GET", f"{SCHEDULES_AT}/{{id}}/current", TOKEN),
+    (
+        "api_v4.on_call_schedules.balance",
+        "GET",
+        f"{SCHEDULES_AT}/{{id}}/balance",
+        (*TOKEN, "from", "until"),
+    ),
     (
         "api_v4.on_call_schedules.shifts",
         "GET",
@@ -50,5 +56,8 @@ ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.own_on_call.show", "GET", _OWN, (*TOKEN, "weeks")),
     ("api_v4.own_on_call.preview_cover", "GET", f"{_OWN}/cover", (*TOKEN, *_COVER)),
     ("api_v4.own_on_call.cover", "POST", f"{_OWN}/cover", _COVER),
+    ("api_v4.own_on_call.show_calendar", "GET", f"{_OWN}/calendar", TOKEN),
+    ("api_v4.own_on_call.renew_calendar", "POST", f"{_OWN}/calendar", TOKEN),
+    ("api_v4.own_on_call.end_calendar", "DELETE", f"{_OWN}/calendar", TOKEN),
     ("api_v4.on_call_swaps.delete", "DELETE", f"{_SWAPS_AT}/{{id}}", TOKEN),
 )

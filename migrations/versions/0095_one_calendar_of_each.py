@@ -1,0 +1,27 @@
+"""Let nobody have two addresses for the same calendar of theirs."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0095"
+down_revision = "0094"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Go forward."""
+    of_all = sa.text("schedule_id IS NULL")
+    create_index(
+        *("uq_on_call_feeds_user_id", "on_call_feeds", ["user_id"]),
+        unique=True,
+        postgresql_where=of_all,
+        sqlite_where=of_all,
+    )
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_index("uq_on_call_feeds_user_id", table_name="on_call_feeds")

@@ -1,0 +1,21 @@
+"""Let an override put a user on call beside the others."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0096"
+down_revision = "0095"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Go forward."""
+    column = sa.Column("in_addition", sa.Boolean(), server_default=sa.false(), nullable=False)
+    op.add_column("on_call_overrides", column)
+
+
+def downgrade() -> None:
+    """Go back: whoever was on call beside the others is no more."""
+    op.execute("DELETE FROM on_call_overrides WHERE in_addition")
+    op.drop_column("on_call_overrides", "in_addition")
