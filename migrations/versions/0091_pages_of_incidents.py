@@ -9,10 +9,14 @@ down_revision = "0089"
 branch_labels = None
 depends_on = None
 
-_ALERT = "alert_id INTEGER NOT NULL"
-_EITHER = "alert_id INTEGER"
+_ALERT = "alert_id INTEGER NOT NULL,"
+_EITHER = "alert_id INTEGER,"
+_REFERENCES = "REFERENCES incidents (id) ON DELETE CASCADE"
+#: Where the constraints of the table begin.
+_KEY = "CONSTRAINT pk_pages "
 _INCIDENT = (
-    "incident_id {kind} CONSTRAINT fk_pages_incident_id REFERENCES incidents (id) ON DELETE CASCADE"
+    "incident_id INTEGER, "
+    f"CONSTRAINT fk_pages_incident_id FOREIGN KEY(incident_id) {_REFERENCES}, {_KEY}"
 )
 
 
@@ -20,19 +24,23 @@ def upgrade() -> None:
     """Go forward."""
     if op.get_bind().dialect.name == "postgresql":
         op.execute(
-            "ALTER TABLE pages ALTER COLUMN alert_id DROP NOT NULL,"
-            f" ADD COLUMN {_INCIDENT.format(kind='BIGINT')}"
+            "ALTER TABLE pages ALTER COLUMN alert_id DROP NOT NULL, ADD COLUMN incident_id BIGINT"
+            f" CONSTRAINT fk_pages_incident_id {_REFERENCES}"
         )
         return
-    define_anew({"pages": lambda before: before.replace(_ALERT, _EITHER)})
-    op.execute(f"ALTER TABLE pages ADD COLUMN {_INCIDENT.format(kind='INTEGER')}")
+    define_anew({"pages": _with_incidents})
+
+
+def _with_incidents(before: str) -> str:
+    if "incident_id" in before:
+        return before
+    return before.replace(_ALERT, _EITHER).replace(_KEY, _INCIDENT)
 
 
 def downgrade() -> None:
     """Go back: pages about incidents are forgotten."""
     op.execute("DELETE FROM pages WHERE alert_id IS NULL")
-    op.drop_column("pages", "incident_id")
     if op.get_bind().dialect.name == "postgresql":
-        op.execute("ALTER TABLE pages ALTER COLUMN alert_id SET NOT NULL")
+        op.execute("ALTER TABLE pages DROP COLUMN incident_id, ALTER COLUMN alert_id SET NOT NULL")
         return
-    define_anew({"pages": lambda before: before.replace(f"{_EITHER},", f"{_ALERT},")})
+    define_anew({"pages": lambda now: now.replace(_EITHER, _ALERT).replace(_INCIDENT, _KEY)})
