@@ -171,7 +171,7 @@ def _say(
         (AlertNote, Subject.ALERT, {}),
         (IncidentNote, Subject.INCIDENT, of_incidents),
     ):
-        number = about.column.label("id")
+        number: ColumnElement[int | None] = about.column.label("id")
         named = select(number).where(*pages, about.column.is_not(None)).distinct()
         found = named.subquery()
         values = {f"{about}_id": found.c.id, **of_all, **more}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -285,7 +286,7 @@ def test_the_link_acknowledges_incidents_with_their_alerts(
         session.flush()
         session.add(IncidentAlert(incident_id=rows[0].id, alert_id=alert))
         ids = [row.id for row in rows]
-    about = {"project_id": pages.project_id, "user_id": alice.id}
+    about: dict[str, Any] = {"project_id": pages.project_id, "user_id": alice.id}
     pages.queue([NewPage(key=f"page {each}", incident_id=each, **about) for each in ids])
     pages.run_for(3)
     page = client.get(last_link(mailbox)).text
