@@ -132,15 +132,17 @@ class PageBatch(Numbered):
 
 
 class Page(Numbered):
-    """What one recipient is to be told of one alert."""
+    """What one recipient is to be told of one alert, or of one incident."""
 
     __tablename__ = "pages"
 
     #: Identifies the page: a second one with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
     recipient_id: Mapped[int] = belongs_to("page_recipients")
-    alert_id: Mapped[int] = belongs_to("alerts", index=True)
-    #: `firing`, or `follow_up` for what became of an alert.
+    #: One of both has a value.
+    alert_id: Mapped[int | None] = belongs_to("alerts", index=True)
+    incident_id: Mapped[int | None] = belongs_to("incidents")
+    #: `firing`, or `follow_up` for what became of it.
     kind: Mapped[str] = mapped_column(String(16))
     is_critical: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
@@ -163,6 +165,7 @@ class Page(Numbered):
             where="batch_id IS NULL AND withdrawn_at IS NULL",
         ),
         Index("ix_pages_created_at", "created_at"),
+        partial_index("ix_pages_incident_id", "incident_id", where="incident_id IS NOT NULL"),
         partial_index("ix_pages_news", "id", where="has_news"),
     )
 

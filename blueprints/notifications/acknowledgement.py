@@ -1,4 +1,4 @@
-"""/-/acknowledge/…: the link in a message that acknowledges alerts without signing in.
+"""/-/acknowledge/…: the link in a message, which acknowledges without signing in.
 
 Programs that look at messages follow links, so only the form's POST changes something. The page
 reads and writes no cookie: whoever has the link is the person that the message was sent to.
@@ -12,13 +12,14 @@ from flask.typing import ResponseReturnValue
 
 from domain.errors import InvalidError
 from domain.escalations.handling import snooze_by_link
+from domain.incidents.link_actions import acknowledge_by_link
 from domain.notifications.acknowledging import (
     AcknowledgementLink,
     Chosen,
-    acknowledge,
-    alerts_of_link,
     open_link,
+    things_of_link,
 )
+from domain.notifications.subjects import About, Subject
 from web.access.marks import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint
@@ -29,27 +30,27 @@ from web.services import now, services
 acknowledgement: Blueprint = MachineBlueprint(
     "acknowledgement", __name__, url_prefix="/-/acknowledge", errors=ErrorFormat.PAGE
 )
-_ID = re.compile("[0-9]{1,19}")
+_THING = re.compile("(incident-)?([0-9]{1,19})")
 _SNOOZES = {"1h": timedelta(hours=1), "4h": timedelta(hours=4)}
 
 
 @acknowledgement.get("/<sealed>")
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
-    """Show the alerts of a message, and ask."""
+    """Show the alerts and incidents of a message, and ask."""
     return _page(_opened(sealed)), 200, NOT_KEPT
 
 
 @acknowledgement.post("/<sealed>")
 @open_to_anyone
 def confirm(sealed: str) -> ResponseReturnValue:
-    """Acknowledge or snooze the selected alerts of a message that still wait for somebody."""
+    """Acknowledge or snooze what is selected of a message and still waits for somebody."""
     link, length = _opened(sealed), request.form.get("snooze", "")
     try:
         if length in _SNOOZES:
             done = snooze_by_link(work(), link, _chosen(), _SNOOZES[length])
         else:
-            done = acknowledge(work(), link, _chosen())
+            done = acknowledge_by_link(work(), link, _chosen())
     except InvalidError as error:
         return _page(link, problem=str(error)), 422, NOT_KEPT
     return _page(link, done=done, snoozed_for=length), 200, NOT_KEPT
@@ -60,7 +61,7 @@ def _page(
 ) -> str:
     return render_template(
         "notifications/acknowledge.html",
-        found=alerts_of_link(link, session=db.session(), now=now()),
+        found=things_of_link(link, session=db.session(), now=now()),
         done=done,
         snoozed_for=snoozed_for if snoozed_for in _SNOOZES else "",
         problem=problem,
@@ -68,13 +69,16 @@ def _page(
 
 
 def _chosen() -> Chosen:
-    return Chosen(alerts=_ids("alert"), others_of=_ids("others_of"), named=_ids("named"))
+    others_of = frozenset(each.id for each in _things("others_of"))
+    return Chosen(things=_things("alert"), others_of=others_of, named=_things("named"))
 
 
-def _ids(name: str) -> frozenset[int]:
-    """Return the ids of a field; what is none counts as nothing, and leads to nothing."""
-    values = request.form.getlist(name)
-    return frozenset(int(each) for each in values if _ID.fullmatch(each))
+def _things(name: str) -> frozenset[About]:
+    """Return what a field names; what is no id counts as nothing, and leads to nothing."""
+    found = filter(None, map(_THING.fullmatch, request.form.getlist(name)))
+    return frozenset(
+        About(Subject.INCIDENT if each[1] else Subject.ALERT, int(each[2])) for each in found
+    )
 
 
 def _opened(sealed: str) -> AcknowledgementLink:

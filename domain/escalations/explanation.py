@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
@@ -180,9 +181,7 @@ def pages_among(
     rows = session.scalars(wanted.order_by(order).limit(size)).all()
     asking = [Target(TargetKind.USER, row.asked_by_id) for row in rows if row.asked_by_id]
     names = names_of([*filter(None, map(_target, rows)), *asking], session=session)
-    keys = [row.page_key for row in rows]
-    pages = {page.key: page for page in session.scalars(select(Page).where(Page.key.in_(keys)))}
-    contacts = contact_outcomes({page.batch_id for page in pages.values()}, session=session)
+    fates = fates_of([row.page_key for row in rows], session=session)
     return [
         SentPage(
             id=row.id,
@@ -192,16 +191,32 @@ def pages_among(
             round=row.round,
             step=row.step,
             asked_by=_asker(row, names),
-            state=_state(page),
-            contacts=contacts.get(page.batch_id or 0, ()) if page else (),
+            state=fate.state,
+            contacts=fate.contacts,
         )
-        for row, page in ((row, pages.get(row.page_key or "")) for row in rows)
+        for row, fate in ((row, fates.get(row.page_key, UNKNOWN)) for row in rows)
     ]
 
 
-def _state(page: Page | None) -> PageState | None:
-    if page is None:
-        return None
+class Fate(NamedTuple):
+    """How it stands with a page, and what became of it at each contact."""
+
+    state: PageState | None
+    contacts: tuple[ContactOutcome, ...]
+
+
+#: Nothing is known of a page any more.
+UNKNOWN = Fate(None, ())
+
+
+def fates_of(keys: Collection[str | None], *, session: Session) -> Mapping[str | None, Fate]:
+    """Return what became of pages by their keys; those that were pruned are left out."""
+    pages = session.scalars(select(Page).where(Page.key.in_(keys))).all()
+    contacts = contact_outcomes({page.batch_id for page in pages}, session=session)
+    return {page.key: Fate(_state(page), contacts.get(page.batch_id or 0, ())) for page in pages}
+
+
+def _state(page: Page) -> PageState:
     if page.outcome is not None:
         return PageState(page.outcome)
     if page.withdrawn_at is not None:

@@ -28,10 +28,11 @@ from domain.notifications.acknowledging import (
     VIA,
     AcknowledgementLink,
     Chosen,
-    chosen_alerts,
+    chosen_things,
 )
 from domain.notifications.asking import check_reachable
 from domain.notifications.paging import ASKED, NewPage, queue_pages
+from domain.notifications.subjects import Subject
 from domain.projects.views import ProjectView
 from domain.time_zones import instant, wall_time, zone
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, User
@@ -162,14 +163,15 @@ def snooze_alert(work: Work, project: ProjectView, iid: int, body: AlertSnooze) 
 def snooze_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen, length: timedelta) -> int:
     """Let chosen alerts of a message rest for a while; return their number.
 
-    Raises ForbiddenError or InvalidError as `chosen_alerts`.
+    Raises ForbiddenError or InvalidError as `chosen_things`.
     """
-    found = chosen_alerts(work, link, chosen)
+    found = chosen_things(work, link, chosen)
     own = work.acting_as(found.user.id or 0, found.user.name)
-    for project_id, alert_ids in found.by_project.items():
+    alerts = found.ids_of(Subject.ALERT)
+    for project_id, alert_ids in alerts.items():
         project = found.projects[project_id]
         _snooze(own, project, alert_ids, work.now + length, via=VIA)
-    return sum(map(len, found.by_project.values()))
+    return sum(map(len, alerts.values()))
 
 
 def _snooze(

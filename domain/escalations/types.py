@@ -348,15 +348,17 @@ class ContactOutcome(Resource):
 
 
 class SentPage(Resource):
-    """Somebody who was paged by a step, and what became of it."""
+    """Somebody who was paged by a step, or about an incident, and what became of it."""
 
     id: int
-    alert_id: int
+    alert_id: int | None = Field(description="Null if it is about an incident.")
     at: Time = Field(description="When the step was taken.")
     name: str = Field(description="A person or channel, in words.")
     round: int
     step: int = Field(description="0 for a person who was paged beside the steps.")
-    asked_by: str | None = Field(description="Who asked for the person; null if nobody did.")
+    asked_by: str | None = Field(
+        description="Who, or which incident rule, asked for the person; null if nobody did."
+    )
     state: PageState | None = Field(description="Null if nothing is known of it any more.")
     contacts: tuple[ContactOutcome, ...]
 

@@ -21,7 +21,7 @@ from domain.alerts.matching.conditions import meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.database.rows import delete_rows, insert_into
-from domain.incidents.changes import close_recovered, severity_entry
+from domain.incidents.changes import close_recovered, severity_changed, severity_entry
 from domain.incidents.links import LinkedAlert, hold, holders_of, link, open_incidents_of
 from domain.incidents.listing import lock_incidents
 from domain.incidents.opening import Composer, open_by_rules
@@ -111,14 +111,17 @@ def follow_alerts(changes: Sequence[Change], context: IncidentContext) -> None:
     by_project: dict[int, list[Change]] = defaultdict(list)
     for change in changes:
         by_project[change.project_id].append(change)
-    # In this order, so that two workers never wait for each other.
-    for project_id in sorted(by_project):
-        path = context.session.scalar(
-            select(Project.path).where(Project.id == project_id, Project.deleted_at.is_(None))
-        )
-        if path is not None:
-            lock_incidents(project_id, session=context.session)
-            _InProject(project_id, path, context).follow(by_project[project_id])
+    projects = context.session.execute(
+        select(Project.id, Project.path)
+        .where(Project.id.in_(by_project), Project.deleted_at.is_(None))
+        .order_by(Project.id)
+    ).all()
+    # All before the recipients of pages, and in this order, so that two workers never wait for each
+    # other.
+    for project_id, _ in projects:
+        lock_incidents(project_id, session=context.session)
+    for project_id, path in projects:
+        _InProject(project_id, path, context).follow(by_project[project_id])
 
 
 def open_for_waiting(context: IncidentContext, *, between: Callable[[], None]) -> None:
@@ -276,13 +279,17 @@ class _InProject:
         link(links, session=session)
         hold(links, self.id, session=session)
         entries: list[NewEntry] = []
-        rows = session.scalars(select(Incident).where(Incident.id.in_(joinings)))
+        rows = session.scalars(
+            select(Incident).where(Incident.id.in_(joinings)).order_by(Incident.id)
+        )
         for row in rows:
             joining = joinings[row.id]
             row.alerts += len(links[row.id])
             entries += _entries(row.id, joining)
             if joining.urgency > row.urgency:
-                entries.append(severity_entry(row, joining.urgency))
+                raised = severity_entry(row, joining.urgency)
+                severity_changed(row, [raised], session=session, now=now)
+                entries.append(raised)
             row.updated_at = now
         add_entries(entries, by=None, session=session, now=now)
         session.flush()

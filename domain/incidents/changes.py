@@ -15,6 +15,7 @@ from domain.errors import InvalidError
 from domain.incidents.links import hold_again, release_fingerprints, stop_following
 from domain.incidents.timeline import NewEntry, add_entries
 from domain.incidents.types import (
+    HIGHEST_URGENCY,
     OPEN_STATUSES,
     EntryKind,
     IncidentChange,
@@ -25,6 +26,8 @@ from domain.incidents.types import (
     urgency_of,
 )
 from domain.mail.assignment_notices import NewAssignment, note_assignments
+from domain.notifications.paging import pages_became_critical, withdraw_pages
+from domain.notifications.subjects import Subject
 from domain.projects.views import ProjectView
 from models import Alert, Incident, IncidentAlert, IncidentAssignee, User
 
@@ -36,10 +39,18 @@ _FOLLOWING: dict[str, Sequence[str]] = {
     _RESOLVED: OPEN_ALERTS,
 }
 MOST_ASSIGNEES = 20
+#: In these nobody else needs to look at an incident.
+_ANSWERED = IncidentStatus.ACKNOWLEDGED.value, _RESOLVED
 
 
 def change_status(
-    incident: Incident, status: str, *, by: Actor | None, session: Session, now: datetime
+    incident: Incident,
+    status: str,
+    *,
+    by: Actor | None,
+    via: str | None = None,
+    session: Session,
+    now: datetime,
 ) -> None:
     """Give a locked incident another status, and to its alerts that follow it there.
 
@@ -52,22 +63,31 @@ def change_status(
     _set(incident, status, now=now)
     changed = 0
     if _FOLLOWING[status]:
-        via = f"with incident #{incident.iid}" + ("" if by else ", on the command line")
+        with_it = f"with incident #{incident.iid}" + ("" if by else ", on the command line")
         changed = change_all(
             incident.project_id,
             select(IncidentAlert.alert_id).where(IncidentAlert.incident_id == incident.id),
-            StatusChange(status=status, by=by, via=via),
+            StatusChange(status=status, by=by, via=with_it),
             among=_FOLLOWING[status],
             session=session,
             now=now,
         )
     session.flush()
+    if status in _ANSWERED:
+        is_over = status == _RESOLVED
+        withdraw_pages(
+            [incident.id],
+            about=Subject.INCIDENT,
+            keeps_asked=not is_over,
+            session=session,
+            now=now,
+        )
     if status == _RESOLVED:
         release_fingerprints([incident.id], session=session)
         stop_following(incident.project_id, session=session)
     elif old == _RESOLVED:
         hold_again(incident, session=session)
-    details = {"old": old, "new": status, "count": changed}
+    details = {"old": old, "new": status, "count": changed, **({"via": via} if via else {})}
     entry = NewEntry(incident_id=incident.id, kind=EntryKind.STATUS, details=details)
     add_entries([entry], by=by, session=session, now=now)
 
@@ -114,6 +134,8 @@ def close_recovered(
     add_entries(entries, by=None, session=session, now=now)
     release_fingerprints([row.id for row in rows], session=session)
     session.flush()
+    closed = [row.id for row in rows]
+    withdraw_pages(closed, about=Subject.INCIDENT, session=session, now=now)
     stop_following(project_id, session=session)
     return rows
 
@@ -138,6 +160,18 @@ def edit_incident(
     add_entries(entries, by=by, session=session, now=now)
     if entries:
         incident.updated_at = now
+    severity_changed(incident, entries, session=session, now=now)
+
+
+def severity_changed(
+    incident: Incident, entries: Sequence[NewEntry], *, session: Session, now: datetime
+) -> None:
+    """Page those whom quiet hours hold back, if an incident has become critical."""
+    was_changed = any(each.kind is EntryKind.SEVERITY for each in entries)
+    if was_changed and incident.urgency == HIGHEST_URGENCY:
+        session.flush()
+        ids = [incident.id]
+        pages_became_critical(ids, about=Subject.INCIDENT, session=session, now=now)
 
 
 def _changes(incident: Incident, change: IncidentChange) -> Iterator[NewEntry]:

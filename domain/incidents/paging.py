@@ -1,19 +1,20 @@
-"""Pages people about an incident: a message to each of their contacts, beside pages of alerts."""
+"""Pages people about incidents: their own rules decide by which contacts, as for alerts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.audit.events import Actor
-from domain.incidents.timeline import NewEntry, add_entries
-from domain.incidents.types import HIGHEST_URGENCY, EntryKind, severity_of
+from domain.incidents.timeline import NewEntry, TimelineEntry, add_entries
+from domain.incidents.types import HIGHEST_URGENCY, EntryKind
 from domain.notifications.asking import check_reachable
-from domain.notifications.gathering import contacts_of
-from domain.notifications.messages import one_line, short
-from domain.notifications.queueing import queue_notice
+from domain.notifications.paging import ASKED, NewPage, queue_pages
+from domain.notifications.policy import PageReason
 from domain.projects.views import ProjectView
-from models import Incident
-
-_LONGEST_TITLE = 150
+from models import Incident, IncidentNote, User
 
 
 def page_people(
@@ -25,35 +26,73 @@ def page_people(
     """
     is_critical = incident.urgency == HIGHEST_URGENCY
     people = check_reachable(names, project, work, field="users", is_critical=is_critical)
-    subject, text = _message(work, project, incident, by)
-    sends_mail = bool(work.settings.mail_url)
-    for user_id in sorted(people):
-        key = f"incident {incident.id} to {user_id} at {work.now.isoformat()}"
-        for contact_id in contacts_of(
-            user_id, sends_mail=sends_mail, session=work.session, now=work.now
-        ):
-            queue_notice(contact_id, key, subject, text, session=work.session, now=work.now)
-    paged = sorted(people.values())
-    entries = [NewEntry(incident_id=incident.id, kind=EntryKind.PAGED, text=name) for name in paged]
-    add_entries(entries, by=by, session=work.session, now=work.now)
-    return paged
+    queue(incident, people, by=by, rule=None, session=work.session, now=work.now)
+    return sorted(people.values())
 
 
-def _message(
-    work: Work, project: ProjectView, incident: Incident, by: Actor | None
-) -> tuple[str, str]:
-    severity, title = severity_of(incident.urgency).value, one_line(incident.title)
-    place, settings = f"{project.path} #{incident.iid}", work.settings
-    asker = f"@{by.name}" if by else "the operator"
-    facts = (
-        f"Severity: {severity}",
-        f"Project: {project.path}",
-        f"Status: {incident.status}",
-        f"Alerts: {incident.alerts}",
-        f"Paged by: {asker}",
+def queue(
+    incident: Incident,
+    people: Mapping[int, str],
+    *,
+    by: Actor | None,
+    rule: str | None,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Queue a page for each person, and say so in the timeline; `rule` pages, or somebody does."""
+    pages = [
+        NewPage(
+            key=f"{'' if rule else ASKED}incident {incident.id}, user {each}, {now.isoformat()}",
+            project_id=incident.project_id,
+            incident_id=incident.id,
+            user_id=each,
+            is_critical=incident.urgency == HIGHEST_URGENCY,
+        )
+        for each in people
+    ]
+    because = {"rule": rule} if rule else {}
+    entries = [
+        NewEntry(
+            incident_id=incident.id,
+            kind=EntryKind.PAGED,
+            text=people[page.user_id or 0],
+            details={"page": page.key, **because},
+        )
+        for page in sorted(pages, key=lambda page: people[page.user_id or 0])
+    ]
+    add_entries(entries, by=by, session=session, now=now)
+    session.flush()  # The pages read the severity of the incident.
+    queue_pages(pages, session=session, now=now)
+
+
+def page_reasons(
+    incident_ids: Collection[int],
+    /,
+    *,
+    user_id: int | None,
+    channel_id: int | None,
+    session: Session,
+) -> Mapping[int, PageReason]:
+    """Return who or what had a person paged last, by incident; channels are not paged."""
+    name = session.scalar(select(User.username).where(User.id == user_id))
+    rows = session.scalars(
+        select(IncidentNote)
+        .where(
+            IncidentNote.incident_id.in_(incident_ids), IncidentNote.kind == EntryKind.PAGED.value
+        )
+        .order_by(IncidentNote.id)
     )
-    url = f"{settings.base_url}/{project.path}/-/incidents/{incident.iid}"
-    lines = (f"Incident: {title}", "", *facts, "", f"Show incident #{incident.iid}: {url}")
-    signature = f"\n\n-- \n{settings.instance_name}, {settings.base_url}\n"
-    subject = f"[{severity}] Incident: {short(title, _LONGEST_TITLE)} ({place})"
-    return subject, "\n".join(lines) + signature
+    first: dict[int, datetime] = {}
+    found: dict[int, PageReason] = {}
+    for row in rows:
+        paged_at = first.setdefault(row.incident_id, row.created_at)
+        if channel_id is None and row.text == name:
+            found[row.incident_id] = PageReason(
+                policy="",
+                step=0,
+                steps=0,
+                round=1,
+                first_paged_at=paged_at,
+                asked_by=TimelineEntry.model_validate(row).asked_by,
+            )
+    return found

@@ -49,6 +49,18 @@ class TimelineEntry(Resource):
         return IncidentPerson(id=self.user_id, username=self.user_name) if self.user_name else None
 
     @property
+    def page_key(self) -> str | None:
+        """The key of the page that it is about."""
+        return self.details.get("page")
+
+    @property
+    def asked_by(self) -> str:
+        """Who or what had somebody paged, in words."""
+        if self.details.get("rule"):
+            return f"the rule “{self.details['rule']}”"
+        return f"@{self.user_name}" if self.user_name else "the operator"
+
+    @property
     def is_comment(self) -> bool:
         """Whether a user wrote it."""
         return self.kind is EntryKind.NOTE
@@ -187,8 +199,8 @@ _SENTENCES: Mapping[EntryKind, Callable[[_Details], str]] = {
 
 
 def sentence_of(entry: TimelineEntry) -> str:
-    """Return what happened, such as `closed it and its 2 alerts`; a comment is its text."""
-    if entry.kind is EntryKind.NOTE:
+    """Return what happened, such as `closed it and its 2 alerts`; comments are their text."""
+    if entry.kind in {EntryKind.NOTE, EntryKind.PAGE}:
         return entry.text
     if entry.kind in {EntryKind.ASSIGNED, EntryKind.UNASSIGNED, EntryKind.PAGED}:
         return f"{entry.kind.value} @{entry.text}"

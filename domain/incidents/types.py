@@ -78,8 +78,10 @@ class EntryKind(StrEnum):
     #: The text is the user name.
     ASSIGNED = "assigned"
     UNASSIGNED = "unassigned"
-    #: By hand; the text is the user name.
+    #: By hand or by a rule; the text is the user name, and the details have the key of the page.
     PAGED = "paged"
+    #: Whether and why the user was not paged, or not reached: a sentence without its subject.
+    PAGE = "page"
     TITLE = "title"
     DESCRIPTION = "description"
     #: Whether it is closed when its alerts are resolved.

@@ -1,8 +1,9 @@
-"""Acknowledges the alerts of a page for the person it was sent to."""
+"""Acknowledges the alerts and incidents of a page for the person it was sent to."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from itsdangerous import BadData, URLSafeSerializer
 from sqlalchemy import select
@@ -12,20 +13,21 @@ from domain.access.actor import Work
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import SEVERITIES
+from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor, EventKind
 from domain.errors import ForbiddenError, GoneError, InvalidError, NotFoundError
 from domain.notifications.paging import PageKind
+from domain.notifications.subjects import About, Subject, rank_of, shown_title
 from domain.projects.access import Permissions, namespace_of
 from domain.projects.views import ProjectView, Viewer
-from domain.types.base import columns_of
-from models import Alert, Page, PageBatch, PageRecipient, Project, User
+from models import Alert, Incident, Page, PageBatch, PageRecipient, Project, User
 
-#: A page about an alert that nobody looked at for longer is no reason to acknowledge it unseen.
+#: A page that nobody looked at for longer is no reason to acknowledge what it is about unseen.
 LINK_LIFETIME = timedelta(days=3)
 _PURPOSE = "acknowledge from a message"
 _WAITING = "triggered"
 VIA = "from the link in a message"
-#: So many alerts are named on the page; the others of a project are chosen together.
+#: So many are named on the page; the others of a project are chosen together.
 _MOST_NAMED = 50
 
 
@@ -65,25 +67,36 @@ def _serializer(keys: Sequence[str]) -> URLSafeSerializer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PagedAlert:
-    """An alert of a page."""
+class PagedThing:
+    """An alert or incident of a page."""
 
-    id: int
+    about: About
     title: str
-    severity: str
+    severity: Severity
     status: str
+    project_id: int
     path: str
     iid: int
+
+    @property
+    def is_incident(self) -> bool:
+        """Whether it is an incident."""
+        return self.about.subject is Subject.INCIDENT
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for somebody."""
+        return self.status == _WAITING
 
 
 @dataclass(frozen=True, kw_only=True)
 class PagedProject:
-    """The alerts of a project that wait for somebody."""
+    """The alerts and incidents of a project that wait for somebody."""
 
     id: int
     path: str
     #: Those that are named, the most severe first.
-    alerts: tuple[PagedAlert, ...]
+    things: tuple[PagedThing, ...]
     #: How many are not named.
     others: int
 
@@ -93,111 +106,111 @@ class Acknowledgeable:
     """What a link leads to."""
 
     user: Actor
-    #: How many alerts still wait for somebody.
+    #: How many alerts and incidents still wait for somebody.
     waiting: int
-    #: Those with alerts that wait, the one with the most severe alert first.
+    #: Whether there are alerts among them, which can be snoozed.
+    has_alerts: bool
+    #: Those with something that waits, the one with the most severe first.
     projects: tuple[PagedProject, ...]
-    #: The most severe alerts that no longer wait.
-    settled: tuple[PagedAlert, ...]
-    #: How many alerts the page had that the person still sees.
+    #: The most severe that no longer wait.
+    settled: tuple[PagedThing, ...]
+    #: How many the page had that the person still sees.
     total: int
+    #: What they are called: `alert`, `incident`, or a word for both.
+    noun: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """Which alerts of a page are to be acknowledged."""
+    """Which alerts and incidents of a page are to be acknowledged."""
 
-    #: Ids of alerts.
-    alerts: frozenset[int] = frozenset()
-    #: Ids of projects whose alerts that were not named are chosen too.
+    things: frozenset[About] = frozenset()
+    #: Ids of projects of which what was not named is chosen too.
     others_of: frozenset[int] = frozenset()
-    #: Ids of the alerts that were named, chosen or not.
-    named: frozenset[int] = frozenset()
+    #: What was named, chosen or not.
+    named: frozenset[About] = frozenset()
 
-    def has(self, alert: Alert) -> bool:
-        """Return whether an alert is chosen."""
-        is_other = alert.project_id in self.others_of and alert.id not in self.named
-        return alert.id in self.alerts or is_other
+    def has(self, thing: PagedThing) -> bool:
+        """Return whether something is chosen."""
+        is_other = thing.project_id in self.others_of and thing.about not in self.named
+        return thing.about in self.things or is_other
 
 
-def alerts_of_link(
+def things_of_link(
     link: AcknowledgementLink, *, session: Session, now: datetime
 ) -> Acknowledgeable:
     """Return what a link leads to; raise ForbiddenError if the person may not acknowledge it."""
-    user, projects, alerts = _found(link, session=session, now=now)
-    ordered = sorted(alerts, key=lambda each: (each.severity, each.id))
-    waiting = [each for each in ordered if each.status == _WAITING]
+    user, _, things = _found(link, session=session, now=now)
+    ordered = sorted(things, key=lambda each: (each.severity.rank, each.about.id))
+    waiting = [each for each in ordered if each.is_waiting]
     return Acknowledgeable(
         user=user,
         waiting=len(waiting),
-        projects=tuple(_by_project(waiting, projects)),
-        settled=tuple(
-            _view(each, projects[each.project_id]) for each in ordered if each.status != _WAITING
-        )[:_MOST_NAMED],
-        total=len(alerts),
+        has_alerts=any(not each.is_incident for each in waiting),
+        projects=tuple(_by_project(waiting)),
+        settled=tuple(each for each in ordered if not each.is_waiting)[:_MOST_NAMED],
+        total=len(things),
+        noun=_noun({each.about.subject for each in things}),
     )
 
 
-def _by_project(
-    waiting: Sequence[Alert], projects: Mapping[int, ProjectView]
-) -> Iterator[PagedProject]:
-    """Yield the alerts that wait by project; of the most severe ones each is named."""
-    named = {each.id for each in waiting[:_MOST_NAMED]}
+def _noun(subjects: Collection[Subject]) -> str:
+    return "problem" if len(subjects) > 1 else next(iter(subjects), Subject.ALERT).value
+
+
+def _by_project(waiting: Sequence[PagedThing]) -> Iterator[PagedProject]:
+    """Yield what waits by project; of the most severe each is named."""
+    named = {each.about for each in waiting[:_MOST_NAMED]}
     for project_id in dict.fromkeys(each.project_id for each in waiting):
         here = [each for each in waiting if each.project_id == project_id]
-        project = projects[project_id]
-        shown = tuple(_view(each, project) for each in here if each.id in named)
+        shown = tuple(each for each in here if each.about in named)
         yield PagedProject(
-            id=project_id, path=project.path, alerts=shown, others=len(here) - len(shown)
+            id=project_id, path=here[0].path, things=shown, others=len(here) - len(shown)
         )
 
 
-def _view(alert: Alert, project: ProjectView) -> PagedAlert:
-    return PagedAlert(
-        **columns_of(alert, PagedAlert) | {"severity": SEVERITIES[alert.severity].value},
-        path=project.path,
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
-class ChosenAlerts:
-    """What was chosen of the alerts of a link that still wait for somebody."""
+class ChosenThings:
+    """What was chosen of what a link leads to and still waits for somebody."""
 
     user: Actor
     projects: Mapping[int, ProjectView]
-    #: The ids of the alerts by project, in the order in which they are locked.
-    by_project: Mapping[int, Sequence[int]]
+    #: In the order in which they are locked.
+    things: Sequence[PagedThing]
+
+    def ids_of(self, subject: Subject) -> Mapping[int, Sequence[int]]:
+        """Return the ids of alerts, or of incidents, by project."""
+        found: dict[int, list[int]] = {}
+        for each in self.things:
+            if each.about.subject is subject:
+                found.setdefault(each.project_id, []).append(each.about.id)
+        return found
 
 
-def chosen_alerts(work: Work, link: AcknowledgementLink, chosen: Chosen) -> ChosenAlerts:
-    """Return the chosen alerts of a link that still wait for somebody.
+def chosen_things(work: Work, link: AcknowledgementLink, chosen: Chosen) -> ChosenThings:
+    """Return what was chosen of a link and still waits for somebody.
 
     The link is the permission of the person that it was sent to. Raises ForbiddenError as
-    `alerts_of_link`, and InvalidError if nothing was chosen though something waits.
+    `things_of_link`, and InvalidError if nothing was chosen though something waits.
     """
-    user, projects, alerts = _found(link, session=work.session, now=work.now)
-    waiting = [each for each in alerts if each.status == _WAITING]
-    # One alert has no checkbox.
+    user, projects, things = _found(link, session=work.session, now=work.now)
+    waiting = [each for each in things if each.is_waiting]
+    # What is alone has no checkbox.
     is_plain = len(waiting) == 1 and chosen == Chosen()
-    if waiting and not (is_plain or chosen.alerts or chosen.others_of):
-        raise InvalidError("Select at least one alert.")
+    if waiting and not (is_plain or chosen.things or chosen.others_of):
+        noun = _noun({each.about.subject for each in waiting})
+        raise InvalidError(f"Select at least one {noun}.")
     wanted = waiting if is_plain else [each for each in waiting if chosen.has(each)]
-    by_project: dict[int, list[int]] = {}
-    for each in sorted(wanted, key=lambda each: each.project_id):
-        by_project.setdefault(each.project_id, []).append(each.id)
-    return ChosenAlerts(user=user, projects=projects, by_project=by_project)
+    ordered = sorted(wanted, key=lambda each: (each.project_id, each.about.id))
+    return ChosenThings(user=user, projects=projects, things=ordered)
 
 
-def acknowledge(work: Work, link: AcknowledgementLink, chosen: Chosen) -> int:
-    """Acknowledge chosen alerts of a link that still wait for somebody; return their number.
-
-    Raises ForbiddenError or InvalidError as `chosen_alerts`.
-    """
+def acknowledge_alerts(work: Work, found: ChosenThings) -> int:
+    """Acknowledge chosen alerts of a link that still wait for somebody; return their number."""
     session, now = work.session, work.now
-    found = chosen_alerts(work, link, chosen)
     change = StatusChange(status="acknowledged", by=found.user, via=VIA)
     done = 0
-    for project_id, alert_ids in found.by_project.items():
+    for project_id, alert_ids in found.ids_of(Subject.ALERT).items():
         ids = select(Alert.id).where(Alert.id.in_(alert_ids))
         done += change_all(project_id, ids, change, among=(_WAITING,), session=session, now=now)
     session.flush()  # before the alerts are read again
@@ -210,36 +223,52 @@ def acknowledge(work: Work, link: AcknowledgementLink, chosen: Chosen) -> int:
 
 def _found(
     link: AcknowledgementLink, *, session: Session, now: datetime
-) -> tuple[Actor, Mapping[int, ProjectView], Sequence[Alert]]:
-    """Return the person, and the projects and alerts that the person may acknowledge."""
+) -> tuple[Actor, Mapping[int, ProjectView], Sequence[PagedThing]]:
+    """Return the person, the projects, and what the person may acknowledge."""
     user = session.get(User, link.user_id)
     if user is None or user.state != ACTIVE or user.kind != HUMAN:
         raise ForbiddenError("The account that this message was sent to is no longer active.")
-    paged = (
-        select(Page.alert_id)
-        .join(PageBatch, PageBatch.id == Page.batch_id)
-        .join(PageRecipient, PageRecipient.id == PageBatch.recipient_id)
-        .where(
-            PageRecipient.user_id == user.id,
-            PageBatch.id.between(link.first_batch_id, link.last_batch_id),
-            Page.kind == PageKind.FIRING.value,
+    rows: list[Alert | Incident] = []
+    things: Mapping[Subject, type[Any]] = {Subject.ALERT: Alert, Subject.INCIDENT: Incident}
+    for about, thing in things.items():
+        paged = (
+            select(about.column)
+            .join(PageBatch, PageBatch.id == Page.batch_id)
+            .join(PageRecipient, PageRecipient.id == PageBatch.recipient_id)
+            .where(
+                PageRecipient.user_id == user.id,
+                PageBatch.id.between(link.first_batch_id, link.last_batch_id),
+                Page.kind == PageKind.FIRING.value,
+            )
         )
-    )
-    alerts = session.scalars(select(Alert).where(Alert.id.in_(paged)).order_by(Alert.id)).all()
-    projects = _handled_projects(user, alerts, session=session, now=now)
-    seen = [each for each in alerts if each.project_id in projects]
-    if alerts and not seen:
+        rows += session.scalars(select(thing).where(thing.id.in_(paged)).order_by(thing.id))
+    projects = _handled_projects(user, rows, session=session, now=now)
+    seen = [_view(each, projects[each.project_id]) for each in rows if each.project_id in projects]
+    if rows and not seen:
         message = f"@{user.username} no longer has access to the alerts of this message."
         raise ForbiddenError(message)
     return Actor(id=user.id, name=user.username), projects, seen
 
 
+def _view(thing: Alert | Incident, project: ProjectView) -> PagedThing:
+    subject = Subject.ALERT if isinstance(thing, Alert) else Subject.INCIDENT
+    return PagedThing(
+        about=About(subject, thing.id),
+        title=shown_title(thing),
+        severity=SEVERITIES[rank_of(thing)],
+        status=thing.status,
+        project_id=project.id,
+        path=project.path,
+        iid=thing.iid,
+    )
+
+
 def _handled_projects(
-    user: User, alerts: Sequence[Alert], *, session: Session, now: datetime
+    user: User, things: Sequence[Alert | Incident], *, session: Session, now: datetime
 ) -> Mapping[int, ProjectView]:
     rows = session.scalars(
         select(Project).where(
-            Project.id.in_({each.project_id for each in alerts}),
+            Project.id.in_({each.project_id for each in things}),
             Project.deleted_at.is_(None),
             Project.archived_at.is_(None),
         )

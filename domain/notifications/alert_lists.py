@@ -1,35 +1,53 @@
-"""The alerts that a message is about: those that fire, and what became of earlier ones."""
+"""What a message is about: alerts and incidents that wait, and what became of earlier ones."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Select, and_, distinct, exists, func, or_, select
+from sqlalchemy import Select, SQLColumnExpression, and_, exists, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.handling.activity import FormerAlerts, NoteKind, former_alerts
 from domain.alerts.handling.alert_detail import AlertFacts, first_fields, read_facts
 from domain.alerts.listing.filters import SEVERITIES
+from domain.alerts.reading.incoming import Severity
 from domain.notifications.paging import ASKED, PageKind
 from domain.notifications.policy import PageReason, PagingPolicy
-from models import Alert, AlertNote, Contact, Page, PageMessage, Project
+from domain.notifications.subjects import RANK_OF_INCIDENT, Subject, rank_of, shown_title
+from models import (
+    Alert,
+    AlertNote,
+    Contact,
+    Incident,
+    IncidentNote,
+    Page,
+    PageMessage,
+    Project,
+)
 
-#: So many alerts are named; of others the number is given.
+#: So many alerts and incidents are named; of others the number is given.
 MOST_NAMED = 10
 _log = logging.getLogger("gatebell.pages")
 _WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}
 _NO_FACTS = AlertFacts(links={}, labels=())
 
 Value = TypeVar("Value")
+_Thing = tuple[Subject, type[Any], SQLColumnExpression[int]]
+#: With what orders them, the most severe first.
+_THINGS: tuple[_Thing, ...] = (
+    (Subject.INCIDENT, Incident, RANK_OF_INCIDENT),
+    (Subject.ALERT, Alert, Alert.severity),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FiringAlert:
-    """An alert that waits for somebody."""
+    """An alert or incident that waits for somebody."""
 
+    about: Subject
     title: str
     #: The first fields of its report, if that has no title.
     fields: Sequence[tuple[str, str]]
@@ -43,7 +61,7 @@ class FiringAlert:
 
 @dataclass(frozen=True, kw_only=True)
 class SingleAlert:
-    """What is said of an alert that is alone in its message."""
+    """What is said of an alert or incident that is alone in its message."""
 
     #: What its columns say, by name.
     details: Sequence[tuple[str, str]]
@@ -54,9 +72,11 @@ class SingleAlert:
 
 @dataclass(frozen=True, kw_only=True)
 class Firing:
-    """The alerts of a message that still wait for somebody."""
+    """The alerts and incidents of a message that still wait for somebody."""
 
     count: int
+    #: How many of them are incidents.
+    incidents: int
     projects: int
     #: The most severe ones.
     named: Sequence[FiringAlert]
@@ -67,53 +87,85 @@ class Firing:
 def firing_of(
     contact: Contact, batches: Sequence[int], policy: PagingPolicy, *, session: Session
 ) -> Firing:
-    """Return the alerts of batches that still wait for somebody, the most severe first.
+    """Return the alerts and incidents of batches that still wait for somebody, most severe first.
 
-    For a person who was asked for, that is an acknowledged one as well.
+    For a person who was asked for, that is one as well that somebody else has acknowledged.
     """
-    paged = select(Page.alert_id).where(
+    counts: dict[Subject, Mapping[int, int]] = {}
+    named: list[FiringAlert] = []
+    first: Alert | Incident | None = None
+    for about, thing, severity in _THINGS:
+        waiting = _waiting(about, thing, contact, batches)
+        found = waiting.subquery()
+        by_project = select(found.c.project_id, func.count()).group_by(found.c.project_id)
+        counts[about] = dict(session.execute(by_project).all())
+        rows = session.execute(waiting.order_by(severity, thing.id).limit(MOST_NAMED)).all()
+        first = first or next((row[0] for row in rows), None)
+        named += _named(contact, about, rows, policy, session=session)
+    named.sort(key=lambda each: SEVERITIES.index(Severity(each.severity)))
+    count = sum(sum(each.values()) for each in counts.values())
+    return Firing(
+        count=count,
+        incidents=sum(counts[Subject.INCIDENT].values()),
+        projects=len({project_id for each in counts.values() for project_id in each}),
+        named=named[:MOST_NAMED],
+        single=_single(first, policy, session=session) if first and count == 1 else None,
+    )
+
+
+def _waiting(
+    about: Subject, thing: type[Any], contact: Contact, batches: Sequence[int]
+) -> Select[Any, str]:
+    note = _notes_of(about)
+    has_answered = exists().where(
+        note.key == about.column,
+        note.table.kind == NoteKind.STATUS.value,
+        note.table.user_id == contact.user_id,
+        note.table.created_at >= Page.created_at,
+    )
+    paged = select(about.column).where(
         Page.batch_id.in_(batches),
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
     )
-    waits = or_(
-        Alert.status == "triggered",
-        and_(Alert.status == "acknowledged", Alert.id.in_(paged.where(Page.key.like(f"{ASKED}%")))),
+    asked = thing.id.in_(paged.where(Page.key.like(f"{ASKED}%"), ~has_answered))
+    waits = or_(thing.status == "triggered", and_(thing.status == "acknowledged", asked))
+    return (
+        select(thing, Project.path)
+        .join(Project, Project.id == thing.project_id)
+        .where(thing.id.in_(paged), waits, Project.deleted_at.is_(None))
     )
-    waiting: Select[Alert, str] = (
-        select(Alert, Project.path)
-        .join(Project, Project.id == Alert.project_id)
-        .where(Alert.id.in_(paged), waits, Project.deleted_at.is_(None))
-    )
-    found = waiting.subquery()
-    count, projects = session.execute(
-        select(func.count(), func.count(distinct(found.c.project_id))).select_from(found)
-    ).one()
-    named = waiting.order_by(Alert.severity, Alert.id).limit(MOST_NAMED)
-    rows = session.execute(named).all()
-    return Firing(
-        count=count,
-        projects=projects,
-        named=_named(contact, rows, policy, session=session),
-        single=_single(rows[0][0], policy, session=session) if len(rows) == 1 else None,
-    )
+
+
+class _Notes(NamedTuple):
+    """Where it is stored what users did, and the column of what they did it to."""
+
+    table: type[Any]
+    key: SQLColumnExpression[int]
+
+
+def _notes_of(about: Subject) -> _Notes:
+    if about is Subject.ALERT:
+        return _Notes(AlertNote, AlertNote.alert_id)
+    return _Notes(IncidentNote, IncidentNote.incident_id)
 
 
 def _named(
     contact: Contact,
-    rows: Sequence[tuple[Alert, str]],
+    about: Subject,
+    rows: Sequence[tuple[Alert | Incident, str]],
     policy: PagingPolicy,
     *,
     session: Session,
 ) -> Sequence[FiringAlert]:
-    alerts = [alert for alert, _ in rows]
+    alerts = [thing for thing, _ in rows if isinstance(thing, Alert)]
     untold: Mapping[int, Sequence[tuple[str, str]]] = {}
     fields = _or_else(untold, lambda: first_fields(alerts, session=session, reading=policy.reading))
     unknown: Mapping[int, PageReason] = {}
     reasons = _or_else(
         unknown,
-        lambda: policy.explain(
-            [alert.id for alert in alerts],
+        lambda: policy.explain[about](
+            [thing.id for thing, _ in rows],
             user_id=contact.user_id,
             channel_id=None if contact.user_id else contact.id,
             session=session,
@@ -121,33 +173,37 @@ def _named(
     )
     return [
         FiringAlert(
-            title=alert.title,
-            fields=fields.get(alert.id, ()),
-            severity=SEVERITIES[alert.severity].value,
+            about=about,
+            title=shown_title(thing),
+            fields=fields.get(thing.id, ()) if about is Subject.ALERT else (),
+            severity=SEVERITIES[rank_of(thing)].value,
             path=path,
-            iid=alert.iid,
-            started_at=alert.started_at,
-            reason=reasons.get(alert.id),
+            iid=thing.iid,
+            started_at=thing.started_at if isinstance(thing, Alert) else thing.created_at,
+            reason=reasons.get(thing.id),
         )
-        for alert, path in rows
+        for thing, path in rows
     ]
 
 
-def _single(alert: Alert, policy: PagingPolicy, *, session: Session) -> SingleAlert:
-    details = (
-        ("Why this severity", alert.severity_reason),
-        ("Service", alert.service),
-        ("Environment", alert.environment),
-        ("Hosts", ", ".join(alert.hosts.split("\n")) if alert.hosts else None),
-        ("Monitoring tool", alert.monitoring_tool),
+def _single(thing: Alert | Incident, policy: PagingPolicy, *, session: Session) -> SingleAlert:
+    if isinstance(thing, Incident):
+        details = (("Status", thing.status), ("Alerts", str(thing.alerts)))
+        return SingleAlert(details=details, description=None, facts=_NO_FACTS, former=None)
+    found = (
+        ("Why this severity", thing.severity_reason),
+        ("Service", thing.service),
+        ("Environment", thing.environment),
+        ("Hosts", ", ".join(thing.hosts.split("\n")) if thing.hosts else None),
+        ("Monitoring tool", thing.monitoring_tool),
     )
     return SingleAlert(
-        details=[(name, value) for name, value in details if value],
-        description=alert.description,
+        details=[(name, value) for name, value in found if value],
+        description=thing.description,
         facts=_or_else(
-            _NO_FACTS, lambda: read_facts(alert, session=session, reading=policy.reading)
+            _NO_FACTS, lambda: read_facts(thing, session=session, reading=policy.reading)
         ),
-        former=former_alerts(alert.id, session=session),
+        former=former_alerts(thing.id, session=session),
     )
 
 
@@ -164,8 +220,9 @@ def _or_else(nothing: Value, read: Callable[[], Value]) -> Value:
 
 @dataclass(frozen=True, kw_only=True)
 class FollowUp:
-    """The present state of an alert in words, such as `Acknowledged by @alice`."""
+    """The present state of an alert or incident in words, such as `Acknowledged by @alice`."""
 
+    about: Subject
     words: str
     title: str
     path: str
@@ -175,58 +232,73 @@ class FollowUp:
 def follow_ups_of(
     contact: Contact, batches: Sequence[int], *, session: Session
 ) -> Sequence[FollowUp]:
-    """Return what the contact is to be told of alerts, in the order of their numbers.
+    """Return what the contact is to be told of alerts and incidents, in the order of their numbers.
 
-    Only alerts that it got a message about, that do not fire again, and whose state the person did
+    Only those that it got a message about, that do not fire again, and whose state the person did
     not change.
     """
-    told, was_sent = aliased(Page), aliased(PageMessage)
-    knows_of_it = exists().where(
-        told.alert_id == Page.alert_id,
-        told.kind == PageKind.FIRING.value,
-        was_sent.batch_id == told.batch_id,
-        was_sent.contact_id == contact.id,
-        was_sent.outcome == "sent",
-    )
-    rows = session.execute(
-        select(Alert, Project.path)
-        .join(Project, Project.id == Alert.project_id)
-        .where(
-            Alert.id.in_(
-                select(Page.alert_id).where(
-                    Page.batch_id.in_(batches), Page.kind == PageKind.FOLLOW_UP.value, knows_of_it
-                )
-            ),
-            Alert.status.in_(_WORDS),
+    found = []
+    for about, thing, _severity in _THINGS:
+        told, was_sent = aliased(Page), aliased(PageMessage)
+        column = told.alert_id if about is Subject.ALERT else told.incident_id
+        knows_of_it = exists().where(
+            column == about.column,
+            told.kind == PageKind.FIRING.value,
+            was_sent.batch_id == told.batch_id,
+            was_sent.contact_id == contact.id,
+            was_sent.outcome == "sent",
         )
-        .order_by(Alert.project_id, Alert.iid)
-    ).all()
-    changes = _last_changes([alert for alert, _ in rows], session=session)
-    return [
-        _follow_up(alert, path, change)
-        for alert, path in rows
-        if not (
-            (change := changes.get(alert.id))
-            and contact.user_id
-            and contact.user_id == change.user_id
+        news = select(about.column).where(
+            Page.batch_id.in_(batches), Page.kind == PageKind.FOLLOW_UP.value, knows_of_it
         )
-    ]
+        rows = session.execute(
+            select(thing, Project.path)
+            .join(Project, Project.id == thing.project_id)
+            .where(thing.id.in_(news), thing.status.in_(_WORDS))
+            .order_by(thing.project_id, thing.iid)
+        ).all()
+        changes = _last_changes(about, {each.id: each.status for each, _ in rows}, session=session)
+        found += [
+            _follow_up(about, each, path, change)
+            for each, path in rows
+            if not (
+                (change := changes.get(each.id))
+                and contact.user_id
+                and contact.user_id == change.user_id
+            )
+        ]
+    return found
 
 
-def _last_changes(alerts: Sequence[Alert], *, session: Session) -> Mapping[int, AlertNote]:
-    """Return the changes by users that put alerts into their present state, by alert."""
-    states = {alert.id: alert.status for alert in alerts}
+def _last_changes(
+    about: Subject, states: Mapping[int, str], *, session: Session
+) -> Mapping[int, AlertNote | IncidentNote]:
+    """Return the changes by users that gave alerts or incidents their present state, by id."""
+    note, key = _notes_of(about)
     newest = (
-        select(func.max(AlertNote.id))
-        .where(AlertNote.alert_id.in_(states), AlertNote.kind == NoteKind.STATUS.value)
-        .group_by(AlertNote.alert_id)
+        select(func.max(note.id))
+        .where(key.in_(states), note.kind == NoteKind.STATUS.value)
+        .group_by(key)
     )
-    rows = session.scalars(select(AlertNote).where(AlertNote.id.in_(newest)))
-    return {row.alert_id: row for row in rows if row.text == states[row.alert_id]}
+    found: dict[int, AlertNote | IncidentNote] = {}
+    for row in session.scalars(select(note).where(note.id.in_(newest))):
+        is_of_alert = isinstance(row, AlertNote)
+        number, state = (
+            (row.alert_id, row.text) if is_of_alert else (row.incident_id, row.details["new"])
+        )
+        if state == states[number]:
+            found[number] = row
+    return found
 
 
-def _follow_up(alert: Alert, path: str, change: AlertNote | None) -> FollowUp:
+def _follow_up(
+    about: Subject, thing: Alert | Incident, path: str, change: AlertNote | IncidentNote | None
+) -> FollowUp:
     by = f" by @{change.user_name}" if change is not None and change.user_name else ""
     return FollowUp(
-        words=f"{_WORDS[alert.status]}{by}", title=alert.title, path=path, iid=alert.iid
+        about=about,
+        words=f"{_WORDS[thing.status]}{by}",
+        title=shown_title(thing),
+        path=path,
+        iid=thing.iid,
     )

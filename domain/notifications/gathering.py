@@ -22,10 +22,11 @@ from domain.notifications.queueing import account_contact, confirmed_contacts, q
 from domain.notifications.recipients import GATHERING_PAUSE, held_until, quiet_hours_of
 from domain.notifications.rules import Concern, rules_of
 from domain.notifications.states import PageEvent
+from domain.notifications.subjects import PROJECT_ID, SEVERITY, of_projects
 from domain.projects.access import Permissions, namespace_of
 from domain.projects.holders import lineages
 from domain.projects.views import Namespace, Viewer
-from models import Alert, Contact, Group, Page, PageBatch, PageRecipient, Project, User
+from models import Alert, Contact, Group, Incident, Page, PageBatch, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
 #: Recipients of one transaction.
@@ -107,19 +108,20 @@ class _Gathering:
     def _drop_what_may_not_be_seen(self) -> Mapping[PageKind, int]:
         """Withdraw what the recipient may not see any more.
 
-        Returns the kinds of what is left, each with the worst severity of its alerts.
+        Returns the kinds of what is left, each with the worst severity.
         """
         found = self._session.execute(
-            select(Alert.project_id, Page.kind, func.min(Alert.severity))
-            .join(Alert, Alert.id == Page.alert_id)
+            select(PROJECT_ID, Page.kind, func.min(SEVERITY))
+            .select_from(Page)
+            .outerjoin(Alert, Alert.id == Page.alert_id)
+            .outerjoin(Incident, Incident.id == Page.incident_id)
             .where(*self._is_due())
-            .group_by(Alert.project_id, Page.kind)
+            .group_by(PROJECT_ID, Page.kind)
         ).all()
         seen = self._seen_projects({project_id for project_id, _, _ in found})
         hidden = {project_id for project_id, _, _ in found} - seen
         if hidden:
-            of_hidden = select(Alert.id).where(Alert.project_id.in_(hidden))
-            self._cannot(self._why_not(), PageEvent.NOT_ALLOWED, Page.alert_id.in_(of_hidden))
+            self._cannot(self._why_not(), PageEvent.NOT_ALLOWED, of_projects(hidden))
         worst: dict[PageKind, int] = {}
         for project_id, kind, severity in found:
             if project_id in seen:
@@ -203,16 +205,6 @@ class _Gathering:
             return told
         account = account_contact(user_id, session=self._session, now=self._now)
         return {**told, account: _AT_ONCE}
-
-
-def contacts_of(
-    user_id: int, *, sends_mail: bool, session: Session, now: datetime
-) -> Sequence[int]:
-    """Return all contacts of a person, whatever the rules say; none if nobody can be reached."""
-    contacts = _confirmed(user_id, session=session)
-    if not sends_mail or any(contacts.values()):
-        return list(contacts)
-    return [*contacts, account_contact(user_id, session=session, now=now)]
 
 
 def _confirmed(user_id: int, *, session: Session) -> Mapping[int, bool]:

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
@@ -20,6 +20,7 @@ from domain.notifications.alert_lists import (
 )
 from domain.notifications.policy import PageReason, PagingPolicy
 from domain.notifications.recipients import NO_ZONE, zone_of
+from domain.notifications.subjects import Subject, counted
 from domain.text_links import is_web_url
 from domain.time_zones import local_time
 from models import Contact, PageMessage
@@ -49,20 +50,24 @@ class Reader:
         """Return a moment as the reader's clock shows it."""
         return local_time(moment, self.time_zone)
 
-    def alert_url(self, path: str, iid: int) -> str:
-        """Return the URL of the page of an alert."""
-        return f"{self.base_url}/{path}/-/alerts/{iid}"
+    def url_of(self, thing: FiringAlert | FollowUp) -> str:
+        """Return the URL of the page of an alert or incident."""
+        return f"{self.base_url}/{thing.path}/-/{thing.about}s/{thing.iid}"
 
 
 def firing_subject(firing: Firing, reader: Reader) -> str:
-    """Return the subject of a message about alerts that fire."""
+    """Return the subject of a message about what waits for somebody."""
     first = firing.named[0]
     if firing.count == 1:
         return _subject(
             f"[{first.severity}] {_again(first.reason, reader)}", first, f"({_place(first)})"
         )
     where = _where(first.path, firing.projects)
-    return _subject(f"[{first.severity}] {firing.count} alerts in {where}: ", first, "and others")
+    return _subject(f"[{first.severity}] {_count(firing)} in {where}: ", first, "and others")
+
+
+def _count(firing: Firing) -> str:
+    return counted(firing.count - firing.incidents, firing.incidents)
 
 
 def _subject(before: str, alert: FiringAlert, after: str) -> str:
@@ -101,7 +106,9 @@ def follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
         return f"{first.words}: {title} ({first.path} #{first.iid})"
     where = _where(first.path, len({each.path for each in follow_ups}))
     news = f"{title} ({first.words.lower()})"
-    return f"News of {len(follow_ups)} alerts in {where}: {news} and others"
+    incidents = sum(each.about is Subject.INCIDENT for each in follow_ups)
+    count = counted(len(follow_ups) - incidents, incidents)
+    return f"News of {count} in {where}: {news} and others"
 
 
 def follow_up_text(follow_ups: Sequence[FollowUp], reader: Reader) -> str:
@@ -110,7 +117,7 @@ def follow_up_text(follow_ups: Sequence[FollowUp], reader: Reader) -> str:
     for each in follow_ups[:_MOST_FOLLOW_UPS]:
         lines += [
             f"{each.words}: {one_line(each.title)} ({each.path} #{each.iid})",
-            reader.alert_url(each.path, each.iid),
+            reader.url_of(each),
         ]
     if len(follow_ups) > _MOST_FOLLOW_UPS:
         lines.append(f"… and {len(follow_ups) - _MOST_FOLLOW_UPS} more.")
@@ -134,13 +141,13 @@ def _place(alert: FiringAlert) -> str:
 
 
 def _many_lines(firing: Firing, reader: Reader) -> Iterator[str]:
-    yield f"{firing.count} alerts need attention."
+    yield f"{_count(firing)} need attention."
     yield ""
     for each in firing.named:
         yield f"[{each.severity}] {_title(each)} ({_place(each)})"
         if each.reason is not None:
             yield _short_reason(each.reason, reader)
-        yield reader.alert_url(each.path, each.iid)
+        yield reader.url_of(each)
         yield ""
     if firing.count > len(firing.named):
         yield f"… and {firing.count - len(firing.named)} more."
@@ -166,9 +173,9 @@ def _single_lines(alert: FiringAlert, single: SingleAlert, reader: Reader) -> It
         yield from (f"{what}: {_link_line(link)}" for what, link in facts.links.items())
     if single.former:
         yield ""
-        yield from _former_lines(single.former, alert.path, reader)
+        yield from _former_lines(single.former, alert, reader)
     yield ""
-    yield f"Show alert #{alert.iid}: {reader.alert_url(alert.path, alert.iid)}"
+    yield f"Show {alert.about} #{alert.iid}: {reader.url_of(alert)}"
 
 
 def _labels(labels: Sequence[tuple[str, str]]) -> str:
@@ -228,7 +235,7 @@ def _counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def _former_lines(former: FormerAlerts, path: str, reader: Reader) -> Iterator[str]:
+def _former_lines(former: FormerAlerts, alert: FiringAlert, reader: Reader) -> Iterator[str]:
     """Yield how often the alert came before, and what was noted then."""
     yield f"Seen {former.times} before, last at {reader.local_time(former.last_started_at)}."
     note = former.note
@@ -236,7 +243,7 @@ def _former_lines(former: FormerAlerts, path: str, reader: Reader) -> Iterator[s
         by = f"@{note.user_name}" if note.user_name else "Somebody"
         did = "resolved it" if note.text is None else f"noted then: {one_line(note.text)}"
         yield f"{by} {did}"
-        yield reader.alert_url(path, note.iid)
+        yield reader.url_of(replace(alert, iid=note.iid))
 
 
 def short(text: str, length: int) -> str:
@@ -307,7 +314,7 @@ def _firing_content(
         parts.append(follow_up_text(follow_ups, reader))
     first = firing.named[0]
     brief = short_firing_text(firing, reader)
-    way = f"Acknowledge: {link}" if link else reader.alert_url(first.path, first.iid)
+    way = f"Acknowledge: {link}" if link else reader.url_of(first)
     return Content(
         subject=firing_subject(firing, reader),
         text="\n\n".join(parts) + _signature(policy),
@@ -323,7 +330,7 @@ def _follow_up_content(
     return Content(
         subject=follow_up_subject(follow_ups),
         text=follow_up_text(follow_ups, reader) + _signature(policy),
-        short_text=reader.alert_url(first.path, first.iid),
+        short_text=reader.url_of(first),
     )
 
 

@@ -21,12 +21,15 @@ from domain.notifications.paging import PageKind
 from domain.notifications.policy import PagingPolicy
 from domain.notifications.queueing import is_due, queue_notice, wake_contact
 from domain.notifications.states import PageEvent, PageState, outcomes_before
+from domain.notifications.subjects import PROJECT_ID, Subject
 from domain.projects.member_lists import able_people
 from domain.projects.views import Namespace
 from models import (
     Alert,
     AlertNote,
     Contact,
+    Incident,
+    IncidentNote,
     Page,
     PageBatch,
     PageMessage,
@@ -67,8 +70,10 @@ def pages_failed(
 
 
 def _end(outcome: PageState, *pages: ColumnElement[bool], session: Session, now: datetime) -> None:
+    # No escalation waits for those about incidents.
+    news = Page.alert_id.is_not(None)
     session.execute(
-        update_rows(Page).where(*pages).values(outcome=outcome.value, outcome_at=now, has_news=True)
+        update_rows(Page).where(*pages).values(outcome=outcome.value, outcome_at=now, has_news=news)
     )
 
 
@@ -152,22 +157,25 @@ def _say(
     session: Session,
     now: datetime,
 ) -> None:
-    """Add an entry to the activity of the alert of each page, with one statement."""
-    entries = (
-        select(
-            Page.alert_id,
-            # With its type: Postgres takes a bare NULL under DISTINCT for a text.
-            literal(user_id, AlertNote.user_id.type),
-            literal(name),
-            literal(NoteKind.PAGE.value),
-            literal(text),
-            literal(now, AlertNote.created_at.type),
-        )
-        .where(*pages)
-        .distinct()
-    )
-    columns = ("alert_id", "user_id", "user_name", "kind", "text", "created_at")
-    session.execute(insert(AlertNote).from_select(columns, entries))
+    """Add an entry to the story of what each page is about, with one statement for each table."""
+    at = literal(now, AlertNote.created_at.type)
+    of_all = {
+        "user_id": literal(user_id, AlertNote.user_id.type),
+        "user_name": literal(name),
+        "kind": literal(NoteKind.PAGE.value),
+        "text": literal(text),
+        "created_at": at,
+    }
+    of_incidents = {"details": literal({}, IncidentNote.details.type), "updated_at": at}
+    for notes, about, more in (
+        (AlertNote, Subject.ALERT, {}),
+        (IncidentNote, Subject.INCIDENT, of_incidents),
+    ):
+        number: ColumnElement[int | None] = about.column.label("id")
+        named = select(number).where(*pages, about.column.is_not(None)).distinct()
+        found = named.subquery()
+        values = {f"{about}_id": found.c.id, **of_all, **more}
+        session.execute(insert(notes).from_select([*values], select(*values.values())))
 
 
 def recipient_cannot(
@@ -292,8 +300,10 @@ def _report(
     _say(entry, *pages, user_id=contact.user_id, name=name, session=session, now=now)
     concerned = (
         select(Project.id, Project.path)
-        .join(Alert, Alert.project_id == Project.id)
-        .join(Page, Page.alert_id == Alert.id)
+        .select_from(Page)
+        .outerjoin(Alert, Alert.id == Page.alert_id)
+        .outerjoin(Incident, Incident.id == Page.incident_id)
+        .join(Project, Project.id == PROJECT_ID)
         .where(*pages)
         .distinct()
         .order_by(Project.id)

@@ -1,4 +1,4 @@
-"""Pages: what a recipient is to be told of an alert, queued by whoever decides it.
+"""Pages: what a recipient is to be told of an alert or incident, queued by whoever decides it.
 
 Queued pages are gathered by recipient (`domain/notifications/gathering.py`) into messages, one for
 each contact (`domain/notifications/outbox.py`). A page has a key, which is stored once.
@@ -25,15 +25,16 @@ from domain.notifications.recipients import (
     wake_recipient,
 )
 from domain.notifications.rules import Concern
-from models import Alert, ContactRule, Page, PageRecipient
+from domain.notifications.subjects import About, Subject, severities_of
+from models import ContactRule, Page, PageRecipient
 
 Value = TypeVar("Value")
 #: Rows of a statement.
 _SLICE = 1_000
 
 
-#: How the keys of pages begin for which a person was named by hand. They leave whether or not the
-#: alert is acknowledged.
+#: How the keys of pages begin for which a person was named by hand. They leave whether or not what
+#: they are about is acknowledged.
 ASKED = "asked: "
 
 
@@ -41,30 +42,39 @@ class PageKind(StrEnum):
     """What a page is about."""
 
     FIRING = "firing"
-    #: The alert was acknowledged by somebody else, was ignored, or has ended.
+    #: What it is about was acknowledged by somebody else, was ignored, or has ended.
     FOLLOW_UP = "follow_up"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewPage:
-    """A page about an alert to a person, or to a channel of the alert's project.
+    """A page about an alert or incident to a person, or to a channel of its project.
 
     A second page with the same `key`, of at most 255 characters, is not stored.
     """
 
     key: str
     project_id: int
-    alert_id: int
+    alert_id: int | None = None
+    #: In place of an alert.
+    incident_id: int | None = None
     user_id: int | None = None
     #: The id of a contact that belongs to the project.
     channel_id: int | None = None
     is_critical: bool = False
 
+    @property
+    def about(self) -> About:
+        """What it is about."""
+        if self.incident_id is not None:
+            return About(Subject.INCIDENT, self.incident_id)
+        return About(Subject.ALERT, self.alert_id or 0)
+
 
 def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) -> int:
     """Store pages and return how many of them are new.
 
-    Those to users, channels and alerts that do not exist any more are left out.
+    Those to users and channels, or about what does not exist any more are left out.
     """
     by_key = {page.key: page for page in pages}
     return sum(
@@ -74,24 +84,34 @@ def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) ->
 
 
 def withdraw_pages(
-    alert_ids: Sequence[int], *, keeps_asked: bool = False, session: Session, now: datetime
+    ids: Sequence[int],
+    *,
+    about: Subject = Subject.ALERT,
+    keeps_asked: bool = False,
+    session: Session,
+    now: datetime,
 ) -> None:
-    """Withdraw the pages of alerts that nobody needs to look at any more.
+    """Withdraw the pages of alerts or incidents that nobody needs to look at any more.
 
-    Of acknowledged alerts, those to people who were asked for are kept.
-    What has not left does not leave. Recipients who were paged already are told what became of the
-    alert, unless they do not want that; the message says what is true when it is sent.
+    Of acknowledged ones, those to people who were asked for are kept.
+    What has not left does not leave. Recipients who were paged already are told what became of it,
+    unless they do not want that; the message says what is true when it is sent.
     """
-    for part in _slices(sorted(set(alert_ids))):
+    for part in _slices(sorted(set(ids))):
         kept = Page.key.not_like(f"{ASKED}%") if keeps_asked else true()
-        _withdraw(part, kept, session=session, now=now)
+        _withdraw(part, about, kept, session=session, now=now)
 
 
 def _withdraw(
-    alert_ids: Sequence[int], which: ColumnElement[bool], *, session: Session, now: datetime
+    ids: Sequence[int],
+    about: Subject,
+    which: ColumnElement[bool],
+    *,
+    session: Session,
+    now: datetime,
 ) -> None:
     paged = (
-        Page.alert_id.in_(alert_ids),
+        about.column.in_(ids),
         which,
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
@@ -107,37 +127,39 @@ def _withdraw(
         update_rows(Page)
         .where(*paged)
         .values(withdrawn_at=now)
-        .returning(Page.recipient_id, Page.alert_id, Page.batch_id)
+        .returning(Page.recipient_id, about.column, Page.batch_id)
     ).all()
-    told = sorted({(recipient, alert) for recipient, alert, batch in withdrawn if batch})
+    told = sorted({(recipient, number) for recipient, number, batch in withdrawn if batch})
     wanting = {row.id: row for row in recipients if row.wants_follow_ups}
     follow_ups = [
         _NewRow(
             recipient=wanting[recipient],
-            key=f"follow-up of {alert} to {recipient} at {now.isoformat()}",
-            alert_id=alert,
+            key=f"follow-up of {about} {number} to {recipient} at {now.isoformat()}",
+            about=About(about, number),
             urgency=_FOLLOW_UP,
         )
-        for recipient, alert in told
-        if recipient in wanting
+        for recipient, number in told
+        if number and recipient in wanting
     ]
     _insert(follow_ups, PageKind.FOLLOW_UP, session=session, now=now)
 
 
-def pages_became_critical(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
-    """Let go of pages that quiet hours hold back, of alerts that are critical now.
+def pages_became_critical(
+    ids: Sequence[int], *, about: Subject = Subject.ALERT, session: Session, now: datetime
+) -> None:
+    """Let go of pages that quiet hours hold back, of alerts or incidents that are critical now.
 
     Nothing changes for recipients who want no pages in quiet hours at all. People whose rules for
     critical alerts are others than those by which they were told are told by these as well.
     """
-    for part in _slices(sorted(set(alert_ids))):
-        _raise(part, session=session, now=now)
-        _page_by_other_rules(part, session=session, now=now)
+    for part in _slices(sorted(set(ids))):
+        _raise(about.column.in_(part), session=session, now=now)
+        _page_by_other_rules(about, part, session=session, now=now)
 
 
-def _raise(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+def _raise(which: ColumnElement[bool], *, session: Session, now: datetime) -> None:
     waiting = (
-        Page.alert_id.in_(alert_ids),
+        which,
         Page.kind == PageKind.FIRING.value,
         Page.is_critical.is_(False),
         Page.batch_id.is_(None),
@@ -159,28 +181,30 @@ def _raise(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None
         wake_recipient(recipient.id, due, session=session)
 
 
-def _page_by_other_rules(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+def _page_by_other_rules(
+    about: Subject, ids: Sequence[int], *, session: Session, now: datetime
+) -> None:
     differs = exists().where(
         ContactRule.user_id == PageRecipient.user_id, ContactRule.alerts != Concern.ALL.value
     )
     told = session.execute(
-        select(PageRecipient, Page.alert_id, func.max(Page.id))
+        select(PageRecipient, about.column, func.max(Page.id))
         .join(Page, Page.recipient_id == PageRecipient.id)
         .where(
-            Page.alert_id.in_(alert_ids),
+            about.column.in_(ids),
             Page.kind == PageKind.FIRING.value,
             Page.is_critical.is_(False),
             Page.batch_id.is_not(None),
             Page.withdrawn_at.is_(None),
             differs,
         )
-        .group_by(PageRecipient.id, Page.alert_id)
-        .order_by(PageRecipient.id, Page.alert_id)
+        .group_by(PageRecipient.id, about.column)
+        .order_by(PageRecipient.id, about.column)
     ).all()
     urgency = Urgency(0, is_critical=True)
     rows = [
-        _NewRow(recipient, f"page {page_id}, now critical", alert_id, urgency)
-        for recipient, alert_id, page_id in told
+        _NewRow(recipient, f"page {page_id}, now critical", About(about, number or 0), urgency)
+        for recipient, number, page_id in told
     ]
     _insert(rows, PageKind.FIRING, session=session, now=now)
 
@@ -188,7 +212,7 @@ def _page_by_other_rules(alert_ids: Sequence[int], *, session: Session, now: dat
 class Urgency(NamedTuple):
     """How urgent a page is."""
 
-    #: The rank of its alert's severity: 0 for critical.
+    #: The rank of the severity of what it is about: 0 for critical.
     severity: int
     #: Whether it may break quiet hours.
     is_critical: bool = False
@@ -197,7 +221,7 @@ class Urgency(NamedTuple):
 class _NewRow(NamedTuple):
     recipient: PageRecipient
     key: str
-    alert_id: int
+    about: About
     urgency: Urgency
 
 
@@ -207,22 +231,19 @@ def _queue(pages: Sequence[NewPage], kind: PageKind, *, session: Session, now: d
         {page.channel_id for page in pages if page.channel_id is not None},
         session=session,
     )
-    alert_ids = {page.alert_id for page in pages}
-    severities: dict[int, int] = dict(
-        session.execute(select(Alert.id, Alert.severity).where(Alert.id.in_(alert_ids))).all()
-    )
-    rows = _rows((page for page in pages if page.alert_id in severities), recipients, severities)
+    severities = severities_of({page.about for page in pages}, session=session)
+    rows = _rows((page for page in pages if page.about in severities), recipients, severities)
     return _insert(rows, kind, session=session, now=now)
 
 
 def _rows(
     pages: Iterable[NewPage],
     recipients: Mapping[RecipientKey, PageRecipient],
-    severities: Mapping[int, int],
+    severities: Mapping[About, int],
 ) -> list[_NewRow]:
     found = ((page, recipients.get((page.user_id, page.channel_id))) for page in pages)
     return [
-        _NewRow(row, page.key, page.alert_id, Urgency(severities[page.alert_id], page.is_critical))
+        _NewRow(row, page.key, page.about, Urgency(severities[page.about], page.is_critical))
         for page, row in found
         if row is not None
     ]
@@ -236,7 +257,7 @@ def _insert(rows: Sequence[_NewRow], kind: PageKind, *, session: Session, now: d
         {
             "key": row.key,
             "recipient_id": row.recipient.id,
-            "alert_id": row.alert_id,
+            **row.about.columns,
             "kind": kind.value,
             "is_critical": row.urgency.is_critical,
             "created_at": now,

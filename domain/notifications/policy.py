@@ -8,11 +8,12 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Reading
+from domain.notifications.subjects import Subject
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageReason:
-    """Why somebody is paged for an alert, and what follows."""
+    """Why somebody is paged, and what follows."""
 
     policy: str
     #: The step that paged, from 1, and how many the policy has; 0 for who is paged beside them.
@@ -20,11 +21,11 @@ class PageReason:
     steps: int
     #: From 1.
     round: int
-    #: Who asked for the person, in words; None if a policy pages.
+    #: Who or what asked for the person, in words; None if a policy pages.
     asked_by: str | None = None
     #: The schedules of the step in which the person is on call; none if the step names the person.
     schedules: tuple[str, ...] = ()
-    #: When the first person or channel was paged for the alert.
+    #: When the first person or channel was paged for it.
     first_paged_at: datetime
     #: Whom the next step pages, in words, and when; None if nobody is paged after this.
     next_whom: str | None = None
@@ -36,13 +37,14 @@ class Explain(Protocol):
 
     def __call__(
         self,
-        alert_ids: Collection[int],
+        ids: Collection[int],
+        /,
         *,
         user_id: int | None,
         channel_id: int | None,
         session: Session,
     ) -> Mapping[int, PageReason]:
-        """Return the reasons by alert; those that no escalation pages for are left out."""
+        """Return the reasons by alert or incident; those that nothing pages for are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,5 +60,5 @@ class PagingPolicy:
     link_keys: tuple[str, ...] = field(repr=False)
     #: How the reports of alerts are read.
     reading: Reading
-    #: Tells why somebody is paged.
-    explain: Explain
+    #: Tell why somebody is paged.
+    explain: Mapping[Subject, Explain]

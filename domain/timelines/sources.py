@@ -14,9 +14,10 @@ from domain.alerts.handling.types import AlertActivity, AlertAuthor, AlertOccurr
 from domain.alerts.storing.lifecycle import Action
 from domain.ci_cd.deployment_actions import deployments_between
 from domain.database.paging import Slice
-from domain.escalations.explanation import pages_among
+from domain.escalations.explanation import UNKNOWN, Fate, fates_of, pages_among
+from domain.escalations.types import SentPage
 from domain.incidents.timeline import TimelineEntry, list_entries, sentence_of
-from domain.incidents.types import EntryFilter
+from domain.incidents.types import EntryFilter, EntryKind
 from domain.projects.views import ProjectView
 from domain.timelines.merging import Position, Row, Source, position_at, stored
 from domain.timelines.types import ItemKind, TimelineItem
@@ -123,7 +124,7 @@ def pages_of(alert_ids: Mapping[int, tuple[int, ...]], *, session: Session) -> S
             Row(
                 position=(page.id,),
                 item=TimelineItem(
-                    kind=ItemKind.PAGE, at=page.at, page=page, alerts=alert_ids[page.alert_id]
+                    kind=ItemKind.PAGE, at=page.at, page=page, alerts=alert_ids[page.alert_id or 0]
                 ),
                 joins=(page.name, page.step, page.round, page.state, page.contacts),
             )
@@ -174,18 +175,45 @@ def entries_of(incident_id: int, *, shows_internal: bool, session: Session) -> S
             is_oldest_first=is_oldest_first,
             session=session,
         )
-        return [Row(position=(each.id,), item=_of_incident(each)) for each in found.items]
+        fates = fates_of([each.page_key for each in found.items], session=session)
+        return [
+            Row(
+                position=(each.id,),
+                item=_page_of_incident(each, fates.get(each.page_key, UNKNOWN))
+                if each.kind is EntryKind.PAGED
+                else _of_incident(each),
+            )
+            for each in found.items
+        ]
 
     return Source(letter="n", numbers=1, read=read)
 
 
+def _page_of_incident(entry: TimelineEntry, fate: Fate) -> TimelineItem:
+    page = SentPage(
+        id=entry.id,
+        alert_id=None,
+        at=entry.created_at,
+        name=f"@{entry.text}",
+        round=1,
+        step=0,
+        asked_by=entry.asked_by,
+        state=fate.state,
+        contacts=fate.contacts,
+    )
+    return TimelineItem(kind=ItemKind.PAGE, at=entry.created_at, page=page)
+
+
+_KINDS_OF_INCIDENTS = {EntryKind.NOTE: ItemKind.NOTE, EntryKind.PAGE: ItemKind.UNREACHED}
+
+
 def _of_incident(entry: TimelineEntry) -> TimelineItem:
     return TimelineItem(
-        kind=ItemKind.NOTE if entry.is_comment else ItemKind.INCIDENT,
+        kind=_KINDS_OF_INCIDENTS.get(entry.kind, ItemKind.INCIDENT),
         at=entry.created_at,
         author=AlertAuthor.model_validate(entry.user) if entry.user else None,
         text=sentence_of(entry),
-        via=BY_ITSELF if entry.is_by_itself else None,
+        via=BY_ITSELF if entry.is_by_itself else entry.details.get("via"),
         alerts=tuple(entry.details.get("alerts", ())),
         note_id=entry.id if entry.is_comment else None,
         internal=entry.is_internal,

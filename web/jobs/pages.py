@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
 from domain.escalations.explanation import page_reasons
+from domain.incidents.paging import page_reasons as reasons_of_incidents
 from domain.keyring import Keyring
 from domain.mail.outbox import Message
 from domain.mail.smtp import Mailer, MailError, MailServerUnavailableError, PermanentMailError
@@ -37,6 +38,7 @@ from domain.notifications.outbox import (
     release,
 )
 from domain.notifications.policy import PagingPolicy
+from domain.notifications.subjects import Subject
 from domain.outgoing.deadlines import run_within
 from domain.outgoing.errors import DeadlineError
 from domain.randomness import random_share
@@ -392,7 +394,7 @@ def policy_of(settings: Settings) -> PagingPolicy:
         sends_mail=bool(settings.mail_url),
         link_keys=(settings.secret_key, *settings.secret_key_fallbacks),
         reading=reading(settings),
-        explain=page_reasons,
+        explain={Subject.ALERT: page_reasons, Subject.INCIDENT: reasons_of_incidents},
     )
 
 

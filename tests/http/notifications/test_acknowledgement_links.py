@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -10,8 +11,18 @@ from flask.testing import FlaskClient
 from sqlalchemy import delete, update
 from werkzeug.test import TestResponse
 
-from domain.notifications.paging import withdraw_pages
-from models import Alert, AlertNote, AuditEvent, Escalation, Member, User
+from domain.notifications.paging import NewPage, withdraw_pages
+from models import (
+    Alert,
+    AlertNote,
+    AuditEvent,
+    Escalation,
+    Incident,
+    IncidentAlert,
+    IncidentNote,
+    Member,
+    User,
+)
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person
 from web.settings.reader import Settings
@@ -28,6 +39,10 @@ def link_of(pages: Pages, mailbox: Mailbox, alerts: list[int], *people: Person) 
     """Page people about alerts and return the link of the last message."""
     pages.page(alerts, *people)
     pages.run_for(40)
+    return last_link(mailbox)
+
+
+def last_link(mailbox: Mailbox) -> str:
     text = mailbox.messages[-1].get_content()
     found = re.search(r"http://localhost(/-/acknowledge/\S+)", text)
     assert found is not None, text
@@ -40,7 +55,7 @@ def press(client: FlaskClient, link: str, *, without: Collection[str] = ()) -> T
     inputs = re.findall(r"<input[^>]*>", page)
     form: dict[str, list[str]] = {}
     for each in inputs:
-        name, value = re.search(r'name="(\w+)"', each), re.search(r'value="(\d+)"', each)
+        name, value = re.search(r'name="(\w+)"', each), re.search(r'value="([^"]+)"', each)
         is_sent = "checkbox" not in each or " checked" in each
         if name and value and is_sent and f"{name[1]} {value[1]}" not in without:
             form.setdefault(name[1], []).append(value[1])
@@ -254,3 +269,40 @@ def test_a_follow_up_tells_the_others_who_it_was(
     pages.run_for(40)
     follow_ups = [(each["To"], each["Subject"]) for each in mailbox.messages[2:]]
     assert follow_ups == [("bob@pager.example", "Acknowledged by @alice: Disk full (acme/shop #1)")]
+
+
+@pytest.mark.both_databases
+def test_the_link_acknowledges_incidents_with_their_alerts(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    alert, other = pages.alert("Disk full"), pages.alert("Slow")
+    with pages.session() as session:
+        of_all = {"project_id": pages.project_id, "description": "", "author_name": ""}
+        times = {"created_at": pages.now, "updated_at": pages.now, "status": "triggered"}
+        rows = [
+            Incident(**of_all, **times, iid=iid, urgency=5, title=f"Outage {iid}") for iid in (1, 2)
+        ]
+        session.add_all(rows)
+        session.flush()
+        session.add(IncidentAlert(incident_id=rows[0].id, alert_id=alert))
+        ids = [row.id for row in rows]
+    about: dict[str, Any] = {"project_id": pages.project_id, "user_id": alice.id}
+    pages.queue([NewPage(key=f"page {each}", incident_id=each, **about) for each in ids])
+    pages.run_for(3)
+    page = client.get(last_link(mailbox)).text
+    assert "2 incidents wait for somebody." in page
+    assert "Snooze" not in page
+    again = [NewPage(key=f"again {each}", incident_id=each, **about) for each in ids]
+    pages.queue([*again, NewPage(key="again", alert_id=other, **about)])
+    pages.run_for(40)
+    link = last_link(mailbox)
+    assert "3 problems wait for somebody." in client.get(link).text
+    assert "Select at least one problem." in client.post(link).text
+    done = press(client, link, without={f"alert incident-{ids[1]}"})
+    assert "2 problems acknowledged as @alice. 1 problem still waits" in done.text
+    assert [row.status for row in pages.rows(Incident)] == ["acknowledged", "triggered"]
+    assert statuses(pages) == ["acknowledged", "acknowledged"]
+    (entry,) = pages.rows(IncidentNote)
+    assert (entry.user_name, entry.details["via"]) == ("alice", "from the link in a message")
+    events = {each.kind: each.actor_id for each in pages.rows(AuditEvent)}
+    assert events["incident.changed"] == alice.id

@@ -5,18 +5,25 @@ from typing import Any
 
 import pytest
 
+from domain.audit.events import Actor
 from domain.errors import InvalidError
 from domain.incidents import actions, rule_actions
+from domain.incidents.changes import change_status
 from domain.incidents.types import (
     IncidentChange,
     IncidentPageBody,
     NewIncident,
     NewIncidentRule,
 )
-from models import IncidentNote
+from domain.timelines.actions import list_incident_timeline
+from domain.timelines.types import TimelineItem, TimelineQuery
+from models import Incident, IncidentNote
 from tests.plumbing.escalations.test_page_texts import subjects_to, texts_to
+from tests.plumbing.paging.test_rules import AWAY
+from tests.plumbing.paging.test_rules import rule as contact_rule
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
+from tests.support.notifications.paging import Person
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -92,10 +99,10 @@ def test_assignees_are_paged_about_an_incident(shop: Escalated, mailbox: Mailbox
     assert "Paged by: the operator" in text
     assert "/acme/shop/-/incidents/1" in text
     change(shop, assignees=["alice", "bob"], page_assignees=True)
-    shop.run_for(3)
+    shop.run_for(31)
     assert [len(texts_to(mailbox, name)) for name in ("alice", "bob")] == [1, 1]
     do(shop, actions.page_responders, 1, IncidentPageBody())
-    shop.run_for(3)
+    shop.run_for(31)
     assert [len(texts_to(mailbox, name)) for name in ("alice", "bob")] == [2, 2]
     paged = [row.text for row in shop.rows(IncidentNote) if row.kind == "paged"]
     assert paged == ["alice", "bob", "alice", "bob"]
@@ -111,3 +118,69 @@ def test_who_cannot_be_paged_about_an_incident_is_refused(shop: Escalated) -> No
     change(shop, status="resolved")
     with pytest.raises(InvalidError, match="The incident is closed"):
         do(shop, actions.page_responders, 1, IncidentPageBody(users=("alice",)))
+
+
+def answer(shop: Escalated, by: Person, status: str = "acknowledged") -> None:
+    """Give incident 1 a status as a person does."""
+    with shop.session() as session:
+        row, actor = session.get_one(Incident, 1), Actor(id=by.id, name=by.username)
+        change_status(row, status, by=actor, session=session, now=shop.now)
+
+
+def story(shop: Escalated) -> list[TimelineItem]:
+    query = TimelineQuery(sort="asc")
+    return [*do(shop, list_incident_timeline, 1, query).items]
+
+
+def fates(shop: Escalated) -> list[tuple[str, str | None, list[str]]]:
+    """Return who was paged about incident 1, what became of it, and at each contact."""
+    found = (each.page for each in story(shop) if each.page)
+    return [(each.name, each.state, [at.state for at in each.contacts]) for each in found]
+
+
+@pytest.mark.both_databases
+def test_pages_of_incidents_obey_the_rules_of_a_person(shop: Escalated, mailbox: Mailbox) -> None:
+    first = shop.alice.contact
+    second = shop.email_contact(shop.alice.id, "second@pager.example")
+    assert first is not None
+    contact_rule(shop, first)
+    contact_rule(shop, second, delay=5)
+    given = {"title": "Slow", "severity": "low", "assignees": ["alice", "bob"]}
+    do(shop, actions.create_incident, NewIncident.model_validate({**given, "page_assignees": True}))
+    assert fates(shop) == [("@alice", "waiting", []), ("@bob", "waiting", [])]
+    shop.run_for(3)
+    assert fates(shop) == [
+        ("@alice", "accepted", ["sent", "waiting"]),
+        ("@bob", "accepted", ["sent"]),
+    ]
+    assert {each.page.asked_by for each in story(shop) if each.page} == {"the operator"}
+    answer(shop, shop.alice)
+    shop.run_for(330)
+    assert texts_to(mailbox, "second") == []
+    assert fates(shop)[0][2] == ["sent", "withdrawn"]
+    # Bob was asked for, so what Alice did leaves his page as it is, until the incident is over.
+    answer(shop, shop.alice, "resolved")
+    shop.run_for(31)
+    assert subjects_to(mailbox, "bob")[-1] == ("Resolved by @alice: Incident: Slow (acme/shop #1)")
+    assert len(texts_to(mailbox, "alice")) == 1
+    # Beside alerts they are one message.
+    do(shop, actions.create_incident, NewIncident.model_validate({**given, "page_assignees": True}))
+    shop.page([shop.alert(severity=2)], shop.bob)
+    shop.run_for(31)
+    assert subjects_to(mailbox, "bob")[-1] == (
+        "[medium] 1 alert and 1 incident in acme/shop: Disk full and others"
+    )
+
+
+@pytest.mark.both_databases
+def test_the_timeline_says_that_a_page_of_an_incident_reached_nobody(shop: Escalated) -> None:
+    given = {"title": "Slow", "assignees": ["alice"], "page_assignees": True}
+    do(shop, actions.create_incident, NewIncident.model_validate(given))
+    shop.run_for(3, mail_url=AWAY)
+    assert fates(shop) == [("@alice", "failed", ["waiting"])]
+    (said,) = [each for each in story(shop) if each.kind == "unreached"]
+    assert said.author is not None
+    assert (said.author.username, said.text.partition(":")[0]) == ("alice", "was not reached")
+    shop.wait(minutes=10)
+    shop.run()
+    assert fates(shop) == [("@alice", "accepted", ["sent"])]

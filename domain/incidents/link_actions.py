@@ -1,0 +1,43 @@
+"""Acknowledges incidents, and the alerts beside them, from the link in a message."""
+
+from sqlalchemy import select
+
+from domain.access.actor import Work
+from domain.audit.events import EventKind
+from domain.incidents.changes import change_status
+from domain.incidents.listing import lock_incidents
+from domain.incidents.types import IncidentStatus
+from domain.notifications.acknowledging import (
+    VIA,
+    AcknowledgementLink,
+    Chosen,
+    acknowledge_alerts,
+    chosen_things,
+)
+from domain.notifications.subjects import Subject
+from models import Incident
+
+
+def acknowledge_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen) -> int:
+    """Acknowledge what was chosen of a link and still waits for somebody; return how many.
+
+    Raises ForbiddenError or InvalidError as `chosen_things`.
+    """
+    found = chosen_things(work, link, chosen)
+    by_project = found.ids_of(Subject.INCIDENT)
+    for project_id in by_project:
+        lock_incidents(project_id, session=work.session)
+    own = work.acting_as(found.user.id or 0, found.user.name)
+    status, done = IncidentStatus.ACKNOWLEDGED.value, 0
+    for project_id, ids in by_project.items():
+        waiting = select(Incident).where(
+            Incident.id.in_(ids), Incident.status == IncidentStatus.TRIGGERED.value
+        )
+        again = waiting.order_by(Incident.id).execution_options(populate_existing=True)
+        for row in work.session.scalars(again).all():
+            change_status(row, status, by=found.user, via=VIA, session=work.session, now=work.now)
+            about = {"project": found.projects[project_id].path, "iid": row.iid, "status": status}
+            own.record(EventKind.INCIDENT_CHANGED, subject=row.title, details=about)
+            done += 1
+    work.session.flush()
+    return done + acknowledge_alerts(work, found)

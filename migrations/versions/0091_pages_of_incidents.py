@@ -1,0 +1,46 @@
+"""Let pages be about incidents, not only about alerts."""
+
+from alembic import op
+
+from migrations.sqlite_tables import define_anew
+
+revision = "0091"
+down_revision = "0089"
+branch_labels = None
+depends_on = None
+
+_ALERT = "alert_id INTEGER NOT NULL,"
+_EITHER = "alert_id INTEGER,"
+_REFERENCES = "REFERENCES incidents (id) ON DELETE CASCADE"
+#: Where the constraints of the table begin.
+_KEY = "CONSTRAINT pk_pages "
+_INCIDENT = (
+    "incident_id INTEGER, "
+    f"CONSTRAINT fk_pages_incident_id FOREIGN KEY(incident_id) {_REFERENCES}, {_KEY}"
+)
+
+
+def upgrade() -> None:
+    """Go forward."""
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(
+            "ALTER TABLE pages ALTER COLUMN alert_id DROP NOT NULL, ADD COLUMN incident_id BIGINT"
+            f" CONSTRAINT fk_pages_incident_id {_REFERENCES}"
+        )
+        return
+    define_anew({"pages": _with_incidents})
+
+
+def _with_incidents(before: str) -> str:
+    if "incident_id" in before:
+        return before
+    return before.replace(_ALERT, _EITHER).replace(_KEY, _INCIDENT)
+
+
+def downgrade() -> None:
+    """Go back: pages about incidents are forgotten."""
+    op.execute("DELETE FROM pages WHERE alert_id IS NULL")
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute("ALTER TABLE pages DROP COLUMN incident_id, ALTER COLUMN alert_id SET NOT NULL")
+        return
+    define_anew({"pages": lambda now: now.replace(_EITHER, _ALERT).replace(_INCIDENT, _KEY)})

@@ -1,0 +1,24 @@
+"""Find the pages about an incident."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0092"
+down_revision = "0091"
+branch_labels = None
+depends_on = None
+
+_OF_INCIDENTS = sa.text("incident_id IS NOT NULL")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    where = {"postgresql_where": _OF_INCIDENTS, "sqlite_where": _OF_INCIDENTS}
+    create_index("ix_pages_incident_id", "pages", ["incident_id"], **where)
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_index("ix_pages_incident_id", table_name="pages")
