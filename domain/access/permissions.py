@@ -271,9 +271,11 @@ PERMISSIONS: Mapping[str, Permission] = {
     "on_call_swaps.show": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_swaps.create": _namespace(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "on_call_swaps.delete": _namespace(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
-    "on_call_reports.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
-    "on_call_reports.download": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
-    "on_call_reports.download_figures": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_reports.show": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_reports.download": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_reports.download_figures": _namespace(
+        _READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS
+    ),
     "on_call_handover_notes.index": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_handover_notes.draft": _namespace(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_handover_notes.create": _namespace(

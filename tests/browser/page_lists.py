@@ -104,7 +104,7 @@ def _pages_of_group(service: LiveGatebell, person: Person, group: str) -> list[s
     return [
         *(at, f"{at}/schedules/new", f"{at}/schedules/{schedule['id']}"),
         *(f"{at}/policies", f"{at}/policies/{made['id']}", f"{at}/routes", f"{at}/routes/dry_run"),
-        f"/groups/{group}/-/settings/channels",
+        *(f"{at}/reports?period=last_4_weeks", f"/groups/{group}/-/settings/channels"),
     ]
 
 
