@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, and_, case, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+)
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import BY_ITSELF, NoteKind
@@ -171,29 +182,20 @@ def rank_rules(
     wanted: Wanted, *, least_openings: int, most: int, session: Session
 ) -> list[RankedRule]:
     """Return the rules with the most pages, and then the most openings, in this order."""
-    rule, openings = (Alert.project_id, Alert.title), func.count()
-    different = func.count(Alert.fingerprint.distinct())
-    ungrouped = func.count().filter(Alert.fingerprint.is_(None))
-    opened = (
-        select(*rule, openings.label("openings"), (different + ungrouped).label("fingerprints"))
-        .where(wanted.started)
-        .group_by(*rule)
-        .having(openings >= least_openings)
-        .subquery()
-    )
-    paged = (
-        select(*rule, func.count().label("pages"))
-        .join(EscalationPage, EscalationPage.alert_id == Alert.id)
-        .where(wanted.paged)
-        .group_by(*rule)
-        .subquery()
-    )
-    title, pages = opened.c.title, func.coalesce(paged.c.pages, 0)
-    is_same = and_(paged.c.project_id == opened.c.project_id, paged.c.title == title)
+    columns = (Alert.project_id, Alert.title, Alert.fingerprint)
+    opened = select(*columns, literal(1).label("openings"), literal(0).label("pages"))
+    paged = select(*columns, literal(0).label("openings"), literal(1).label("pages"))
+    of_pages = paged.join(EscalationPage, EscalationPage.alert_id == Alert.id)
+    # Not joined: Postgres takes two groupings for small, and compares each row with every other.
+    both = union_all(opened.where(wanted.started), of_pages.where(wanted.paged)).subquery().c
+    is_opening, openings, pages = both.openings == 1, func.sum(both.openings), func.sum(both.pages)
+    different = func.count(case((is_opening, both.fingerprint)).distinct())
+    ungrouped = func.count().filter(is_opening, both.fingerprint.is_(None))
     found = (
-        select(opened.c.project_id, title, opened.c.fingerprints, pages)
-        .outerjoin(paged, is_same)
-        .order_by(pages.desc(), opened.c.openings.desc(), title, opened.c.project_id)
+        select(both.project_id, both.title, different + ungrouped, pages)
+        .group_by(both.project_id, both.title)
+        .having(openings >= least_openings)
+        .order_by(pages.desc(), openings.desc(), both.title, both.project_id)
         .limit(most)
     )
     return [RankedRule(*row) for row in session.execute(found)]
