@@ -1,4 +1,4 @@
-"""/<project>/-/on_call/reports, hand-over notes of schedules, and documents after incidents."""
+"""/<project>/-/on_call/reports, also of a group, hand-over notes, and documents after incidents."""
 
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -36,9 +36,7 @@ from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
 from web.pages.text_files import text_file
 
-on_call_reports = PageBlueprint(
-    "on_call_reports", __name__, url_prefix="/<names:project_path>/-/on_call"
-)
+on_call_reports = NamespaceBlueprint("on_call_reports", __name__, below="on_call")
 _PARAMETERS = ("period", "from", "until")
 #: A period of days that the reader chooses.
 _OWN = "own"
@@ -47,21 +45,22 @@ _DAY = timedelta(days=1)
 
 @on_call_reports.get("/reports")
 @permitted("on_call_reports.show")
-def index(project: ProjectView) -> ResponseReturnValue:
+def index(holder: Holder) -> ResponseReturnValue:
     """Show what happened in a period, by default in the last night."""
     given = list_query(*_PARAMETERS)
     report, problem = None, ""
     try:
-        report = actions.show_report(work(), project, _asked(given))
+        report = actions.show_report(work(), holder, _asked(given))
     except InvalidError as error:
         problem = str(error)
     page = render_template(
         "reports/show.html",
-        project=project,
+        holder=holder,
+        projects=actions.reported_projects(work(), holder),
         report=report,
         problem=problem,
         given=given,
-        asked={name: given[name] for name in _PARAMETERS if given.get(name)},
+        asked={**holder.url_values, **{n: given[n] for n in _PARAMETERS if given.get(n)}},
         kept_days=PAGES_KEPT_FOR.days,
         **_WORDS,
     )
@@ -99,18 +98,18 @@ def _midnight(
 
 @on_call_reports.get("/report.<any(md, csv):kind>")
 @permitted("on_call_reports.download")
-def download(project: ProjectView, kind: str) -> Response:
+def download(holder: Holder, kind: str) -> Response:
     """Return the report in Markdown, or its pages as CSV."""
     query = _asked(list_query(*_PARAMETERS))
-    return text_file(actions.write_report(work(), project, query, kind), f"report.{kind}")
+    return text_file(actions.write_report(work(), holder, query, kind), f"report.{kind}")
 
 
 @on_call_reports.get("/report/figures.csv")
 @permitted("on_call_reports.download_figures")
-def download_figures(project: ProjectView) -> Response:
+def download_figures(holder: Holder) -> Response:
     """Return the figures of the report as CSV."""
     query = _asked(list_query(*_PARAMETERS))
-    return text_file(actions.write_figures(work(), project, query), "figures.csv")
+    return text_file(actions.write_figures(work(), holder, query), "figures.csv")
 
 
 on_call_handover_notes = NamespaceBlueprint(

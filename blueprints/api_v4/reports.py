@@ -3,7 +3,7 @@
 from flask import Response
 
 from domain.alerts.listing.queries import LARGEST_IID
-from domain.projects.views import ProjectView
+from domain.projects.views import Holder, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
 from domain.reports.types import ReportQuery
@@ -15,24 +15,28 @@ from web.pages.text_files import text_file
 _PROJECT = "/projects/<path:reference>"
 _DOCUMENT = f"{_PROJECT}/incidents/<int(max={LARGEST_IID}):iid>"
 
-on_call_reports = Resources("on_call_reports", __name__, url_prefix=f"{_PROJECT}/on_call")
+on_call_reports = Resources(
+    "on_call_reports",
+    __name__,
+    url_prefix="/<any(projects, groups):kind>/<path:reference>/on_call",
+)
 on_call_reports.bind("GET", "/report", actions.show_report)
 
 
-@on_call_reports.get("/report.<any(md, csv):kind>")
+@on_call_reports.get("/report.<any(md, csv):file_type>")
 @answers_with(md="text/markdown", csv="text/csv")
 @operation("on_call_reports.download", query=ReportQuery)
-def download(project: ProjectView, query: ReportQuery, kind: str) -> Response:
+def download(holder: Holder, query: ReportQuery, file_type: str) -> Response:
     """Export a report: all of it in Markdown, or its pages as CSV."""
-    return text_file(actions.write_report(work(), project, query, kind), f"report.{kind}")
+    return text_file(actions.write_report(work(), holder, query, file_type), f"report.{file_type}")
 
 
 @on_call_reports.get("/report/figures.csv")
 @answers_with(file="text/csv")
 @operation("on_call_reports.download_figures", query=ReportQuery)
-def download_figures(project: ProjectView, query: ReportQuery) -> Response:
+def download_figures(holder: Holder, query: ReportQuery) -> Response:
     """Export the figures of a report as CSV."""
-    return text_file(actions.write_figures(work(), project, query), "figures.csv")
+    return text_file(actions.write_figures(work(), holder, query), "figures.csv")
 
 
 incident_documents = Resources("incident_documents", __name__, url_prefix=_DOCUMENT)

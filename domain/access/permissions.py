@@ -210,7 +210,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_rows("on_call_overrides", "create delete", _HANDLES_ALERTS_OF_EITHER),
     **_rows("on_call_swaps", "index show", _SEES_ALERTS_OF_EITHER),
     **_rows("on_call_swaps", "create delete", _HANDLES_ALERTS_OF_EITHER),
-    **_rows("on_call_reports", "show download download_figures", _SEES_ALERTS),
+    **_rows("on_call_reports", "show download download_figures", _SEES_ALERTS_OF_EITHER),
     **_rows("on_call_handover_notes", "index draft", _SEES_ALERTS_OF_EITHER),
     "on_call_handover_notes.create": _HANDLES_ALERTS_OF_EITHER,
     # Their own; those of others from Maintainer up.

@@ -1,5 +1,7 @@
 """What teams ask about their nights afterwards, and what they leave for whoever is next."""
 
+from collections.abc import Iterator, Mapping
+
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
@@ -12,7 +14,8 @@ from domain.projects.views import Holder, ProjectView
 from domain.reports import writing
 from domain.reports.drafts import draft_of, shift_to_hand_over
 from domain.reports.handover_notes import latest_notes, note_of, selected_notes
-from domain.reports.reading import report_of
+from domain.reports.reading import all_pages, report_of
+from domain.reports.scope import scope_of
 from domain.reports.types import (
     LONGEST_HANDOVER_NOTE,
     HandoverDraft,
@@ -28,25 +31,36 @@ from models import OnCallHandoverNote, OnCallSchedule
 
 
 @question("on_call_reports.show")
-def show_report(work: Work, project: ProjectView, query: ReportQuery) -> Report:
+def show_report(work: Work, holder: Holder, query: ReportQuery) -> Report:
     """Show what happened in a period: pages, times to answer, nights, noisy rules.
 
-    Raises InvalidError.
+    Of a group it is about all projects below it. Raises InvalidError.
     """
-    return report_of(work, project, query.within(work.now), check_zone(query.time_zone))
+    return report_of(work, holder, query.within(work.now), check_zone(query.time_zone))
+
+
+@question("on_call_reports.show")
+def reported_projects(work: Work, holder: Holder) -> Mapping[str, ProjectView]:
+    """Return the projects that a report is about by their paths."""
+    return {each.path: each for each in scope_of(work, holder).projects.values()}
 
 
 @question("on_call_reports.download")
-def write_report(work: Work, project: ProjectView, query: ReportQuery, kind: str) -> str:
-    """Return the report as a text: `md` has everything, `csv` the pages."""
-    report = show_report(work, project, query)
-    return writing.as_markdown(report) if kind == "md" else writing.pages_as_csv(report)
+def write_report(work: Work, holder: Holder, query: ReportQuery, kind: str) -> Iterator[str]:
+    """Return the report as a text: `md` has everything, `csv` all pages.
+
+    The pages are read as they are written. Raises InvalidError.
+    """
+    if kind == "md":
+        return writing.as_markdown(show_report(work, holder, query))
+    pages = all_pages(work, holder, query.within(work.now))
+    return writing.pages_as_csv(pages, of_group=holder.is_group)
 
 
 @question("on_call_reports.download_figures")
-def write_figures(work: Work, project: ProjectView, query: ReportQuery) -> str:
+def write_figures(work: Work, holder: Holder, query: ReportQuery) -> str:
     """Return the figures of the report as CSV."""
-    return writing.figures_as_csv(show_report(work, project, query))
+    return writing.figures_as_csv(show_report(work, holder, query))
 
 
 @question("on_call_handover_notes.index", plural="handover_notes")

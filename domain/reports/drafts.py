@@ -2,28 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from itertools import groupby
-
-from sqlalchemy import select
+from itertools import groupby, islice
 
 from domain.access.actor import Work
-from domain.access.features import Feature
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import AlertRow, list_alerts
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
-from domain.errors import InvalidError
 from domain.incidents.listing import NEWEST, IncidentFilter, IncidentSlice, list_incidents
 from domain.on_call.plans import Period
 from domain.on_call.shifts import shifts_of
 from domain.on_call.types import OnCallSchedule
-from domain.projects.access import get_project
-from domain.projects.holders import projects_of
-from domain.projects.views import GroupView, Holder, ProjectView, viewer_of
+from domain.projects.views import Holder, ProjectView
 from domain.reports.reading import report_of
+from domain.reports.scope import scope_of
 from domain.reports.types import Report, ReportedPage
 from domain.reports.writing import answer_words, plain
 from domain.time_zones import local_time
-from models import Incident, Project
+from models import Incident
 
 _DAY = timedelta(days=1)
 #: A shift began at most so long ago, and was over at most so long ago.
@@ -61,22 +56,10 @@ def draft_of(work: Work, holder: Holder, schedule: OnCallSchedule, shift: Period
     Of a group it is about the first projects below it of which there is something to say.
     """
     lines: list[str] = []
-    for project in _projects(work, holder):
+    for project in islice(scope_of(work, holder).projects.values(), _MOST_PROJECTS):
         told = list(_project_lines(work, project, schedule, shift, is_one_of_many=holder.is_group))
         lines += [f"## {project.path}", "", *told] if told and holder.is_group else told
     return "\n".join([*(lines or _QUIET), "**To know**", "", ""])
-
-
-def _projects(work: Work, holder: Holder) -> Sequence[ProjectView]:
-    if not isinstance(holder, GroupView):
-        return [holder]
-    paths = (
-        select(Project.path).where(Project.id.in_(projects_of(holder))).order_by(Project.path_key)
-    )
-    found = work.session.scalars(paths.limit(_MOST_PROJECTS)).all()
-    seen = (get_project(path, viewer_of(work), session=work.session) for path in found)
-    # Not those that have turned monitoring off.
-    return [each for each in seen if each.has(Feature.MONITOR)]
 
 
 def _project_lines(
@@ -87,11 +70,7 @@ def _project_lines(
     *,
     is_one_of_many: bool,
 ) -> Iterator[str]:
-    try:
-        report = report_of(work, project, shift, schedule.time_zone)
-    except InvalidError as error:
-        # A storm must not keep anybody from leaving a note.
-        return iter((str(error), ""))
+    report = report_of(work, project, shift, schedule.time_zone)
     wanted = AlertFilter(project_id=project.id, statuses=OPEN_STATUSES)
     part = AlertSlice(size=_MOST_NAMED, order=SORT_ORDERS["severity"])
     alerts = list_alerts(wanted, part, session=work.session).items

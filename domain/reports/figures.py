@@ -1,9 +1,13 @@
-"""Counts what reports show. Values in, values out: nothing here reads a database."""
+"""Counts what reports show. Values in, values out: nothing here reads a database.
+
+Alerts and pages are counted one by one, and forgotten: of each alert, two lengths of time are kept.
+"""
 
 import math
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from statistics import median
 
@@ -22,136 +26,161 @@ from domain.time_zones import wall_time, zone
 #: By the clock of whoever sleeps.
 _SLEEP_BEGINS, _SLEEP_ENDS = 22, 7
 _DAY = timedelta(days=1)
-_ANSWERS = ("acknowledged", RESOLVED, "ignored")
+_ACKNOWLEDGED = "acknowledged"
+_ANSWERS = (_ACKNOWLEDGED, RESOLVED, "ignored")
 _WAITS = PageAnswer(kind=AnswerKind.NONE, at=None, by=None, seconds=None)
 #: It was over when the page was queued.
 _ENDED = PageAnswer(kind=AnswerKind.ENDED, at=None, by=None, seconds=None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Counted:
-    """What there is to count."""
+def by_people(alert: CountedAlert) -> list[StatusEntry]:
+    """Return the statuses that people gave an alert."""
+    return [each for each in alert.entries if not each.is_by_itself]
 
-    alerts: Sequence[CountedAlert]
-    pages: Sequence[CountedPage]
-    #: By the id of the alert, in their order.
-    entries: Mapping[int, Sequence[StatusEntry]]
 
-    def by_people(self, alert: CountedAlert) -> list[StatusEntry]:
-        """Return the statuses that people gave an alert."""
-        return [each for each in self.entries.get(alert.id, ()) if not each.is_by_itself]
+def answer_to(page: CountedPage) -> PageAnswer:
+    """Return the first answer to a page."""
+    ended_at = _ended_by_itself(page.alert)
+    answers = (each for each in by_people(page.alert) if each.status in _ANSWERS)
+    answer = next((each for each in answers if each.at >= page.at), None)
+    if answer and not (ended_at and page.at <= ended_at < answer.at):
+        seconds = _seconds(answer.at - page.at)
+        kind, by = AnswerKind(answer.status), answer.by or None
+        return PageAnswer(kind=kind, at=answer.at, by=by, seconds=seconds)
+    if ended_at and ended_at >= page.at:
+        seconds = _seconds(ended_at - page.at)
+        return PageAnswer(kind=AnswerKind.ENDED, at=ended_at, by=None, seconds=seconds)
+    return _WAITS if page.alert.status in OPEN_STATUSES else _ENDED
 
-    def answer_to(self, page: CountedPage) -> PageAnswer:
-        """Return the first answer to a page."""
-        ended_at = self._ended_by_itself(page.alert)
-        answer = next(
-            (
-                each
-                for each in self.by_people(page.alert)
-                if each.status in _ANSWERS and each.at >= page.at
-            ),
-            None,
+
+def _ended_by_itself(alert: CountedAlert) -> datetime | None:
+    if alert.recovery_received_at is not None:
+        return alert.recovery_received_at
+    resolved = [each for each in alert.entries if each.status == RESOLVED]
+    if resolved:
+        return resolved[-1].at if resolved[-1].is_by_itself else None
+    # Of a report whose arrival was not noted.
+    return alert.ended_at if alert.status == RESOLVED else None
+
+
+def ended_alone(alert: CountedAlert, within: timedelta) -> bool:
+    """Return whether an alert ended so soon before anybody did anything."""
+    if alert.status != RESOLVED or alert.ended_at is None or by_people(alert):
+        return False
+    return alert.ended_at - alert.started_at <= within
+
+
+def _lengths() -> "array[float]":
+    return array("d")
+
+
+@dataclass
+class _Lengths:
+    """How long alerts of a severity took, in seconds."""
+
+    alerts: int = 0
+    acknowledged: "array[float]" = field(default_factory=_lengths)
+    resolved: "array[float]" = field(default_factory=_lengths)
+
+    def times(self, severity: str | None) -> ResponseTimes:
+        """Return the median, and within what 90 % were."""
+        return ResponseTimes(
+            severity=severity,
+            alerts=self.alerts,
+            acknowledged=len(self.acknowledged),
+            acknowledge_median=_median(self.acknowledged),
+            acknowledge_90th=percentile(self.acknowledged, 90),
+            resolved=len(self.resolved),
+            resolve_median=_median(self.resolved),
+            resolve_90th=percentile(self.resolved, 90),
         )
-        if answer and not (ended_at and page.at <= ended_at < answer.at):
-            seconds = _seconds(answer.at - page.at)
-            kind, by = AnswerKind(answer.status), answer.by or None
-            return PageAnswer(kind=kind, at=answer.at, by=by, seconds=seconds)
-        if ended_at and ended_at >= page.at:
-            seconds = _seconds(ended_at - page.at)
-            return PageAnswer(kind=AnswerKind.ENDED, at=ended_at, by=None, seconds=seconds)
-        return _WAITS if page.alert.status in OPEN_STATUSES else _ENDED
 
-    def _ended_by_itself(self, alert: CountedAlert) -> datetime | None:
-        if alert.recovery_received_at is not None:
-            return alert.recovery_received_at
-        resolved = [each for each in self.entries.get(alert.id, ()) if each.status == RESOLVED]
-        if resolved:
-            return resolved[-1].at if resolved[-1].is_by_itself else None
-        # Of a report whose arrival was not noted.
-        return alert.ended_at if alert.status == RESOLVED else None
 
-    def acknowledgement(self, alert: CountedAlert) -> StatusEntry | None:
-        """Return the first acknowledgement of an alert by a person."""
-        return next((each for each in self.by_people(alert) if each.status == "acknowledged"), None)
+class Figures:
+    """What was counted until now."""
 
-    def ended_alone(self, alert: CountedAlert, within: timedelta) -> bool:
-        """Return whether an alert ended so soon before anybody did anything."""
-        if alert.status != RESOLVED or alert.ended_at is None or self.by_people(alert):
-            return False
-        return alert.ended_at - alert.started_at <= within
+    def __init__(self, time_zone: str) -> None:
+        """Count nothing yet; hours of the day are those of the time zone."""
+        self._zone = zone(time_zone)
+        self._lengths: dict[str, _Lengths] = defaultdict(_Lengths)
+        self._acknowledged = Counter[str]()
+        self._pages = Counter[str]()
+        self._nights: dict[str, set[date]] = defaultdict(set)
+        self._hours = Counter[int]()
+        self._answers = Counter[AnswerKind]()
+        self._user_ids: set[int] = set()
+        self._all_pages = 0
+        self._last_paged: int | None = None
+
+    def count_alert(self, alert: CountedAlert) -> None:
+        """Count an alert that started in the period."""
+        lengths = self._lengths[alert.severity]
+        lengths.alerts += 1
+        first = next((e for e in by_people(alert) if e.status == _ACKNOWLEDGED), None)
+        if first is not None:
+            lengths.acknowledged.append(_length(alert.created_at, first.at))
+            self._acknowledged[first.by] += 1
+        if alert.status == RESOLVED and alert.ended_at:
+            lengths.resolved.append(_length(alert.started_at, alert.ended_at))
+
+    def count_page(self, page: CountedPage) -> None:
+        """Count a page in the period: those of an alert together, and in order of time."""
+        self._all_pages += 1
+        if page.alert.id != self._last_paged:
+            self._last_paged = page.alert.id
+            self._answers[answer_to(page).kind] += 1
+        if page.channel_id is None:
+            self._hours[wall_time(page.at, self._zone).hour] += 1
+        if page.user_id is not None:
+            self._user_ids.add(page.user_id)
+        if page.user is not None:
+            self._pages[page.user] += 1
+            if (night := _night_of(page)) is not None:
+                self._nights[page.user].add(night)
 
     def totals(self) -> ReportTotals:
         """Return what happened, in numbers."""
-        first_pages: dict[int, CountedPage] = {}
-        for page in self.pages:
-            first_pages.setdefault(page.alert.id, page)
-        answers = Counter(self.answer_to(page).kind for page in first_pages.values())
-        ended, unanswered = answers[AnswerKind.ENDED], answers[AnswerKind.NONE]
+        ended, unanswered = self._answers[AnswerKind.ENDED], self._answers[AnswerKind.NONE]
+        paged_alerts = self._answers.total()
         return ReportTotals(
-            alerts=len(self.alerts),
-            acknowledged=sum(self.acknowledgement(each) is not None for each in self.alerts),
-            pages=len(self.pages),
-            people=len({page.user_id for page in self.pages} - {None}),
-            paged_alerts=len(first_pages),
-            answered=len(first_pages) - ended - unanswered,
+            alerts=sum(each.alerts for each in self._lengths.values()),
+            acknowledged=self._acknowledged.total(),
+            pages=self._all_pages,
+            people=len(self._user_ids),
+            paged_alerts=paged_alerts,
+            answered=paged_alerts - ended - unanswered,
             ended_by_themselves=ended,
             unanswered=unanswered,
         )
 
     def times(self) -> list[ResponseTimes]:
         """Return how long alerts took: all of them, and by severity."""
-        by_severity: dict[str, list[CountedAlert]] = defaultdict(list)
-        for each in self.alerts:
-            by_severity[each.severity].append(each)
-        parts = [(word.value, by_severity[word.value]) for word in SEVERITIES]
-        return [self._times(None, self.alerts), *(self._times(*part) for part in parts if part[1])]
-
-    def _times(self, severity: str | None, alerts: Sequence[CountedAlert]) -> ResponseTimes:
-        answered = [(each, self.acknowledgement(each)) for each in alerts]
-        acknowledged = [_length(each.created_at, found.at) for each, found in answered if found]
-        resolved = [
-            _length(each.started_at, each.ended_at)
-            for each in alerts
-            if each.status == RESOLVED and each.ended_at
-        ]
-        return ResponseTimes(
-            severity=severity,
-            alerts=len(alerts),
-            acknowledged=len(acknowledged),
-            acknowledge_median=_median(acknowledged),
-            acknowledge_90th=percentile(acknowledged, 90),
-            resolved=len(resolved),
-            resolve_median=_median(resolved),
-            resolve_90th=percentile(resolved, 90),
-        )
+        words = [word.value for word in SEVERITIES if word.value in self._lengths]
+        together = _Lengths()
+        for word in words:
+            lengths = self._lengths[word]
+            together.alerts += lengths.alerts
+            together.acknowledged += lengths.acknowledged
+            together.resolved += lengths.resolved
+        return [together.times(None), *(self._lengths[word].times(word) for word in words)]
 
     def people(self) -> list[PersonFigures]:
         """Return what the period was like for each person, the most paged first."""
-        pages = Counter(page.user for page in self.pages if page.user is not None)
-        found = (self.acknowledgement(each) for each in self.alerts)
-        acknowledged = Counter(each.by for each in found if each and each.by)
-        nights: dict[str | None, set[date]] = defaultdict(set)
-        for page in self.pages:
-            if (night := _night_of(page)) is not None:
-                nights[page.user].add(night)
         figures = [
             PersonFigures(
                 user=name,
-                pages=pages[name],
-                acknowledged=acknowledged[name],
-                nights=len(nights.get(name, ())),
+                pages=self._pages[name],
+                acknowledged=self._acknowledged[name],
+                nights=len(self._nights.get(name, ())),
             )
-            for name in pages.keys() | acknowledged.keys()
+            # Without a name it was the command line.
+            for name in (self._pages.keys() | self._acknowledged.keys()) - {""}
         ]
         return sorted(figures, key=lambda each: (-each.pages, -each.acknowledged, each.user))
 
-    def hours(self, time_zone: str) -> list[int]:
+    def hours(self) -> list[int]:
         """Return the pages to people by the hour of the day."""
-        place = zone(time_zone)
-        counts = Counter(
-            wall_time(page.at, place).hour for page in self.pages if page.channel_id is None
-        )
-        return [counts[hour] for hour in range(24)]
+        return [self._hours[hour] for hour in range(24)]
 
 
 def _night_of(page: CountedPage) -> date | None:

@@ -1,13 +1,14 @@
 """The stored hand-over notes of schedules."""
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, select
 
 from domain.access.actor import Work
 from domain.on_call.plans import Period
-from domain.projects.holders import belongs_to, is_used_by, lineage_of
-from domain.projects.views import Holder, ProjectView
+from domain.projects.holders import belongs_to, is_used_by, lineage_of, lineages
+from domain.projects.views import Holder
 from domain.reports.types import HandoverNote
 from models import OnCallHandoverNote, OnCallSchedule, User
 
@@ -39,13 +40,17 @@ def note_of(row: Any) -> HandoverNote:
     )
 
 
-def notes_of_period(work: Work, project: ProjectView, within: Period) -> list[HandoverNote]:
+def notes_of_period(
+    work: Work, holder: Holder, project_ids: Collection[int], within: Period
+) -> list[HandoverNote]:
     """Return the notes that were left in a period, in order of time.
 
-    Those of schedules of the groups above are among them.
+    They are those of the schedules that the holder, or one of the projects below it, uses.
     """
     note = OnCallHandoverNote
-    used = is_used_by(OnCallSchedule, [lineage_of(project, session=work.session)])
+    own = lineage_of(holder, session=work.session)
+    below = lineages(project_ids, session=work.session) if holder.is_group else {}
+    used = is_used_by(OnCallSchedule, [own, *below.values()])
     found = selected_notes(used).where(
         note.created_at >= within.start, note.created_at < within.end
     )

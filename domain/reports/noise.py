@@ -1,16 +1,14 @@
 """Finds rules that open alerts again and again, and says what would make them less noisy."""
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from itertools import pairwise
 
 from domain.alerts.matching.matchers import Matcher, Operator, as_text
-from domain.reports.figures import Counted
-from domain.reports.rows import CountedAlert
+from domain.reports.figures import by_people, ended_alone
+from domain.reports.rows import CountedAlert, RankedRule
 from domain.reports.types import NoisyRule, ProposalKind
 
-#: An alert that opened less often is no rule that is noisy.
+#: A rule whose alerts opened less often is not noisy.
 LEAST_OPENINGS = 3
 MOST_RULES = 10
 #: How soon an alert that nobody is needed for ends.
@@ -18,55 +16,67 @@ SOON = timedelta(minutes=10)
 _SOON_WORDS = f"{SOON // timedelta(minutes=1)} minutes"
 
 
-def noisy_rules(counted: Counted) -> list[NoisyRule]:
-    """Return the rules with the most pages and openings, the noisiest first."""
-    by_title: dict[str, list[CountedAlert]] = defaultdict(list)
-    for each in counted.alerts:
-        by_title[each.title].append(each)
-    pages = Counter(page.alert.title for page in counted.pages)
-    rules = [
-        _rule(title, alerts, pages[title], counted)
-        for title, alerts in by_title.items()
-        if len(alerts) >= LEAST_OPENINGS
-    ]
-    rules.sort(key=lambda each: (-each.pages, -each.openings, each.title))
-    return rules[:MOST_RULES]
-
-
 def matchers_of(title: str) -> str:
     """Return the matchers of the alerts with a title."""
     return as_text([Matcher("title", Operator.EQUAL, title)])
 
 
-def _rule(title: str, alerts: Sequence[CountedAlert], pages: int, counted: Counted) -> NoisyRule:
-    openings = len(alerts)
-    # Alerts that are never grouped count as different ones.
-    fingerprints = len({each.fingerprint or each.id for each in alerts})
-    alone = sum(counted.ended_alone(each, SOON) for each in alerts)
-    answered = sum(bool(counted.by_people(each)) for each in alerts)
-    proposal, reason = _proposed(openings, alone, answered, _together(alerts))
+class _Openings:
+    """What was counted of a rule."""
+
+    def __init__(self) -> None:
+        self.openings = self.alone = self.answered = 0
+        #: Those that opened soon after the one before, which was still open.
+        self.together = 0
+        self._before: CountedAlert | None = None
+
+    def count(self, alert: CountedAlert) -> None:
+        """Count the alert that started next."""
+        before, self._before = self._before, alert
+        self.openings += 1
+        self.alone += ended_alone(alert, SOON)
+        self.answered += bool(by_people(alert))
+        if before is not None and alert.started_at - before.started_at <= SOON:
+            self.together += before.ended_at is None or before.ended_at > alert.started_at
+
+
+class NoisyRules:
+    """What was counted until now of the rules with the most pages."""
+
+    def __init__(self, ranked: Sequence[RankedRule]) -> None:
+        """Take the rules, the noisiest first."""
+        self._counted = {(each.project_id, each.title): (each, _Openings()) for each in ranked}
+
+    def count_alert(self, alert: CountedAlert) -> None:
+        """Count an alert that started in the period: one after the other in order of time."""
+        if found := self._counted.get((alert.project_id, alert.title)):
+            found[1].count(alert)
+
+    def rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
+        """Return the rules with a proposal for each; `paths` are those of projects by id."""
+        return [
+            _rule(rule, counted, paths[rule.project_id]) for rule, counted in self._counted.values()
+        ]
+
+
+def _rule(rule: RankedRule, counted: _Openings, project: str) -> NoisyRule:
+    proposal, reason = _proposed(counted)
     return NoisyRule(
-        title=title,
-        openings=openings,
-        fingerprints=fingerprints,
-        pages=pages,
-        alone=alone,
-        answered=answered,
+        project=project,
+        title=rule.title,
+        openings=counted.openings,
+        fingerprints=rule.fingerprints,
+        pages=rule.pages,
+        alone=counted.alone,
+        answered=counted.answered,
         proposal=proposal,
         reason=reason,
     )
 
 
-def _together(alerts: Sequence[CountedAlert]) -> int:
-    """Return how many opened soon after the one before, which was still open."""
-    return sum(
-        after.started_at - before.started_at <= SOON
-        and (before.ended_at is None or before.ended_at > after.started_at)
-        for before, after in pairwise(alerts)
-    )
-
-
-def _proposed(openings: int, alone: int, answered: int, together: int) -> tuple[ProposalKind, str]:
+def _proposed(counted: _Openings) -> tuple[ProposalKind, str]:
+    openings, alone, answered = counted.openings, counted.alone, counted.answered
+    together = counted.together
     if 2 * alone >= openings:
         return ProposalKind.THRESHOLD, (
             f"{alone} of {openings} ended within {_SOON_WORDS} before anybody did anything. "

@@ -1,68 +1,104 @@
-"""Makes the report of a project in a period from what is stored."""
+"""Makes the report of a project or group in a period from what is stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from domain.access.actor import Work
 from domain.alerts.listing.types import alert_url
+from domain.escalations.explanation import contact_outcomes
 from domain.escalations.steps import TargetKind, target_words
 from domain.escalations.types import ContactOutcome
 from domain.on_call.plans import Period
-from domain.projects.views import ProjectView
-from domain.reports.figures import Counted
+from domain.projects.views import Holder, ProjectView
+from domain.reports import rows
+from domain.reports.figures import Figures, answer_to
 from domain.reports.handover_notes import notes_of_period
-from domain.reports.noise import noisy_rules
-from domain.reports.rows import CountedPage, read_alerts, read_contacts, read_entries, read_pages
-from domain.reports.types import Report, ReportedPage
+from domain.reports.noise import LEAST_OPENINGS, MOST_RULES, NoisyRules
+from domain.reports.rows import CountedPage, Wanted
+from domain.reports.scope import Scope, scope_of
+from domain.reports.types import MOST_PAGES, Report, ReportedPage
 
 
-def _read_counted(work: Work, project: ProjectView, within: Period) -> Counted:
-    """Return what there is to count of a period; raise InvalidError for too much."""
-    return Counted(
-        alerts=read_alerts(project.id, within, session=work.session),
-        pages=read_pages(project.id, within, session=work.session),
-        entries=read_entries(project.id, within, session=work.session),
+def report_of(work: Work, holder: Holder, within: Period, time_zone: str) -> Report:
+    """Return the report of a period."""
+    scope, session = scope_of(work, holder), work.session
+    wanted = Wanted(project_ids=tuple(scope.projects), within=within)
+    ranked = rows.rank_rules(
+        wanted, least_openings=LEAST_OPENINGS, most=MOST_RULES, session=session
     )
-
-
-def report_of(work: Work, project: ProjectView, within: Period, time_zone: str) -> Report:
-    """Return the report of a period; raise InvalidError for too much."""
-    counted = _read_counted(work, project, within)
-    contacts = read_contacts(project.id, within, session=work.session)
+    figures, noisy = Figures(time_zone), NoisyRules(ranked)
+    for alert in rows.read_alerts(wanted, session=session):
+        figures.count_alert(alert)
+        noisy.count_alert(alert)
+    for page in rows.read_pages_by_alert(wanted, session=session):
+        figures.count_page(page)
+    totals = figures.totals()
+    last = rows.read_last_pages(wanted, MOST_PAGES, session=session)
     return Report(
-        project=project.path,
+        project=None if holder.is_group else holder.path,
+        group=holder.path if holder.is_group else None,
+        projects_left_out=[*scope.left_out],
         starts_at=within.start,
         ends_at=within.end,
         time_zone=time_zone,
-        totals=counted.totals(),
-        pages=[_shown(work, project, page, counted, contacts) for page in counted.pages],
-        times=counted.times(),
-        people=counted.people(),
-        hours=counted.hours(time_zone),
-        noisy_rules=noisy_rules(counted),
-        handover_notes=notes_of_period(work, project, within),
+        totals=totals,
+        pages=_shown(work, scope, last),
+        # One may be queued while this reads.
+        earlier_pages=max(totals.pages - len(last), 0),
+        times=figures.times(),
+        people=figures.people(),
+        hours=figures.hours(),
+        noisy_rules=noisy.rules({each.id: each.path for each in scope.projects.values()}),
+        handover_notes=notes_of_period(work, holder, tuple(scope.projects), within),
     )
 
 
-def _shown(
+def all_pages(work: Work, holder: Holder, within: Period) -> Iterator[ReportedPage]:
+    """Return all pages of a period, in order of time; they are read as they are asked for."""
+    scope = scope_of(work, holder)
+    wanted = Wanted(project_ids=tuple(scope.projects), within=within)
+    return _read(work, scope, rows.find_pages(wanted, session=work.session))
+
+
+def _read(work: Work, scope: Scope, ids: Sequence[int]) -> Iterator[ReportedPage]:
+    for start in range(0, len(ids), rows.SLICE):
+        some = list(ids[start : start + rows.SLICE])
+        try:
+            pages = _shown(work, scope, [*rows.read_pages(some, session=work.session)])
+        finally:
+            # Free the connection: a slow client, or one that hangs up, must not keep it.
+            work.session.close()
+        yield from pages
+
+
+def _shown(work: Work, scope: Scope, pages: Sequence[CountedPage]) -> list[ReportedPage]:
+    batches = {each.batch_id for each in pages if each.batch_id is not None}
+    contacts = contact_outcomes(batches, session=work.session)
+    return [
+        _page(work, scope.projects[each.alert.project_id], each, contacts.get(each.batch_id or 0))
+        for each in pages
+    ]
+
+
+def _page(
     work: Work,
     project: ProjectView,
     page: CountedPage,
-    counted: Counted,
-    contacts: Mapping[int, Sequence[ContactOutcome]],
+    contacts: Iterable[ContactOutcome] | None,
 ) -> ReportedPage:
     is_channel = page.channel_id is not None
     name = target_words(TargetKind.CHANNEL, page.channel) if is_channel else None
     return ReportedPage(
         at=page.at,
+        project=project.path,
         alert_iid=page.alert.iid,
         alert_title=page.alert.title,
         severity=page.alert.severity,
         user=page.user,
         name=name or target_words(TargetKind.USER, page.user),
         state=page.state,
-        contacts=tuple(contacts.get(page.batch_id or 0, ())),
+        contacts=tuple(contacts or ()),
         accepted_at=page.accepted_at,
-        answer=counted.answer_to(page),
+        answer=answer_to(page),
         escalation_policy=page.policy,
         route=page.route,
         round=page.round,

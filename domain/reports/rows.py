@@ -1,23 +1,33 @@
-"""Reads what reports count: alerts, pages and answers of a project in a period.
+"""Reads what reports count: alerts, pages and answers of projects in a period.
 
 Alerts are found by the index on their start, pages by that on project and time, and everything else
-by those: the cost grows with the period, and not with what is stored besides.
+by the ids of those: the cost grows with the period, and not with what is stored besides. Rows come
+from the database in slices, so that memory does not grow with a storm.
 """
 
+from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, case, func, or_, select, union
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+)
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import BY_ITSELF, NoteKind
 from domain.alerts.listing.filters import SEVERITIES
-from domain.errors import InvalidError
-from domain.escalations.explanation import contact_outcomes
-from domain.escalations.types import ContactOutcome
 from domain.notifications.states import PageState
 from domain.on_call.plans import Period
 from models import (
@@ -32,24 +42,8 @@ from models import (
     User,
 )
 
-#: A report with more is refused: its numbers are exact, and reading them would take too long.
-MOST_ROWS = 50_000
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CountedAlert:
-    """An alert as reports count it."""
-
-    id: int
-    iid: int
-    title: str
-    severity: str
-    fingerprint: bytes | None
-    status: str
-    created_at: datetime
-    started_at: datetime
-    ended_at: datetime | None
-    recovery_received_at: datetime | None
+#: The number of rows in memory at once. With many more ids in a list, Postgres scans tables.
+SLICE = 250
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,6 +56,24 @@ class StatusEntry:
     by: str
     #: Whether the service gave it, because the sender was silent.
     is_by_itself: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CountedAlert:
+    """An alert as reports count it."""
+
+    id: int
+    project_id: int
+    iid: int
+    title: str
+    severity: str
+    status: str
+    created_at: datetime
+    started_at: datetime
+    ended_at: datetime | None
+    recovery_received_at: datetime | None
+    #: In their order.
+    entries: Sequence[StatusEntry]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,51 +98,130 @@ class CountedPage:
     route: str | None
 
 
+class RankedRule(NamedTuple):
+    """Alerts of a project with the same title, which opened in a period."""
+
+    project_id: int
+    title: str
+    #: Alerts that are never grouped count as different ones.
+    fingerprints: int
+    #: Of all alerts with the title, also of those that started before.
+    pages: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a report is about: the ids of projects, and a period."""
+
+    project_ids: Collection[int]
+    within: Period
+
+    @property
+    def started(self) -> ColumnElement[bool]:
+        """The condition for alerts that started then."""
+        return and_(
+            Alert.project_id.in_(self.project_ids),
+            Alert.started_at >= self.within.start,
+            Alert.started_at < self.within.end,
+        )
+
+    @property
+    def paged(self) -> ColumnElement[bool]:
+        """The condition for pages then, joined with their alerts."""
+        pages = EscalationPage
+        return and_(
+            Alert.project_id.in_(self.project_ids),
+            # Those that an earlier release stored do not say of which project they are.
+            or_(pages.project_id.in_(self.project_ids), pages.project_id.is_(None)),
+            pages.paged_at >= self.within.start,
+            pages.paged_at < self.within.end,
+        )
+
+
 _ALERT = (
-    *(Alert.id, Alert.iid, Alert.title, Alert.severity, Alert.fingerprint, Alert.status),
+    *(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.severity, Alert.status),
     *(Alert.created_at, Alert.started_at, Alert.ended_at, Alert.recovery_received_at),
 )
+_IN_TIME = (EscalationPage.paged_at, EscalationPage.id)
 
 
-def _alert_of(row: Any) -> CountedAlert:
+def read_alerts(wanted: Wanted, *, session: Session) -> Iterator[CountedAlert]:
+    """Yield the alerts that started in the period, in order."""
+    found = select(*_ALERT).where(wanted.started).order_by(Alert.started_at, Alert.id)
+    for rows in _slices(found, session=session):
+        entries = entries_of([row.id for row in rows], session=session)
+        yield from (_alert_of(row, entries) for row in rows)
+
+
+def read_pages_by_alert(wanted: Wanted, *, session: Session) -> Iterator[CountedPage]:
+    """Yield who was paged in the period: the pages of an alert together, in order of time."""
+    ordered = _pages().where(wanted.paged).order_by(EscalationPage.alert_id, *_IN_TIME)
+    return _read_pages(ordered, session=session)
+
+
+def read_last_pages(wanted: Wanted, most: int, *, session: Session) -> list[CountedPage]:
+    """Return who was paged last in the period, in order of time."""
+    newest = _pages().where(wanted.paged).order_by(*(each.desc() for each in _IN_TIME))
+    return [*_read_pages(newest.limit(most), session=session)][::-1]
+
+
+def find_pages(wanted: Wanted, *, session: Session) -> Sequence[int]:
+    """Return the ids of all pages in the period, in order of time: eight bytes for each."""
+    ids = select(EscalationPage.id).join(Alert, Alert.id == EscalationPage.alert_id)
+    found = _slices(ids.where(wanted.paged).order_by(*_IN_TIME), session=session)
+    return array("q", (row.id for rows in found for row in rows))
+
+
+def read_pages(ids: Collection[int], *, session: Session) -> Iterator[CountedPage]:
+    """Yield pages by their ids, in order of time."""
+    found = _pages().where(EscalationPage.id.in_(ids)).order_by(*_IN_TIME)
+    return _read_pages(found, session=session)
+
+
+def rank_rules(
+    wanted: Wanted, *, least_openings: int, most: int, session: Session
+) -> list[RankedRule]:
+    """Return the rules with the most pages, and then the most openings, in this order."""
+    columns = (Alert.project_id, Alert.title, Alert.fingerprint)
+    opened = select(*columns, literal(1).label("openings"), literal(0).label("pages"))
+    paged = select(*columns, literal(0).label("openings"), literal(1).label("pages"))
+    of_pages = paged.join(EscalationPage, EscalationPage.alert_id == Alert.id)
+    # Not joined: Postgres takes two groupings for small, and compares each row with every other.
+    both = union_all(opened.where(wanted.started), of_pages.where(wanted.paged)).subquery().c
+    is_opening, openings, pages = both.openings == 1, func.sum(both.openings), func.sum(both.pages)
+    different = func.count(case((is_opening, both.fingerprint)).distinct())
+    ungrouped = func.count().filter(is_opening, both.fingerprint.is_(None))
+    found = (
+        select(both.project_id, both.title, different + ungrouped, pages)
+        .group_by(both.project_id, both.title)
+        .having(openings >= least_openings)
+        .order_by(pages.desc(), openings.desc(), both.title, both.project_id)
+        .limit(most)
+    )
+    return [RankedRule(*row) for row in session.execute(found)]
+
+
+def _slices(
+    found: Select[*tuple[Any, ...]], *, session: Session
+) -> Iterator[Sequence[Row[*tuple[Any, ...]]]]:
+    options = {"yield_per": SLICE}
+    return session.execute(found, execution_options=options).partitions()
+
+
+def _alert_of(row: Any, entries: Mapping[int, Sequence[StatusEntry]]) -> CountedAlert:
     return CountedAlert(
         **{column.key: getattr(row, column.key) for column in _ALERT}
-        | {"severity": SEVERITIES[row.severity].value}
+        | {"severity": SEVERITIES[row.severity].value},
+        entries=entries.get(row.id, ()),
     )
 
 
-def _started(project_id: int, within: Period) -> Sequence[ColumnElement[bool]]:
-    return (
-        Alert.project_id == project_id,
-        Alert.started_at >= within.start,
-        Alert.started_at < within.end,
-    )
-
-
-def _paged(project_id: int, within: Period) -> Sequence[ColumnElement[bool]]:
-    return (
-        Alert.project_id == project_id,
-        # Those that an earlier release stored do not say of which project they are.
-        or_(EscalationPage.project_id == project_id, EscalationPage.project_id.is_(None)),
-        EscalationPage.paged_at >= within.start,
-        EscalationPage.paged_at < within.end,
-    )
-
-
-def read_alerts(project_id: int, within: Period, *, session: Session) -> list[CountedAlert]:
-    """Return the alerts that started in a period, in order; raise InvalidError for too many."""
-    found = select(*_ALERT).where(*_started(project_id, within))
-    ordered = found.order_by(Alert.started_at, Alert.id).limit(MOST_ROWS + 1)
-    return list(map(_alert_of, _checked(session.execute(ordered).all())))
-
-
-def read_pages(project_id: int, within: Period, *, session: Session) -> list[CountedPage]:
-    """Return who was paged in a period, in order of time; raise InvalidError for too many."""
+def _pages() -> Select[*tuple[Any, ...]]:
     policy_id = func.coalesce(EscalationPage.policy_id, Escalation.policy_id)
     is_known = EscalationPage.policy_id.is_not(None)
     # The default policy has no route, even if one chose another policy later.
     route_id = case((is_known, EscalationPage.route_id), else_=Escalation.route_id)
-    found = (
+    return (
         select(
             *_ALERT,
             *(EscalationPage.paged_at, EscalationPage.round, EscalationPage.step),
@@ -149,25 +240,18 @@ def read_pages(project_id: int, within: Period, *, session: Session) -> list[Cou
         .outerjoin(Escalation, Escalation.id == EscalationPage.escalation_id)
         .outerjoin(EscalationPolicy, EscalationPolicy.id == policy_id)
         .outerjoin(AlertRoute, AlertRoute.id == route_id)
-        .where(*_paged(project_id, within))
-        .order_by(EscalationPage.paged_at, EscalationPage.id)
-        .limit(MOST_ROWS + 1)
     )
-    return list(map(_page_of, _checked(session.execute(found).all())))
 
 
-def _checked(rows: Sequence[Any]) -> Sequence[Any]:
-    if len(rows) > MOST_ROWS:
-        message = (
-            f"More than {MOST_ROWS:,} alerts or pages are in this period: choose a shorter one."
-        )
-        raise InvalidError(message, field="from")
-    return rows
+def _read_pages(found: Select[*tuple[Any, ...]], *, session: Session) -> Iterator[CountedPage]:
+    for rows in _slices(found, session=session):
+        entries = entries_of({row.id for row in rows}, session=session)
+        yield from (_page_of(row, _alert_of(row, entries)) for row in rows)
 
 
-def _page_of(row: Any) -> CountedPage:
+def _page_of(row: Any, alert: CountedAlert) -> CountedPage:
     return CountedPage(
-        alert=_alert_of(row),
+        alert=alert,
         at=row.paged_at,
         round=row.round,
         step=row.step,
@@ -194,24 +278,9 @@ def _state(row: Any) -> PageState | None:
     return PageState.WAITING if row.batch_id is None else PageState.LEFT
 
 
-def _alerts_paged(project_id: int, within: Period) -> Select[int]:
-    return (
-        select(EscalationPage.alert_id)
-        .join(Alert, Alert.id == EscalationPage.alert_id)
-        .where(*_paged(project_id, within))
-    )
-
-
-def read_entries(
-    project_id: int, within: Period, *, session: Session
+def entries_of(
+    alert_ids: Collection[int] | Select[int], *, session: Session
 ) -> Mapping[int, Sequence[StatusEntry]]:
-    """Return the statuses of the alerts above by alert, in their order."""
-    started = select(Alert.id).where(*_started(project_id, within))
-    ids = union(started, _alerts_paged(project_id, within)).subquery()
-    return entries_of(select(ids.c.id), session=session)
-
-
-def entries_of(alert_ids: Select[int], *, session: Session) -> Mapping[int, Sequence[StatusEntry]]:
     """Return the statuses of alerts by alert, in their order."""
     found: dict[int, list[StatusEntry]] = defaultdict(list)
     rows = session.execute(
@@ -233,16 +302,3 @@ def entries_of(alert_ids: Select[int], *, session: Session) -> Mapping[int, Sequ
         )
         found[row.alert_id].append(entry)
     return found
-
-
-def read_contacts(
-    project_id: int, within: Period, *, session: Session
-) -> Mapping[int, Sequence[ContactOutcome]]:
-    """Return what became of the pages of a period at each contact, by the batch they left in."""
-    batches = (
-        select(Page.batch_id)
-        .join(EscalationPage, EscalationPage.page_key == Page.key)
-        .join(Alert, Alert.id == EscalationPage.alert_id)
-        .where(*_paged(project_id, within), Page.batch_id.is_not(None))
-    )
-    return contact_outcomes(batches, session=session)

@@ -30,6 +30,8 @@ from domain.types.base import (
 #: say of it in their activity stays as long as they do.
 PAGES_KEPT_FOR = timedelta(days=90)
 LONGEST_HANDOVER_NOTE = 10_000
+#: So many pages are listed; all of them are counted.
+MOST_PAGES = 2_000
 #: By the clock of the reader.
 _NIGHT_BEGINS, _NIGHT_ENDS = time(18), time(9)
 _DAY = timedelta(days=1)
@@ -111,6 +113,7 @@ class ReportedPage(Resource):
     """Somebody who was paged for an alert."""
 
     at: Time
+    project: str = Field(description="The full path of the project of the alert.")
     alert_iid: int
     alert_title: str
     severity: Annotated[str, one_of(*Severity)]
@@ -174,8 +177,9 @@ class ProposalKind(StrEnum):
 
 
 class NoisyRule(Resource):
-    """Alerts with the same title that opened again and again."""
+    """Alerts of a project with the same title that opened again and again."""
 
+    project: str = Field(description="Its full path.")
     title: str
     openings: int
     fingerprints: int = Field(description="How many different ones they have.")
@@ -222,12 +226,22 @@ class HandoverNoteQuery(PagedQuery):
 class Report(Resource):
     """What happened in a period, and what can be learned from it."""
 
-    project: str
+    project: str | None = Field(description="Its full path; null if it is about a group.")
+    group: str | None = Field(
+        description="The full path of a group, if it is about all projects below it."
+    )
+    projects_left_out: list[str] = Field(
+        description="Projects below the group with monitoring turned off, or whose alerts you do "
+        "not see."
+    )
     starts_at: Time
     ends_at: Time
     time_zone: str
     totals: ReportTotals
-    pages: list[ReportedPage] = Field(description="In order of time.")
+    pages: list[ReportedPage] = Field(
+        description=f"In order of time, the last {MOST_PAGES:,}; the CSV file has all."
+    )
+    earlier_pages: int = Field(description="How many pages before these are not listed.")
     times: list[ResponseTimes] = Field(description="Of all alerts, and then by severity.")
     people: list[PersonFigures]
     hours: list[int] = Field(

@@ -7,7 +7,7 @@ from domain.clock import written
 from domain.csv_lines import csv_line
 from domain.durations import duration_text
 from domain.incidents.opening import escaped
-from domain.reports.types import AnswerKind, PageAnswer, Report, ReportedPage
+from domain.reports.types import AnswerKind, NoisyRule, PageAnswer, Report, ReportedPage
 from domain.time_zones import local_time
 from domain.types.base import Resource
 
@@ -53,23 +53,28 @@ def contact_words(page: ReportedPage) -> str:
     return ", ".join(f"{each.name} ({each.state.replace('_', ' ')})" for each in page.contacts)
 
 
-def as_markdown(report: Report) -> str:
-    """Return a report with everything that it says."""
-    return "\n".join(_lines(report)) + "\n"
+def as_markdown(report: Report) -> Iterator[str]:
+    """Yield a report with everything that it says, line by line."""
+    return (f"{line}\n" for line in _lines(report))
 
 
 def _lines(report: Report) -> Iterator[str]:
     def local(moment: datetime) -> str:
         return local_time(moment, report.time_zone)
 
-    yield f"# On-call report of {plain(report.project)}"
+    yield f"# On-call report of {plain(report.project or report.group or '')}"
     yield ""
     yield f"From {local(report.starts_at)} to {local(report.ends_at)}."
     yield ""
+    if report.projects_left_out:
+        yield from (f"Left out: {plain(', '.join(report.projects_left_out))}.", "")
     yield from _table(("What", "How many"), _totals(report))
     if report.pages:
         heads = ("When", "Alert", "Who", "Through", "Accepted", "Answer", "Why")
-        yield from _section("Pages", heads, (_page_row(each, local) for each in report.pages))
+        pages = (_page_row(each, local, of_group=report.group) for each in report.pages)
+        yield from _section("Pages", heads, pages)
+    if report.earlier_pages:
+        yield from ("", f"{report.earlier_pages:,} earlier pages are not listed.")
     yield from _section(
         "Times to answer",
         ("Severity", "Alerts", "Acknowledged", "Median", "90 %", "Resolved", "Median", "90 %"),
@@ -99,7 +104,7 @@ def _lines(report: Report) -> Iterator[str]:
             "Noisy rules",
             ("Rule", "Openings", "Pages", "Ended alone", "Proposal"),
             (
-                (plain(each.title), each.openings, each.pages, each.alone, each.reason)
+                (_rule_name(report, each), each.openings, each.pages, each.alone, each.reason)
                 for each in report.noisy_rules
             ),
         )
@@ -124,10 +129,17 @@ def _totals(report: Report) -> Iterator[tuple[str, int]]:
     yield "of these not yet answered", totals.unanswered
 
 
-def _page_row(page: ReportedPage, local: Callable[[datetime], str]) -> Sequence[object]:
+def _rule_name(report: Report, rule: NoisyRule) -> str:
+    return plain(f"{rule.title} ({rule.project})" if report.group else rule.title)
+
+
+def _page_row(
+    page: ReportedPage, local: Callable[[datetime], str], *, of_group: str | None
+) -> Sequence[object]:
+    project = plain(page.project) if of_group else ""
     return (
         local(page.at),
-        f"#{page.alert_iid} {plain(page.alert_title)} ({page.severity})",
+        f"{project}#{page.alert_iid} {plain(page.alert_title)} ({page.severity})",
         plain(page.name),
         plain(contact_words(page)) or _NOTHING,
         local(page.accepted_at) if page.accepted_at else _NOTHING,
@@ -151,11 +163,13 @@ def _row(cells: Iterable[object]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def pages_as_csv(report: Report) -> str:
-    """Return the pages as CSV."""
-    return csv_line(_PAGE_COLUMNS) + "".join(
-        csv_line(
+def pages_as_csv(pages: Iterable[ReportedPage], *, of_group: bool) -> Iterator[str]:
+    """Yield pages as lines of CSV; those of a group say of which project they are."""
+    yield csv_line(("project_path", *_PAGE_COLUMNS) if of_group else _PAGE_COLUMNS)
+    for page in pages:
+        yield csv_line(
             (
+                *([page.project] if of_group else []),
                 *(written(page.at), page.alert_iid, page.alert_title, page.severity, page.name),
                 contact_words(page),
                 _time(page.accepted_at),
@@ -163,8 +177,6 @@ def pages_as_csv(report: Report) -> str:
                 *(page.answer.seconds, page.escalation_policy, page.route, page.round, page.step),
             )
         )
-        for page in report.pages
-    )
 
 
 def figures_as_csv(report: Report) -> str:

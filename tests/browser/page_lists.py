@@ -110,6 +110,7 @@ def _pages_of_group(service: LiveGatebell, person: Person, group: str) -> list[s
         *(f"{of_schedule}/rotations/{rotation}/edit", f"{of_schedule}/handover_notes/new"),
         *(f"{at}/policies", f"{at}/policies/new", f"{at}/policies/{made['id']}"),
         *(f"{at}/routes", f"{at}/routes/new", f"{at}/routes/{routed['id']}"),
+        f"{at}/reports?period=last_4_weeks",
         *(f"{at}/routes/dry_run", f"{own}/settings/channels"),
         *(
             f"{own}/{rules}{new}"

@@ -1,6 +1,8 @@
 """Responses that are files of text."""
 
-from flask import Response
+from collections.abc import Iterator
+
+from flask import Response, stream_with_context
 
 _MEDIA_TYPES = {
     "md": "text/markdown; charset=utf-8",
@@ -8,9 +10,10 @@ _MEDIA_TYPES = {
 }
 
 
-def text_file(content: str, name: str) -> Response:
-    """Return a text as a download; the end of its name says what it is."""
-    response = Response(content, content_type=_MEDIA_TYPES[name.rpartition(".")[2]])
+def text_file(content: str | Iterator[str], name: str) -> Response:
+    """Return a text as a download, or stream its lines; the end of its name says what it is."""
+    body = content if isinstance(content, str) else stream_with_context(content)
+    response = Response(body, content_type=_MEDIA_TYPES[name.rpartition(".")[2]])
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     response.headers["Cache-Control"] = "private, no-store"
     return response

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from domain.on_call.plans import Period
-from domain.reports.figures import Counted, percentile
-from domain.reports.noise import noisy_rules
-from domain.reports.rows import CountedAlert, StatusEntry
+from domain.reports.figures import percentile
+from domain.reports.noise import NoisyRules
+from domain.reports.rows import CountedAlert, RankedRule, StatusEntry
 from domain.reports.types import ReportPeriod, ReportQuery
 
 MINUTE = timedelta(minutes=1)
@@ -41,19 +41,23 @@ def test_nine_of_ten_values_are_not_above_the_90th_percentile() -> None:
     assert percentile([], 90) is None
 
 
-def opened(count: int, *, every: timedelta, lasts: timedelta | None) -> list[CountedAlert]:
+def opened(
+    count: int, answered: int, *, every: timedelta, lasts: timedelta | None
+) -> list[CountedAlert]:
+    entry = StatusEntry(status="acknowledged", at=NOON, by="alice", is_by_itself=False)
     return [
         CountedAlert(
             id=number,
+            project_id=7,
             iid=number,
             title="Disk full",
             severity="high",
-            fingerprint=None,
             status="resolved" if lasts else "triggered",
             created_at=NOON + number * every,
             started_at=NOON + number * every,
             ended_at=NOON + number * every + lasts if lasts else None,
             recovery_received_at=None,
+            entries=[entry] if number < answered else [],
         )
         for number in range(count)
     ]
@@ -72,9 +76,9 @@ def opened(count: int, *, every: timedelta, lasts: timedelta | None) -> list[Cou
 def test_a_noisy_rule_gets_a_proposal_with_its_reason(
     case: dict[str, Any], answered: int, proposal: str, figure: str
 ) -> None:
-    entry = StatusEntry(status="acknowledged", at=NOON, by="alice", is_by_itself=False)
-    entries = {number: [entry] for number in range(answered)}
-    (rule,) = noisy_rules(Counted(alerts=opened(4, **case), pages=[], entries=entries))
-    assert rule.proposal == proposal
+    counted = NoisyRules([RankedRule(project_id=7, title="Disk full", fingerprints=1, pages=0)])
+    for alert in opened(4, answered, **case):
+        counted.count_alert(alert)
+    (rule,) = counted.rules({7: "acme/shop"})
+    assert (rule.project, rule.proposal) == ("acme/shop", proposal)
     assert figure in rule.reason
-    assert not noisy_rules(Counted(alerts=opened(2, **case), pages=[], entries=entries))

@@ -3,7 +3,7 @@
 import csv
 from datetime import timedelta
 from io import StringIO
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from sqlalchemy import select
@@ -20,6 +20,10 @@ from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
+
+
+def quoted(path: str) -> str:
+    return quote(path, safe="")
 
 
 class Night:
@@ -56,7 +60,7 @@ class Night:
 
     @property
     def at(self) -> str:
-        return f"/projects/{self.project.replace('/', '%2F')}"
+        return f"/projects/{quoted(self.project)}"
 
     def caller(self, *, scopes: str = "read_alerts") -> ApiCaller:
         return api_caller(self.gatebell, self.developer, scopes=scopes)
@@ -116,6 +120,64 @@ def test_a_report_is_the_same_on_all_faces(gatebell: LiveGatebell, night: Night)
 
     (exported,) = browser.get(f"{gatebell.url}/{night.project}/-/alerts/export.json").json()
     assert (exported["acknowledged_by"], exported["pages"]) == (name, 1)
+
+
+@pytest.mark.both_databases
+def test_a_report_of_a_group_is_about_the_projects_whose_alerts_its_reader_sees(
+    gatebell: LiveGatebell, night: Night
+) -> None:
+    group = night.project.rpartition("/")[0]
+    reader, owner = person_for(gatebell, Role.DEVELOPER), alice(gatebell)
+    give_role(gatebell, group, owner, Role.OWNER)
+    below = [f"{group}/team/old", f"{group}/team/quiet", f"{group}/empty/none"]
+    for name in ("team", "empty"):
+        gatebell.cli("groups", "create", f"{group}/{name}")
+    for path in below:
+        gatebell.cli("projects", "create", path)
+    old = connect(gatebell, project=below[0])
+    for number in range(3):
+        old.accepted(title="Nobody looks", fingerprint=f"{number}")
+    maintainer = api_caller(gatebell, owner)
+    maintainer.done("POST", f"/projects/{quoted(below[0])}/archive", status=201)
+    off = {"monitor_access_level": "disabled"}
+    maintainer.done("PUT", f"/projects/{quoted(below[1])}", json=off)
+    at, query = f"/groups/{group}/on_call/report", "?period=last_week"
+    call = api_caller(gatebell, reader)
+    # Whoever is a member of one project below has only its report.
+    give_role(gatebell, night.project, reader, Role.DEVELOPER)
+    assert "Developer role" in call.refused("GET", f"{at}{query}", status=403)
+    give_role(gatebell, group, reader, Role.DEVELOPER)
+
+    report = call.done("GET", f"{at}{query}")
+    assert (report["project"], report["group"]) == (None, group)
+    assert (report["totals"]["alerts"], report["totals"]["pages"]) == (4, 1)
+    assert [page["project"] for page in report["pages"]] == [night.project]
+    (rule,) = report["noisy_rules"]
+    assert (rule["project"], rule["proposal"]) == (below[0], "group")
+    assert report["projects_left_out"] == [below[1]]
+    told = gatebell.cli("reports", "show", group, "--period", "last_week")
+    assert told["totals"] == report["totals"]
+    assert f"| {night.project}#1 " in call("GET", f"{at}.md{query}").text.replace("\\", "")
+    (row,) = csv.DictReader(StringIO(call("GET", f"{at}.csv{query}").text))
+    assert (row["project_path"], row["alert"]) == (night.project, "1")
+    figures = call("GET", f"{at}/figures.csv{query}").text
+    assert f'"rule","Nobody looks","project","{below[0]}"' in figures
+
+    address = f"{gatebell.url}/groups/{group}/-/on_call/reports{query}"
+    page = signed_in(gatebell, owner).get(address).text
+    assert f"/{night.project}/-/alerts/1" in page
+    assert f"Without {below[1]}: monitoring is turned off" in page
+    # An archived project takes no rule.
+    assert "New incident rule" not in page
+    maintainer.done("POST", f"/projects/{quoted(below[0])}/unarchive", status=201)
+    assert f"/{below[0]}/-/incidents/rules?" in signed_in(gatebell, owner).get(address).text
+
+    moved = {"namespace": f"{group}/empty"}
+    maintainer.done("PUT", f"/projects/{quoted(below[0])}/transfer", json=moved)
+    of_team = api_caller(gatebell, reader, f"/groups/{quoted(f'{group}/team')}")
+    assert of_team.done("GET", f"/on_call/report{query}")["totals"]["alerts"] == 0
+    after = call.done("GET", f"{at}{query}")["noisy_rules"]
+    assert [each["project"] for each in after] == [f"{group}/empty/old"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
 from domain.on_call.actions import create_schedule
 from domain.on_call.change_actions import create_swap
 from domain.on_call.types import NewSchedule, NewSwap
-from domain.projects.views import Namespace, ProjectView
+from domain.projects.access import get_group
+from domain.projects.views import GroupView, Namespace, ProjectView, Viewer
 from domain.silences.actions import create_silence, expire_silence
 from domain.silences.types import NewSilence
 from models import Alert, AlertNote, Escalation, EscalationPage, Mail, User
@@ -72,6 +73,10 @@ class Escalated(Pages):
     def project_view(self, session: Session) -> ProjectView:
         """Return the project as the operator sees it."""
         return project_in(session, self.project_id)
+
+    def group_view(self, session: Session) -> GroupView:
+        """Return the group of the project as the operator sees it."""
+        return get_group("acme", Viewer(user_id=None, is_admin=True), session=session)
 
     def schedule(self, name: str, *people: Person) -> int:
         """Create a schedule in which people are on call by day, the first one now."""

@@ -1,0 +1,36 @@
+"""Which projects a report is about: the project itself, or all below a group."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from domain.access.actor import Work
+from domain.projects.access import Permissions, namespace_of
+from domain.projects.holders import projects_of
+from domain.projects.views import GroupView, Holder, ProjectView, viewer_of
+from models import Project
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """The projects whose alerts a reader sees, and those that the reader only sees."""
+
+    #: By id, in the order of their paths.
+    projects: Mapping[int, ProjectView]
+    #: The paths of the others: monitoring is turned off, or the reader may not see it.
+    left_out: Sequence[str] = ()
+
+
+def scope_of(work: Work, holder: Holder) -> Scope:
+    """Return which projects a report of a project or group is about."""
+    if not isinstance(holder, GroupView):
+        return Scope(projects={holder.id: holder})
+    below = select(Project).where(Project.id.in_(projects_of(holder))).order_by(Project.path_key)
+    rows = work.session.scalars(below).all()
+    permissions = Permissions(viewer_of(work), map(namespace_of, rows), session=work.session)
+    seen = [permissions.project(each) for each in rows if permissions.sees_project(each)]
+    return Scope(
+        projects={each.id: each for each in seen if each.shows_alerts},
+        left_out=[each.path for each in seen if not each.shows_alerts],
+    )
