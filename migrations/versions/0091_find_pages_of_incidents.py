@@ -5,8 +5,8 @@ from alembic import op
 
 from migrations.beside_traffic import create_index
 
-revision = "0092"
-down_revision = "0091"
+revision = "0091"
+down_revision = "0090"
 branch_labels = None
 depends_on = None
 

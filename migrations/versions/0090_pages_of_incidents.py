@@ -4,7 +4,7 @@ from alembic import op
 
 from migrations.sqlite_tables import define_anew
 
-revision = "0091"
+revision = "0090"
 down_revision = "0089"
 branch_labels = None
 depends_on = None

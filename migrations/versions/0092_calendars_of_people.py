@@ -4,8 +4,8 @@ from alembic import op
 
 from migrations.sqlite_tables import define_anew
 
-revision = "0094"
-down_revision = "0089"
+revision = "0092"
+down_revision = "0091"
 branch_labels = None
 depends_on = None
 

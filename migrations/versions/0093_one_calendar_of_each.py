@@ -5,8 +5,8 @@ from alembic import op
 
 from migrations.beside_traffic import create_index
 
-revision = "0095"
-down_revision = "0094"
+revision = "0093"
+down_revision = "0092"
 branch_labels = None
 depends_on = None
 
