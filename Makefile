@@ -62,8 +62,10 @@ counterparts: $(VENV)/development $(BIN)/gatebell
 bridges: $(VENV)/development
 	@scripts/ensure-bridges
 
-faults: $(VENV)/development ## Run the fault tests at full size and report (takes most of an hour)
-	@$(PYTEST) --every-database --capture=no -m "long or not long" tests/faults $(PYTEST_ARGS)
+faults: $(VENV)/development ## Run the fault tests at full size, and write docs/reliability.md (takes most of an hour)
+	@rm -rf build/faults
+	@$(PYTEST) --every-database --capture=no --accounts build/faults -m "long or not long" tests/faults $(PYTEST_ARGS)
+	@$(PY) -m tests.faults.reliability build/faults > build/reliability.md && mv build/reliability.md docs/reliability.md
 
 fuzz: $(VENV)/development ## Run the property-based tests with many more examples (takes an hour)
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)

@@ -87,9 +87,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option of `make test-both`."""
+    """Add the options of `make test-both` and `make faults`."""
     parser.addoption(
         "--every-database", action="store_true", help="run each test on both databases"
+    )
+    parser.addoption(
+        "--accounts", metavar="FOLDER", help="keep there what faults cost (tests/faults)"
     )
 
 

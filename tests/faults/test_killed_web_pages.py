@@ -26,6 +26,7 @@ from web.settings.reader import read_settings
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
+@pytest.mark.fault("{kills} web processes, and then the supervisor, are killed while alerts page")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("alerts", "kills"),
@@ -46,8 +47,10 @@ def test_each_alert_that_was_answered_is_paged_once(
             for _ in range(kills):
                 answers.wait_for(alerts)
                 os.kill(web_processes(live)[0], signal.SIGKILL)
+                answers.fault_ends()
             answers.wait_for(alerts)
             os.kill(live.pid, signal.SIGKILL)
+            answers.fault_ends()
             live.wait()
             live.start()
             answers.wait_for(alerts)
