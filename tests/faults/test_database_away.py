@@ -171,6 +171,7 @@ def test_a_sqlite_that_is_locked_under_load_loses_and_doubles_nothing(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.advisory("CVE-2020-15223")
 @pytest.mark.rfc("rfc7009-2.2.1-c")
 def test_nothing_is_called_revoked_while_the_database_is_away(on_sqlite: LiveGatebell) -> None:
     live = on_sqlite

@@ -39,6 +39,7 @@ def refused(answer: Any, words: str) -> None:
     assert words in answer.json()["error_description"]
 
 
+@pytest.mark.rfc("rfc9700-2.5-b")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7523-2.2-a", "rfc7523-3-a", "rfc7523-3-f")
 def test_a_signed_assertion_takes_the_place_of_the_secret(
@@ -98,6 +99,7 @@ def test_a_code_is_redeemed_with_it(gatebell: LiveGatebell, key: Key) -> None:
     assert post_token(gatebell, form).status_code == 200
 
 
+@pytest.mark.advisory("CVE-2020-5300", "CVE-2020-15222")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7523-3-e")
 def test_an_assertion_is_accepted_once(
@@ -148,6 +150,20 @@ def test_a_wrong_claim_is_refused_by_name(
     text = assertion(gatebell, client, key, **{**claims, **said})
     more = {"client_id": client.client_id}
     refused(ask_with_assertion(gatebell, text, **more), words)
+
+
+@pytest.mark.advisory("CVE-2025-59420", "CVE-2025-61920", "CVE-2026-75509")
+def test_an_assertion_of_a_strange_shape_is_refused(
+    gatebell: LiveGatebell, client: ClientCredentials, key: Key
+) -> None:
+    for strange in (
+        assertion(gatebell, client, key, iss=[client.client_id]),
+        assertion(gatebell, client, key, sub=[client.client_id]),
+        assertion(gatebell, client, key, header={"crit": ["exp"], "exp": 1}),
+        assertion(gatebell, client, key, header={"crit": ["unknown"], "unknown": True}),
+        assertion(gatebell, client, key, much="x" * 20_000),
+    ):
+        assert_refused(ask_with_assertion(gatebell, strange), "invalid_client", 401)
 
 
 def test_an_assertion_for_two_servers_is_refused(
