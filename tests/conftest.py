@@ -43,7 +43,8 @@ _IN_TURN = (
     *("tests/plumbing/releases/", "tests/plumbing/sealing/", "tests/plumbing/server/"),
     *("tests/plumbing/settings/", "tests/operations/"),
 )
-#: `make fuzz` tries so many values where `make test` tries a few (tests/support/wire/garbage.py).
+#: `make properties` tries so many values where `make test` tries a few (
+#: tests/support/wire/garbage.py).
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES, deadline=None)
 # No test is timed: machines are busy now and then.
 hypothesis.settings.register_profile("untimed", deadline=None)
