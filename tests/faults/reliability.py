@@ -22,10 +22,10 @@ Run = dict[str, Any]
 _INTRODUCTION = """\
 # Reliability
 
-What faults cost while alerts pour in. `make faults` wrote this: it breaks a running service in
+What faults cost while alerts pour in. `make faults` writes this: it breaks a running service in
 each of these ways, counts what the senders were told, and compares it with what is stored. A test
 fails if anything is lost that was answered 200, or if anything is stored twice, so two columns
-hold zeros; the others hold what came out.
+hold zeros; the others hold what came out. On SQLite and on Postgres, where both can break so.
 
 {machine}
 
@@ -36,8 +36,9 @@ hold zeros; the others hold what came out.
 - *Sender* and *visitor* are the longest waits for any answer, in seconds: of a sender, and of
   somebody who opens a page meanwhile.
 - *Recovery* is the time in seconds from the end of the fault to the next alert that is accepted,
-  and the longest of them where there are several faults. A kill ends as it begins. “—” stands where
-  the fault lasted as long as the load.
+  and the longest of them where there are several faults. A kill ends as it begins; a service that
+  is killed as a whole ends its fault when it is started. “—” stands where the fault lasted as long
+  as the load.
 """
 
 _ACCOUNTS = (
@@ -142,7 +143,7 @@ def _account(fault: str, account: dict[str, Any]) -> Sequence[object]:
         account["lost"],
         account["doubled"],
         ", ".join(errors) or "0",
-        account["reset"] + account["unheard"],
+        f"{account['reset'] + account['unheard']:,}",
         f"{account['longest_wait']:.2f}",
         f"{account['others_wait']:.2f}",
         "—" if account["recovery"] is None else f"{account['recovery']:.2f}",
@@ -164,7 +165,9 @@ def _kept_in(folder: Path) -> Iterator[Run]:
 
 def main() -> None:
     """Print the document of the accounts in a folder."""
-    sys.stdout.write(document(list(_kept_in(Path(sys.argv[1]))), marks("fault")))
+    if not (runs := list(_kept_in(Path(sys.argv[1])))):
+        sys.exit("no test has kept an account")
+    sys.stdout.write(document(runs, marks("fault")))
 
 
 if __name__ == "__main__":

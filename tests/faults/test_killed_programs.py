@@ -144,9 +144,9 @@ def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
     with load_on(endpoint) as answers:
         answers.wait_for(10)
         os.kill(live.pid, signal.SIGKILL)
-        answers.fault_ends()
         live.wait()
         live.start()
+        answers.fault_ends()
         answers.wait_for(10)
     assert_nothing_was_lost(live, endpoint, answers)
     wait_until(lambda: not any(map(is_alive, left)))

@@ -50,9 +50,9 @@ def test_each_alert_that_was_answered_is_paged_once(
                 answers.fault_ends()
             answers.wait_for(alerts)
             os.kill(live.pid, signal.SIGKILL)
-            answers.fault_ends()
             live.wait()
             live.start()
+            answers.fault_ends()
             answers.wait_for(alerts)
         assert answers.statuses <= {200, 503}
         wait_until(lambda: not waiting_changes(live), seconds=300)
