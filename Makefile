@@ -49,7 +49,7 @@ test-long: counterparts bridges ## Run the tests that `make test` leaves out sin
 test-both: bridges ## As `make test` and `make test-long`, with every test on both databases
 	@$(MAKE) test PYTEST_ARGS="--every-database -m 'not faults_full' $(PYTEST_ARGS)"
 
-test-pythons: ## Run a sample of the tests under each Python from 3.11 to 3.14 that is here
+test-pythons: $(VENV)/development ## Run a sample of the tests under each Python from 3.11 to 3.14 that is here
 	@scripts/test-pythons $(PYTEST_ARGS)
 
 # Programs written by others, which the tests run beside the service.
@@ -146,7 +146,7 @@ sbom: $(VENV)/development ## Write a bill of materials (CycloneDX) to sbom.cdx.j
 	    --mc-type application --output-reproducible --output-format JSON --output-file sbom.cdx.json
 
 clean: ## Remove the environment and caches, but not instance/
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .pythons build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The stamps are newer than the requirements that they were made from.
 $(VENV)/runtime: requirements.txt | $(PY)

@@ -36,11 +36,11 @@ _PIN = re.compile(r"^([\w.-]+)==\S+.*(?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?
 def licences_of(package: str) -> set[str]:
     """Return the names of the licences that an installed package states."""
     found = metadata(package)
-    if expression := found.get("License-Expression"):
-        return set(re.split(r"[() ]+(?:AND|OR)?[() ]*", expression)) - {""}
+    if "License-Expression" in found:
+        return set(re.split(r"[() ]+(?:AND|OR)?[() ]*", found["License-Expression"])) - {""}
     classifiers = found.get_all("Classifier", [])
     stated = {each.split(" :: ")[-1] for each in classifiers if each.startswith("License ::")}
-    return stated or {str(found.get("License", "none"))}
+    return stated or {found["License"] if "License" in found else "none"}
 
 
 def pins(file: str) -> Iterator[re.Match[str]]:
