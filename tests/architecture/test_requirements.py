@@ -40,7 +40,7 @@ def licences_of(package: str) -> set[str]:
         return set(re.split(r"[() ]+(?:AND|OR)?[() ]*", found["License-Expression"])) - {""}
     classifiers = found.get_all("Classifier", [])
     stated = {each.split(" :: ")[-1] for each in classifiers if each.startswith("License ::")}
-    return stated or {found["License"] if "License" in found else "none"}
+    return stated or set(found.get_all("License", ["none"]))
 
 
 def pins(file: str) -> Iterator[re.Match[str]]:
