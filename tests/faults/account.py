@@ -29,8 +29,8 @@ class Account:
     doubled: int
     #: Seconds that the slowest answer took, whatever it said.
     longest_wait: float
-    #: The same of somebody who asked for a page meanwhile.
-    others_wait: float
+    #: The same of somebody who asked for a page meanwhile; None where nobody did.
+    others_wait: float | None
     #: Seconds from the end of the fault to the next alert that was accepted, the longest of them;
     #: None where the fault lasted as long as the load.
     recovery: float | None
@@ -41,7 +41,7 @@ class Account:
             f"sent {self.sent}, answered {statuses or 'none'}, reset {self.reset}, "
             f"unheard {self.unheard}, "
             f"stored {self.stored}, lost {self.lost}, doubled {self.doubled}, "
-            f"longest wait {self.longest_wait:.2f} s, of others {self.others_wait:.2f} s"
+            f"longest wait {self.longest_wait:.2f} s, of others {self.others_wait or 0:.2f} s"
         )
 
 

@@ -39,7 +39,7 @@ class Answers:
     refused: list[requests.Response] = field(default_factory=list)
     slowest: float = 0.0
     #: How long somebody waited who asked for a page meanwhile.
-    others_wait: float = 0.0
+    others_wait: float | None = None
     recovery: float | None = None
     load: str = ""
     _ended_at: float | None = None
@@ -86,15 +86,17 @@ class Answers:
 
 
 @contextmanager
-def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
+def load_on(endpoint: Endpoint, *, kept: bool = True, visited: bool = True) -> Iterator[Answers]:
     """Send different alerts from several senders, for as long as the block runs.
 
-    Each sender keeps its connection, or has a new one for each alert.
+    Each sender keeps its connection, or has a new one for each alert. Somebody visits a page
+    meanwhile, unless a test is about alerts alone.
     """
     answers, numbers, end = Answers(f"load {next(_loads)}, alert "), count(), Event()
     answers.load = f"{SENDERS} senders, {'kept' if kept else 'new'} connections"
     visitor = Thread(target=_visit_until, args=(end, endpoint, answers))
-    visitor.start()
+    if visited:
+        visitor.start()
     with ThreadPoolExecutor(SENDERS) as senders:
         arguments = (end, endpoint, answers, numbers)
         send = _send_until if kept else _send_anew_until
@@ -103,7 +105,8 @@ def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
             yield answers
         finally:
             end.set()
-    visitor.join()
+    if visited:
+        visitor.join()
     for sender in running:
         sender.result()
 
@@ -116,7 +119,7 @@ def _visit_until(end: Event, endpoint: Endpoint, answers: Answers) -> None:
             began = monotonic()
             with suppress(requests.RequestException):
                 browser.get(f"{endpoint.service}/users/sign_in", timeout=30)
-            answers.others_wait = max(answers.others_wait, monotonic() - began)
+            answers.others_wait = max(answers.others_wait or 0.0, monotonic() - began)
 
 
 def _send_until(end: Event, endpoint: Endpoint, answers: Answers, numbers: "count[int]") -> None:

@@ -145,9 +145,13 @@ def _account(fault: str, account: dict[str, Any]) -> Sequence[object]:
         ", ".join(errors) or "0",
         f"{account['reset'] + account['unheard']:,}",
         f"{account['longest_wait']:.2f}",
-        f"{account['others_wait']:.2f}",
-        "—" if account["recovery"] is None else f"{account['recovery']:.2f}",
+        _seconds(account["others_wait"]),
+        _seconds(account["recovery"]),
     )
+
+
+def _seconds(wait: float | None) -> str:
+    return "—" if wait is None else f"{wait:.2f}"
 
 
 def _error(status: int, count: int) -> str:

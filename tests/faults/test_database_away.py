@@ -60,7 +60,7 @@ def test_postgres_stops_and_comes_back(
 ) -> None:
     server, live = breakable_postgres.server, on_breakable_postgres
     generic, metrics = connect(live), connect(live, kind="prometheus")
-    with load_on(generic) as answers:
+    with load_on(generic, visited=False) as answers:
         answers.wait_for(20)
         server.stop()
         away = [generic.send(title="while away"), metrics.post(webhook(item("while away")))]
@@ -96,7 +96,10 @@ def test_killed_connections_cost_no_alert_that_was_answered(
 ) -> None:
     live, url = on_postgres, on_postgres.database_url
     endpoint = connect(live)
-    with load_on(endpoint) as answers, psycopg.connect(url, autocommit=True) as connection:
+    with (
+        load_on(endpoint, visited=False) as answers,
+        psycopg.connect(url, autocommit=True) as connection,
+    ):
         for _ in range(5):
             answers.wait_for(20)
             kill_others(live, connection)
