@@ -16,7 +16,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts bridges test test-long test-both faults fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts bridges test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ test-long: counterparts bridges ## Run the tests that `make test` leaves out sin
 test-both: bridges ## As `make test` and `make test-long`, with every test on both databases
 	@$(MAKE) test PYTEST_ARGS="--every-database -m 'not faults_full' $(PYTEST_ARGS)"
 
+test-pythons: $(VENV)/development ## Run a sample of the tests under each Python from 3.11 to 3.14 that is here
+	@scripts/test-pythons $(PYTEST_ARGS)
+
 # Programs written by others, which the tests run beside the service.
 counterparts: $(VENV)/development $(BIN)/gatebell
 	@scripts/ensure-chromium
@@ -62,11 +65,16 @@ counterparts: $(VENV)/development $(BIN)/gatebell
 bridges: $(VENV)/development
 	@scripts/ensure-bridges
 
-faults: $(VENV)/development ## Run the fault tests at full size and report (takes most of an hour)
-	@$(PYTEST) --every-database --capture=no -m "long or not long" tests/faults $(PYTEST_ARGS)
+faults: $(VENV)/development ## Run the fault tests at full size, and write docs/reliability.md (takes most of an hour)
+	@rm -rf build/faults
+	@$(PYTEST) --every-database --capture=no --accounts build/faults -m "long or not long" tests/faults $(PYTEST_ARGS)
+	@$(PY) -m tests.faults.reliability build/faults > build/reliability.md && mv build/reliability.md docs/reliability.md
 
-fuzz: $(VENV)/development ## Run the property-based tests with many more examples (takes an hour)
+properties: $(VENV)/development ## Run the property-based tests with many more examples (takes an hour)
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)
+
+fuzz: $(VENV)/fuzzing ## Fuzz the readers of what strangers send, for FUZZ_MINUTES=60
+	@$(PY) -m tests.fuzz.run --minutes $(or $(FUZZ_MINUTES),60)
 
 lint: style types ## Check style, types and the direction of imports
 
@@ -95,6 +103,7 @@ docs: $(VENV)/development ## Write the generated documents; those that name ever
 	@$(PY) -m web.settings.sections > docs/settings.md
 	@$(PY) -m domain.releases.document > docs/releases.md
 	@$(PY) -m tests.coverage.summary > docs/coverage.md
+	@$(PY) -m tests.coverage.advisories > docs/advisories.md
 	@mkdir -p build/docs
 	@$(PY) -m tests.coverage.coverage_table > build/docs/statements.md
 	@$(PY) -m tests.coverage.rfc_coverage > build/docs/standards.md
@@ -137,7 +146,7 @@ sbom: $(VENV)/development ## Write a bill of materials (CycloneDX) to sbom.cdx.j
 	    --mc-type application --output-reproducible --output-format JSON --output-file sbom.cdx.json
 
 clean: ## Remove the environment and caches, but not instance/
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .pythons build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The stamps are newer than the requirements that they were made from.
 $(VENV)/runtime: requirements.txt | $(PY)
@@ -152,6 +161,10 @@ $(BIN)/gatebell: scripts/gatebell | $(VENV)/runtime
 $(VENV)/development: requirements-dev.txt $(VENV)/runtime
 	@echo "Installing what checks and tests it."
 	@$(PIP) --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/fuzzing: requirements-fuzz.txt $(VENV)/development
+	@$(PIP) --require-hashes -r requirements-fuzz.txt
 	@touch $@
 
 $(PY):

@@ -43,7 +43,8 @@ _IN_TURN = (
     *("tests/plumbing/releases/", "tests/plumbing/sealing/", "tests/plumbing/server/"),
     *("tests/plumbing/settings/", "tests/operations/"),
 )
-#: `make fuzz` tries so many values where `make test` tries a few (tests/support/wire/garbage.py).
+#: `make properties` tries so many values where `make test` tries a few (
+#: tests/support/wire/garbage.py).
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES, deadline=None)
 # No test is timed: machines are busy now and then.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -87,9 +88,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option of `make test-both`."""
+    """Add the options of `make test-both` and `make faults`."""
     parser.addoption(
         "--every-database", action="store_true", help="run each test on both databases"
+    )
+    parser.addoption(
+        "--accounts", metavar="FOLDER", help="keep there what faults cost (tests/faults)"
     )
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from domain.releases.document import document as releases_document
 from tests.architecture.test_shape import LAYERS, modules
+from tests.coverage.advisories import advisories
+from tests.coverage.advisories import document as advisories_document
 from tests.coverage.coverage_table import marks, statements
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
@@ -34,6 +36,13 @@ def test_the_summary_of_what_tests_show_is_fresh() -> None:
     written = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
     fresh = coverage_document(statements(), marks(), standards(), marks("rfc"))
     assert written == fresh, "run `make docs`"
+
+
+def test_the_list_of_advisories_is_fresh_and_a_test_shows_each() -> None:
+    known, shown = advisories(), marks("advisory")
+    assert set(shown) == {each.id for each in known}
+    written = (ROOT / "docs" / "advisories.md").read_text(encoding="utf-8")
+    assert written == advisories_document(known, shown), "run `make docs`"
 
 
 def test_tests_name_statements_that_exist() -> None:

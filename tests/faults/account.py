@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.support.mail.mail_server import Mailbox
 
@@ -11,6 +11,9 @@ from tests.support.mail.mail_server import Mailbox
 class Account:
     """What was sent was answered, reset or unheard; what was answered 200 is stored or lost."""
 
+    database: str
+    #: Who sends what, and how.
+    load: str
     sent: int
     #: Answers by status.
     answered: Counter[int]
@@ -18,13 +21,19 @@ class Account:
     reset: int
     #: Connections that nobody took.
     unheard: int
-    stored: int
+    #: None where requests of many kinds were sent, which leave different things.
+    stored: int | None
     #: Answered 200, and not stored.
     lost: int
     #: Stored more than once.
     doubled: int
     #: Seconds that the slowest answer took, whatever it said.
     longest_wait: float
+    #: The same of somebody who asked for a page meanwhile; None where nobody did.
+    others_wait: float | None
+    #: Seconds from the end of the fault to the next alert that was accepted, the longest of them;
+    #: None where the fault lasted as long as the load.
+    recovery: float | None
 
     def __str__(self) -> str:
         statuses = " ".join(f"{status}:{count}" for status, count in sorted(self.answered.items()))
@@ -32,8 +41,37 @@ class Account:
             f"sent {self.sent}, answered {statuses or 'none'}, reset {self.reset}, "
             f"unheard {self.unheard}, "
             f"stored {self.stored}, lost {self.lost}, doubled {self.doubled}, "
-            f"longest wait {self.longest_wait:.2f} s"
+            f"longest wait {self.longest_wait:.2f} s, of others {self.others_wait or 0:.2f} s"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pages:
+    """What people were sent while those who send were killed."""
+
+    kills: int
+    pages: int
+    messages: int
+    lost: int
+    #: Messages that left once more, as they were or with what came later.
+    doubled: int
+
+
+@dataclass
+class Kept:
+    """What the running test has counted, for the document about all of them."""
+
+    accounts: list[Account] = field(default_factory=list)
+    pages: list[Pages] = field(default_factory=list)
+
+    def clear(self) -> None:
+        """Begin with another test."""
+        self.accounts.clear()
+        self.pages.clear()
+
+
+#: Of the test that runs: tests/faults/conftest.py empties it.
+KEPT = Kept()
 
 
 def doubled_in(titles: Iterable[str]) -> int:
@@ -55,5 +93,14 @@ def assert_each_was_sent(mailbox: Mailbox, pages: int, *, kills: int) -> None:
     doubled = {(0, 0)}
     for count in counts:
         doubled |= {(number + 1, sent + count) for number, sent in doubled if number < kills}
-    assert sum(counts) - pages in {sent for _, sent in doubled}, first
-    assert len(mailbox.messages) - len(first) <= kills
+    again, more = len(mailbox.messages) - len(first), sum(counts) - pages
+    assert more in {sent for _, sent in doubled}, first
+    assert again <= kills
+    kept = Pages(
+        kills=kills,
+        pages=pages,
+        messages=len(mailbox.messages),
+        lost=max(0, -more),
+        doubled=again + max(0, more),
+    )
+    KEPT.pages.append(kept)

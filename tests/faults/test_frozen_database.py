@@ -52,6 +52,7 @@ def asked(live: LiveGatebell, path: str, **cookies: str) -> requests.Response:
 
 
 @pytest.mark.spec("I1")
+@pytest.mark.fault("Postgres is frozen for {seconds} s")
 @pytest.mark.parametrize(
     "seconds", [2, pytest.param(30, marks=pytest.mark.faults_full)], ids=["small", "full"]
 )
@@ -78,6 +79,7 @@ def test_nobody_waits_for_a_frozen_postgres(
                 for answer in (*away[:3], not_ready):
                     assert int(answer.headers["Retry-After"]) > 0
                 assert max(answer.elapsed.total_seconds() for answer in away) < SOON
+        answers.fault_ends()
         back_at = monotonic()
         while endpoint.send(title="back").status_code != 200:
             assert monotonic() - back_at < 2 * SOON
@@ -90,6 +92,7 @@ def test_nobody_waits_for_a_frozen_postgres(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.fault("somebody locks a table for 2 s")
 def test_a_statement_that_takes_long_is_waited_for_while_postgres_answers(
     live: LiveGatebell,
 ) -> None:
@@ -103,6 +106,7 @@ def test_a_statement_that_takes_long_is_waited_for_while_postgres_answers(
             sleep(2)
             assert asked(live, "/readyz").status_code == 200
             connection.rollback()
+            answers.fault_ends()
             answers.wait_for(20)
         assert monotonic() - began > 2
     account = assert_nothing_was_lost(live, endpoint, answers)

@@ -30,6 +30,7 @@ def wait_for(live: LiveGatebell, expected: tuple[int, str]) -> None:
 
 
 @pytest.mark.spec("I1")
+@pytest.mark.fault("no room is left on the disk (a mounted one: {may_mount})")
 @pytest.mark.parametrize("may_mount", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_full_disk_is_answered_503_until_there_is_room(
     tmp_path: Path, migrated_sqlite: Path, *, may_mount: bool
@@ -53,6 +54,7 @@ def test_a_full_disk_is_answered_503_until_there_is_room(
                 alive = requests.get(f"{live.url}/healthz", timeout=30)
                 counted = requests.get(f"{live.url}/metrics", timeout=30)
                 disk.free(processes)
+                answers.fault_ends()
                 wait_for(live, (200, "ok"))
                 answers.wait_for(20)
             assert web_processes(live) == processes

@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 import requests
 
+from tests.conftest import KINDS
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import children, wait_until
 from tests.support.alerts.senders import connect
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 
 
-@pytest.fixture(scope="module")
-def live(new_service: NewService) -> Iterator[LiveGatebell]:
+@pytest.fixture(scope="module", params=KINDS)
+def live(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
     """A service with all its programs; who ends one that does not come back starts it again."""
-    with running(new_service("sqlite", WEB_CONCURRENCY="1")) as started:
+    with running(new_service(request.param, WEB_CONCURRENCY="1")) as started:
         yield started
 
 
@@ -29,12 +30,14 @@ def pids_of(live: LiveGatebell, program: str) -> list[int]:
 
 
 @pytest.mark.spec("I1")
+@pytest.mark.fault("the worker is killed")
 def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell) -> None:
     endpoint = connect(live)
     wait_until(lambda: pids_of(live, "web.jobs.worker"))
     (first,) = pids_of(live, "web.jobs.worker")
     with load_on(endpoint) as answers:
         os.kill(first, signal.SIGKILL)
+        answers.fault_ends()
         wait_until(lambda: pids_of(live, "web.jobs.worker") not in ([], [first]))
         answers.wait_for(20)
     account = assert_nothing_was_lost(live, endpoint, answers)
@@ -47,6 +50,7 @@ def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell)
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
+@pytest.mark.fault("the worker hangs")
 def test_a_worker_that_hangs_is_started_again_and_nobody_is_kept_waiting(
     live: LiveGatebell,
 ) -> None:
@@ -55,6 +59,7 @@ def test_a_worker_that_hangs_is_started_again_and_nobody_is_kept_waiting(
     (first,) = pids_of(live, "web.jobs.worker")
     with load_on(endpoint) as answers:
         os.kill(first, signal.SIGSTOP)
+        answers.fault_ends()
         # It takes half a minute to be missed: a few alerts a second show as much as hundreds.
         answers.pause_seconds = 0.5
         wait_until(lambda: pids_of(live, "web.jobs.worker") not in ([], [first]), seconds=120)
@@ -128,6 +133,7 @@ def workers_of(supervisor: "subprocess.Popen[bytes]") -> list[int]:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
+@pytest.mark.fault("the supervisor is killed, and started again")
 def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
     live: LiveGatebell,
 ) -> None:
@@ -140,6 +146,7 @@ def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
         os.kill(live.pid, signal.SIGKILL)
         live.wait()
         live.start()
+        answers.fault_ends()
         answers.wait_for(10)
     assert_nothing_was_lost(live, endpoint, answers)
     wait_until(lambda: not any(map(is_alive, left)))

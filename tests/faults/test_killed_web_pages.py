@@ -26,6 +26,7 @@ from web.settings.reader import read_settings
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
+@pytest.mark.fault("{kills} web processes, and then the supervisor, are killed while alerts page")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("alerts", "kills"),
@@ -46,10 +47,12 @@ def test_each_alert_that_was_answered_is_paged_once(
             for _ in range(kills):
                 answers.wait_for(alerts)
                 os.kill(web_processes(live)[0], signal.SIGKILL)
+                answers.fault_ends()
             answers.wait_for(alerts)
             os.kill(live.pid, signal.SIGKILL)
             live.wait()
             live.start()
+            answers.fault_ends()
             answers.wait_for(alerts)
         assert answers.statuses <= {200, 503}
         wait_until(lambda: not waiting_changes(live), seconds=300)

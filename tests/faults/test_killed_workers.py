@@ -24,12 +24,14 @@ def live(request: pytest.FixtureRequest, start: Start) -> LiveGatebell:
 
 
 @pytest.mark.spec("I1")
+@pytest.mark.fault("web processes are killed, three times")
 def test_a_killed_web_process_takes_nothing_with_it_that_was_answered(live: LiveGatebell) -> None:
     endpoint = connect(live)
     with load_on(endpoint) as answers:
         for _ in range(3):
             answers.wait_for(20)
             os.kill(web_processes(live)[0], signal.SIGKILL)
+            answers.fault_ends()
     assert answers.statuses <= {200, 503}
     wait_until(lambda: is_accepted(endpoint))
     assert_nothing_was_lost(live, endpoint, answers)

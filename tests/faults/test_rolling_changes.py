@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from time import sleep
 
 import pytest
 
+from tests.faults.account import KEPT, Account
 from tests.faults.balancer import Balancer, Record, clients_at_work
 from tests.operations.programs import say
 from tests.support.accounts.people import settings_of
@@ -115,9 +117,27 @@ def assert_nothing_failed(record: Record, balancer: Balancer) -> None:
     kinds = {"refresh_token", "alert", "consent", "authorization_code", "/api/v4/user"}
     assert kinds <= record.answers.keys()
     assert not any("Traceback" in host.log_text() for host in balancer.hosts)
+    sent = record.answers.total()
+    account = Account(
+        database="Postgres",
+        load=f"{record.clients} clients, requests of all kinds",
+        sent=sent,
+        # Each got the answer that it wanted: a redirection is one as well.
+        answered=Counter({200: sent}),
+        reset=0,
+        unheard=0,
+        stored=None,
+        lost=0,
+        doubled=0,
+        longest_wait=record.slowest,
+        others_wait=record.slowest,
+        recovery=None,
+    )
+    KEPT.accounts.append(account)
 
 
 @pytest.mark.long
+@pytest.mark.fault("one of two hosts has a later release and another secret key")
 def test_no_request_fails_while_one_of_two_hosts_is_ahead(
     new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:
@@ -148,6 +168,7 @@ def migrate_as(host: LiveGatebell, code: Path) -> None:
 
 
 @pytest.mark.faults_full
+@pytest.mark.fault("the secret key is changed, the release is replaced and taken back")
 def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
     new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:
@@ -177,6 +198,7 @@ def former(tmp_path: Path) -> Path:
 
 
 @pytest.mark.faults_full
+@pytest.mark.fault("0.1.0 is replaced by this release, host by host")
 def test_no_request_fails_while_a_former_release_is_replaced(
     postgres: Postgres, tmp_path: Path, former: Path
 ) -> None:

@@ -52,6 +52,7 @@ def hasty(new_service: NewService) -> Iterator[Service]:
         yield running
 
 
+@pytest.mark.fault("20 requests trickle ({kind})")
 @pytest.mark.parametrize("kind", KINDS)
 def test_requests_that_trickle_hold_up_nobody(service: Service, kind: str) -> None:
     live, endpoint = service
@@ -163,6 +164,7 @@ def test_silent_connections_hold_up_nobody(service: Service) -> None:
 
 
 @pytest.mark.faults_full
+@pytest.mark.fault("2,100 connections say nothing")
 def test_thousands_of_silent_connections_hold_up_nobody(
     new_service: NewService,
 ) -> None:

@@ -21,6 +21,7 @@ WEB_PROCESSES = 2
 
 
 @pytest.mark.spec("I1")
+@pytest.mark.fault("the service is told to stop")
 @pytest.mark.parametrize(
     ("kind", "only", "kept"),
     [

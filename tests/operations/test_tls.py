@@ -93,6 +93,7 @@ def test_pages_and_machines_are_served_over_tls(live: LiveGatebell) -> None:
     wait_for_log(live, f"is ready: {live.url}")
 
 
+@pytest.mark.rfc("rfc9700-2.6-d")
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_tls_1_2_and_1_3_are_spoken_with_http_1_1_alone(
     live: LiveGatebell, version: ssl.TLSVersion

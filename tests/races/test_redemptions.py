@@ -118,6 +118,7 @@ def test_of_sixteen_at_once_exactly_one_is_served(
         assert tokens_of(gatebell, client) == before + 1
 
 
+@pytest.mark.advisory("CVE-2026-1035")
 @pytest.mark.spec("B5")
 @pytest.mark.rfc("rfc6749-6-d")
 @pytest.mark.parametrize("prepare", [refresh_of_a_server, refresh_of_a_phone])
@@ -134,6 +135,7 @@ def test_of_sixteen_that_refresh_at_once_all_get_the_one_new_pair(
         assert tokens_of(gatebell, client) == before + 1
 
 
+@pytest.mark.advisory("CVE-2026-1035")
 def test_without_a_window_exactly_one_of_sixteen_is_served(gatebell: LiveGatebell) -> None:
     gatebell.cli("settings", "set", "refresh_replay_seconds", "0")
     sleep(1.2)

@@ -78,6 +78,7 @@ def test_one_passed_first_step_is_good_for_one_sign_in_even_with_many_good_codes
     assert outcomes(answers) == {"302 /": 1, "302 /users/sign_in": PARALLEL - 1}
 
 
+@pytest.mark.advisory("CVE-2023-47111", "CVE-2024-4629")
 def test_of_many_guesses_at_once_no_more_are_looked_at_than_there_may_be(
     gatebell: LiveGatebell,
 ) -> None:

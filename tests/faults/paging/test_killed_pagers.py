@@ -49,6 +49,7 @@ def messages_waiting(shop: Escalated) -> int:
 
 
 @pytest.mark.spec("J1")
+@pytest.mark.fault("{kills} of two workers are killed while they page")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("alerts", "kills", "is_sent"),

@@ -66,6 +66,7 @@ def change_profile(
     )
 
 
+@pytest.mark.advisory("CVE-2023-44400")
 def test_a_new_password_counts_at_once_and_signs_all_other_browsers_out(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:

@@ -201,6 +201,7 @@ def test_who_has_no_password_sets_one_after_a_recent_sign_in(
     assert_signed_in(submit(by_password, page, form, login=person.username, password=new))
 
 
+@pytest.mark.advisory("CVE-2022-1162")
 def test_no_password_opens_an_account_that_has_none(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:

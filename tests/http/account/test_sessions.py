@@ -48,6 +48,7 @@ def test_a_person_signs_in_by_name_or_address_in_any_case(gatebell: LiveGatebell
         assert (answer.status_code, answer.headers["Location"]) == (302, "/"), login
 
 
+@pytest.mark.advisory("CVE-2024-41952")
 def test_a_wrong_name_a_wrong_password_and_a_locked_account_look_alike(
     gatebell: LiveGatebell,
 ) -> None:
@@ -70,6 +71,7 @@ def _what_is_read(page: requests.Response) -> str:
     return unescape(without_token)
 
 
+@pytest.mark.advisory("CVE-2020-26214")
 def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell) -> None:
     garbage = (
         ("", "x"),
@@ -100,6 +102,7 @@ def test_the_cookie_has_a_name_of_its_own_and_is_kept_from_scripts_and_other_sit
         assert "secure" not in attributes  # the base URL of the tests is plain http
 
 
+@pytest.mark.advisory("CVE-2024-7341")
 def test_a_session_that_was_fixed_before_the_sign_in_is_worthless_after_it(
     gatebell: LiveGatebell,
 ) -> None:
@@ -137,6 +140,7 @@ def test_signing_out_leaves_other_browsers_alone(gatebell: LiveGatebell) -> None
     assert is_signed_in(gatebell, other)
 
 
+@pytest.mark.advisory("CVE-2022-23131")
 def test_a_cookie_that_was_changed_is_nobodys(gatebell: LiveGatebell) -> None:
     cookie = signed_in(gatebell, alice(gatebell)).cookies[COOKIE]
     for forged in (cookie[:-1], cookie + "x", "x" + cookie, "", "x", "e30.x.y"):
@@ -184,6 +188,7 @@ ELSEWHERE = (
 )
 
 
+@pytest.mark.advisory("CVE-2020-4037", "CVE-2024-39694")
 @pytest.mark.rfc("rfc6749-10.15-a", "rfc9700-2.1-b")
 def test_nobody_is_led_out_of_the_service_by_next(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)

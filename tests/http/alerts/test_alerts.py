@@ -98,6 +98,7 @@ def test_what_senders_write_is_never_markup_on_any_page(gatebell: LiveGatebell, 
 
 
 # What is no address of the web: tests/domain/test_text_links.py.
+@pytest.mark.advisory("CVE-2023-40577")
 @pytest.mark.spec("J5")
 def test_a_link_that_does_not_lead_to_the_web_is_no_link(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

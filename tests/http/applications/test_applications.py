@@ -94,6 +94,7 @@ def test_an_application_is_registered_and_its_credentials_work(
     assert is_live(gatebell, pair_in(redeem(gatebell, client, code)).access)
 
 
+@pytest.mark.advisory("CVE-2020-10187")
 @pytest.mark.spec("F2")
 def test_the_secret_is_shown_once(gatebell: LiveGatebell, browser: requests.Session) -> None:
     page = follow(gatebell, browser, register(gatebell, browser))
@@ -158,6 +159,7 @@ REFUSED: tuple[dict[str, str | list[str] | None], ...] = (
 )
 
 
+@pytest.mark.advisory("CVE-2020-26938", "CVE-2024-21637")
 @pytest.mark.spec("F1", "F3")
 @pytest.mark.rfc("rfc6749-3.1.2.2-a")
 @pytest.mark.parametrize("changes", REFUSED, ids=range(len(REFUSED)))
@@ -184,7 +186,7 @@ def test_each_bad_redirect_uri_is_reported(
 
 
 @pytest.mark.spec("A8")
-@pytest.mark.rfc("rfc6749-3.1.2.1-a", "rfc9700-2.1-c")
+@pytest.mark.rfc("rfc6749-3.1.2.1-a", "rfc9700-2.6-c")
 def test_a_redirect_uri_in_the_clear_is_accepted_with_a_warning(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
@@ -244,6 +246,7 @@ def test_a_renewed_secret_kills_the_old_one_and_is_shown_once(
     assert is_live(gatebell, pair_in(new).access)
 
 
+@pytest.mark.advisory("CVE-2024-25619")
 @pytest.mark.both_databases
 @pytest.mark.spec("F4")
 def test_deleting_an_application_kills_its_codes_and_tokens(

@@ -216,6 +216,7 @@ WRONG_METADATA: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.advisory("CVE-2021-20323")
 @pytest.mark.rfc("rfc7591-3.2.2-b")
 def test_wrong_metadata_is_refused(visitor: FlaskClient) -> None:
     for changes in WRONG_METADATA:

@@ -47,6 +47,7 @@ def test_a_client_reads_its_registration_but_for_the_secret(visitor: FlaskClient
     assert answer.get_json() == told
 
 
+@pytest.mark.advisory("CVE-2020-27838")
 @pytest.mark.rfc("rfc7592-2-a", "rfc7592-2.1-b", "rfc7592-2.3-b")
 def test_only_its_own_token_opens_a_registration(visitor: FlaskClient) -> None:
     registered = register(visitor)

@@ -59,6 +59,7 @@ def test_an_unknown_client_is_refused_on_a_page_whatever_else_is_wrong(
     assert_refused_on_a_page(ask(machine(visit.gatebell), visit.gatebell, visit.client, **changes))
 
 
+@pytest.mark.advisory("CVE-2019-3778", "CVE-2019-9837", "CVE-2025-4143")
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc6749-3.1.2.2-a", "rfc6749-3.1.2.4-a", "rfc6749-3.1.2.4-b", "rfc6749-4.1.2.1-a")
 @pytest.mark.rfc("rfc9700-4.11.2-a")
@@ -119,6 +120,7 @@ ERRORS: tuple[tuple[dict[str, Changes], str], ...] = (
 )
 
 
+@pytest.mark.rfc("rfc9700-2.1.1-g")
 @pytest.mark.spec("A5", "A6", "A7")
 @pytest.mark.rfc("rfc6749-3.1-f", "rfc6749-3.1.1-a", "rfc6749-3.3-c", "rfc6749-4.1.1-a")
 @pytest.mark.rfc("rfc6749-4.1.1-b", "rfc6749-4.1.2.1-b", "rfc6749-4.1.2.1-d", "rfc6749-4.1.2.1-e")
@@ -159,6 +161,7 @@ def test_a_public_application_cannot_do_without_pkce(
     assert landing(answer)["error"] == "invalid_request"
 
 
+@pytest.mark.rfc("rfc9700-2.1.1-e")
 @pytest.mark.spec("A6")
 @pytest.mark.rfc("rfc7636-4.4.1-a", "rfc7636-5-a")
 def test_an_application_that_keeps_a_secret_can_be_held_to_pkce_all_the_same(
@@ -281,6 +284,7 @@ def test_parameters_that_nobody_knows_are_passed_over(visit: Visit) -> None:
     assert "code" in landing(visit.ask(audience=["x", "y"], ui_locales="fr"))
 
 
+@pytest.mark.rfc("rfc9700-4.16-c")
 @pytest.mark.rfc("rfc6749-3.1.2.5-a", "rfc6749-10.13-a")
 @pytest.mark.rfc("rfc9700-4.2.4-a", "rfc9700-4.16-a")
 @pytest.mark.rfc("oidc-core-3.1.2.3-c")

@@ -67,6 +67,7 @@ def test_no_code_can_be_set_to_live_longer_than_ten_minutes(gatebell: LiveGatebe
     assert "600" in refused.stderr
 
 
+@pytest.mark.rfc("rfc9700-2.1-e")
 @pytest.mark.rfc("rfc9700-4.12-a")
 def test_no_answer_sends_a_form_on_to_another_address(gatebell: LiveGatebell) -> None:
     # 307 and 308 would have the browser post the password, or the decision, to the application.

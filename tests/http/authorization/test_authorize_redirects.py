@@ -66,6 +66,10 @@ ATTACKS = (
 )
 
 
+@pytest.mark.rfc("rfc9700-4.1.3-a")
+@pytest.mark.advisory("CVE-2020-15233", "CVE-2020-15234", "CVE-2023-6927", "CVE-2024-1132")
+@pytest.mark.advisory("CVE-2024-2419", "CVE-2024-8883", "CVE-2024-52289", "CVE-2026-3872")
+@pytest.mark.advisory("CVE-2026-7504")
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc6749-3.1.2.3-a", "rfc6749-3.1.2.4-b", "rfc6749-10.6-a", "rfc6749-10.15-a")
 @pytest.mark.rfc("rfc8252-8.3-a", "rfc8252-8.4-b")
@@ -85,6 +89,7 @@ def test_every_registered_uri_is_gone_to_as_it_is_written(visit: Visit, uri: str
     assert answer.headers["Location"].startswith(f"{uri}{joint}code=")
 
 
+@pytest.mark.rfc("rfc9700-4.1.3-a")
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc8252-7.3-a", "rfc8252-7.3-b", "rfc9700-2.1-a")
 @pytest.mark.parametrize(
@@ -101,6 +106,7 @@ def test_the_port_of_a_loopback_literal_may_be_any(visit: Visit, uri: str) -> No
     assert answer.headers["Location"].startswith(f"{uri}?code=")
 
 
+@pytest.mark.advisory("CVE-2026-9689")
 @pytest.mark.spec("A3", "A4")
 def test_an_error_keeps_the_parameters_that_were_registered(visit: Visit) -> None:
     brought = landing(visit.ask(redirect_uri=REGISTERED[1], scope="x"))
@@ -165,6 +171,7 @@ def test_an_administrator_does_so_on_their_own_page(
     assert (f"<code>{OF_OWNER[0]}</code>" in seen_by_owner) is not is_instance_wide
 
 
+@pytest.mark.advisory("CVE-2018-1000088", "CVE-2019-8400")
 @pytest.mark.parametrize(
     "came", ["<script>alert(1)</script>", "javascript:alert(1)", "\x00", "\u202e", "x" * 4000, " "]
 )

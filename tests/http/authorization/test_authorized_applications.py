@@ -39,7 +39,7 @@ PAGE = "/-/user_settings/authorized_applications"
 
 @pytest.mark.both_databases
 @pytest.mark.spec("F5")
-@pytest.mark.rfc("rfc9700-4.9.1-a", "rfc9700-4.14.2-c")
+@pytest.mark.rfc("rfc9700-4.14.2-c")
 def test_who_revokes_an_application_ends_its_tokens_and_is_asked_again(
     gatebell: LiveGatebell,
 ) -> None:

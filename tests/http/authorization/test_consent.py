@@ -54,6 +54,7 @@ def is_sign_in(page: requests.Response) -> bool:
     return page.status_code == 200 and 'name="password"' in page.text
 
 
+@pytest.mark.rfc("rfc9700-4.11.2-c")
 @pytest.mark.spec("A9")
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
 def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
@@ -139,6 +140,7 @@ def test_what_one_person_approved_another_is_still_asked(visit: Visit) -> None:
     )
 
 
+@pytest.mark.advisory("CVE-2023-34246")
 @pytest.mark.rfc("rfc6749-10.2-a", "rfc8252-8.6-a")
 def test_a_public_application_is_asked_about_each_time(
     gatebell: LiveGatebell, browser: requests.Session
@@ -245,6 +247,7 @@ def test_login_hint_fills_in_the_name(gatebell: LiveGatebell, client: ClientCred
     assert "<script>alert" not in page.text
 
 
+@pytest.mark.advisory("CVE-2022-39222", "CVE-2023-0264")
 @pytest.mark.rfc("rfc6749-10.12-a")
 def test_a_question_of_one_session_cannot_be_answered_in_another(visit: Visit) -> None:
     asked_of_alice = form_with(visit.ask(), "decision").value("request")
@@ -304,6 +307,7 @@ def test_a_question_that_was_tampered_with_is_refused(visit: Visit, change: str 
     assert is_question(visit.ask())
 
 
+@pytest.mark.advisory("CVE-2018-15758")
 def test_what_is_added_to_the_answer_changes_nothing(visit: Visit) -> None:
     page = visit.ask(scope="read_user")
     form = form_with(page, "decision")

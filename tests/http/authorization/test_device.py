@@ -238,6 +238,7 @@ def _pkce() -> dict[str, str]:
     return {"code_challenge": "x" * 43, "code_challenge_method": "S256"}
 
 
+@pytest.mark.advisory("CVE-2023-2585")
 def test_a_device_code_of_another_client_is_refused_and_lives_on(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
@@ -301,6 +302,7 @@ def test_a_device_gives_its_token_back(
     assert not is_live(gatebell, token)
 
 
+@pytest.mark.rfc("rfc9700-4.14.2-e")
 @pytest.mark.both_databases
 def test_a_device_gets_a_refresh_token_only_if_its_application_or_its_user_says_so(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
@@ -426,6 +428,8 @@ def test_a_device_may_call_itself_anything(
         assert "7006652" not in words(page) or name != "{{1234*5678}}"
 
 
+@pytest.mark.rfc("rfc9700-4.9.3-b")
+@pytest.mark.advisory("CVE-2023-45151")
 @pytest.mark.rfc("rfc6749-10.3-b")
 def test_codes_are_nowhere_in_clear(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session

@@ -72,6 +72,7 @@ def test_the_answer_is_a_reference_that_nobody_can_guess(gatebell: LiveGatebell)
     assert again["request_uri"] != body["request_uri"]
 
 
+@pytest.mark.advisory("CVE-2024-4540")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-4-a", "rfc9126-2.1-a", "rfc9126-2.1-b")
 def test_the_browser_brings_the_reference_and_goes_back_with_a_code(gatebell: LiveGatebell) -> None:
@@ -239,6 +240,7 @@ def test_only_the_client_that_pushed_it_may_use_it(
     assert 'name="decision"' in ask_at(browser, address(gatebell, client, uri)).text
 
 
+@pytest.mark.advisory("CVE-2020-10770")
 @pytest.mark.rfc("rfc9126-4-e")
 @pytest.mark.parametrize("uri", ["", "x", "gbq-" + "0" * 49, "\x00", "é", "a" * 2000])
 def test_a_reference_that_stands_for_nothing_ends_on_a_page(

@@ -137,6 +137,7 @@ def test_a_packed_body_is_unpacked_and_kept_so(gatebell: LiveGatebell) -> None:
     assert [each.body for each in deliveries_of(gatebell, endpoint.project)] == [body] * 4
 
 
+@pytest.mark.advisory("CVE-2025-62706")
 @pytest.mark.spec("I19")
 @pytest.mark.parametrize(("encoding", "pack"), [("gzip", as_gzip), ("deflate", zlib.compress)])
 @ON_SQLITE

@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc.jwk import ECKey, Key, OctKey, RSAKey
 
+from domain.randomness import random_hex
 from tests.support.accounts.people import ClientCredentials, alice, make_application, now
 from tests.support.oauth.machines import (
     ASSERTION,
@@ -19,6 +20,7 @@ from tests.support.oauth.machines import (
     public_part,
 )
 from tests.support.oauth.oauth_wire import assert_refused, new_code, post_token
+from tests.support.oauth.proofs import ABSENT, Prover
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -39,6 +41,7 @@ def refused(answer: Any, words: str) -> None:
     assert words in answer.json()["error_description"]
 
 
+@pytest.mark.rfc("rfc9700-2.5-b")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7523-2.2-a", "rfc7523-3-a", "rfc7523-3-f")
 def test_a_signed_assertion_takes_the_place_of_the_secret(
@@ -98,6 +101,7 @@ def test_a_code_is_redeemed_with_it(gatebell: LiveGatebell, key: Key) -> None:
     assert post_token(gatebell, form).status_code == 200
 
 
+@pytest.mark.advisory("CVE-2020-5300", "CVE-2020-15222")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7523-3-e")
 def test_an_assertion_is_accepted_once(
@@ -148,6 +152,29 @@ def test_a_wrong_claim_is_refused_by_name(
     text = assertion(gatebell, client, key, **{**claims, **said})
     more = {"client_id": client.client_id}
     refused(ask_with_assertion(gatebell, text, **more), words)
+
+
+@pytest.mark.advisory("CVE-2025-59420", "CVE-2025-61920", "CVE-2026-75509")
+def test_an_assertion_of_a_strange_shape_is_refused(
+    gatebell: LiveGatebell, client: ClientCredentials, key: Key
+) -> None:
+    for claims, header in (
+        ({}, {}),
+        ({"iss": [client.client_id]}, {}),
+        ({"sub": [client.client_id]}, {}),
+        ({}, {"crit": ["exp"], "exp": 1}),
+        ({}, {"crit": ["unknown"], "unknown": True}),
+        ({"much": "x" * 20_000}, {}),
+    ):
+        moment = int(now().timestamp())
+        good = {"iss": client.client_id, "sub": client.client_id, "aud": gatebell.url}
+        lifetime = {"jti": random_hex(16), "iat": moment, "exp": moment + 60}
+        text = Prover(key).signed({**good, **lifetime, **claims}, {"jwk": ABSENT, **header})
+        answer = ask_with_assertion(gatebell, text)
+        if claims or header:
+            assert_refused(answer, "invalid_client", 401)
+        else:
+            assert answer.status_code == 200, answer.text
 
 
 def test_an_assertion_for_two_servers_is_refused(

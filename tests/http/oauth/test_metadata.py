@@ -86,6 +86,7 @@ def test_scripts_of_any_origin_may_read_it_and_keep_it_a_while(
     assert "Cookie" not in answer.headers.get("Vary", "")
 
 
+@pytest.mark.advisory("CVE-2023-49097")
 @pytest.mark.rfc("rfc8414-6.2-a", "rfc9207-2-c", "rfc9700-4.13-a", "rfc9728-7.3-a")
 @pytest.mark.parametrize("path", [SERVER, RESOURCE])
 def test_no_header_changes_an_address(gatebell: LiveGatebell, path: str) -> None:

@@ -57,6 +57,7 @@ def assert_clear(answer: requests.Response, *fine: int) -> None:
     assert "X-Injected" not in answer.headers
 
 
+@pytest.mark.advisory("CVE-2022-36087")
 @pytest.mark.rfc("rfc6749-10.14-a")
 @pytest.mark.parametrize("name", AUTHORIZE)
 def test_each_parameter_of_an_authorization_request_may_be_garbage(
@@ -72,6 +73,7 @@ def test_each_parameter_of_an_authorization_request_may_be_garbage(
         assert_clear(browser.get(f"{raw}&{name}={value}", allow_redirects=False), 302)
 
 
+@pytest.mark.advisory("CVE-2016-4977", "CVE-2018-1260")
 @pytest.mark.rfc("rfc6749-10.14-a")
 @bounded(30)
 @given(changes=st.dictionaries(st.sampled_from(AUTHORIZE), st.none() | TEXT, min_size=1))
@@ -83,6 +85,7 @@ def test_an_authorization_request_may_be_garbage_all_over(
     assert_clear(browser.get(url, allow_redirects=False), 302)
 
 
+@pytest.mark.advisory("CVE-2026-4634")
 @pytest.mark.parametrize("name", TOKEN)
 def test_each_parameter_of_a_token_request_may_be_garbage(
     gatebell: LiveGatebell, name: str

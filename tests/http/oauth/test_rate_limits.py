@@ -262,6 +262,7 @@ FORGED = (
 )
 
 
+@pytest.mark.advisory("CVE-2023-36456")
 @pytest.mark.spec("L1")
 @pytest.mark.rfc("rfc9700-4.13-a")
 def test_forged_addresses_change_nothing(limited: Callable[..., FlaskClient]) -> None:

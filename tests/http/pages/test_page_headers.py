@@ -56,6 +56,7 @@ def test_forms_stay_here_except_on_pages_that_applications_lead_to(gatebell: Liv
 OF_OTHERS = {"/oauth/authorize", "/oauth/logout"}
 
 
+@pytest.mark.advisory("CVE-2014-8144")
 def test_no_form_of_any_page_does_anything_without_its_token(app: Flask) -> None:
     pages, client = set(page_blueprints(app)), app.test_client()
     paths = {

@@ -105,6 +105,7 @@ FORGERIES: dict[str, Callable[[FakeProvider], Callable[[dict[str, Any]], str]]] 
 }
 
 
+@pytest.mark.advisory("CVE-2024-37568", "CVE-2026-28802", "CVE-2026-114615")
 @pytest.mark.parametrize("how", FORGERIES)
 def test_a_forged_id_token_signs_nobody_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, how: str
@@ -116,11 +117,14 @@ def test_a_forged_id_token_signs_nobody_in(
     assert "ID token" in last_failure(gatebell, slug)
 
 
+@pytest.mark.rfc("rfc9700-4.5.3.2-a", "rfc9700-4.7.1-b")
+@pytest.mark.advisory("CVE-2024-53861", "CVE-2026-114617")
 @pytest.mark.parametrize(
     ("claims", "reason"),
     [
         ({"nonce": "another"}, "nonce"),
         ({"nonce": None}, "nonce"),
+        ({"nonce": "another", "nonce_supported": False}, "nonce"),
         ({"iss": "http://evil.example"}, "iss"),
         ({"iss": None}, "iss"),
         ({"aud": "another client"}, "aud"),
@@ -138,6 +142,7 @@ def test_a_forged_id_token_signs_nobody_in(
         ({"sub": None}, "sub"),
         ({"sub": ""}, "sub"),
         ({"sub": 7}, "sub"),
+        ({"sub": ["x"]}, "sub"),
         ({"sub": "x" * 256}, "sub"),
         ({"sub": "a\x00b"}, "sub"),
     ],
@@ -152,6 +157,18 @@ def test_an_id_token_with_wrong_claims_signs_nobody_in(
     assert reason in last_failure(gatebell, slug)
 
 
+@pytest.mark.advisory("CVE-2026-75509")
+def test_an_id_token_with_its_issuer_in_a_list_signs_nobody_in(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    for issuer in ([provider.url], provider.url[:-1], f"{provider.url}.evil.example"):
+        provider.claims = {"iss": issuer}
+        browser = gatebell.http()
+        page = sign_in_through(gatebell, provider, slug, browser)
+        assert_stays_out(gatebell, browser, page, "could not be verified")
+
+
+@pytest.mark.rfc("rfc9700-4.2.4-d")
 @pytest.mark.both_databases
 def test_a_response_works_once(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> None:
     browser = gatebell.http()
@@ -168,6 +185,8 @@ def test_a_response_works_once(gatebell: LiveGatebell, provider: FakeProvider, s
     assert_stays_out(gatebell, thief, page, "was completed before")
 
 
+@pytest.mark.rfc("rfc9700-2.1-c", "rfc9700-4.4.2-b")
+@pytest.mark.advisory("CVE-2025-68158", "CVE-2026-41425")
 def test_a_response_of_another_browser_signs_nobody_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
@@ -179,6 +198,8 @@ def test_a_response_of_another_browser_signs_nobody_in(
         assert_stays_out(gatebell, browser, page, "was begun in another browser")
 
 
+@pytest.mark.rfc("rfc9700-4.7.1-b", "rfc9700-4.7.1-c")
+@pytest.mark.advisory("CVE-2023-27490")
 @pytest.mark.parametrize("state", ["", "guessed", None])
 def test_a_response_needs_its_state(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, state: str | None
@@ -188,6 +209,7 @@ def test_a_response_needs_its_state(
     assert_stays_out(gatebell, browser, page, "expired")
 
 
+@pytest.mark.rfc("rfc9700-2.1-d", "rfc9700-4.4.2.1-a")
 @pytest.mark.parametrize("issuer", ["http://evil.example", "", None])
 def test_a_response_of_another_provider_signs_nobody_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, issuer: str | None
@@ -210,6 +232,7 @@ def test_only_a_provider_that_names_itself_has_to(
         assert_stays_out(gatebell, browser, page, "could not be verified")
 
 
+@pytest.mark.rfc("rfc9700-2.1-d", "rfc9700-4.4.2-b", "rfc9700-4.4.2.2-a")
 def test_a_response_for_one_provider_is_not_taken_by_another(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
@@ -220,6 +243,8 @@ def test_a_response_for_one_provider_is_not_taken_by_another(
     assert_stays_out(gatebell, browser, come_back(browser, response), "expired")
 
 
+@pytest.mark.rfc("rfc9700-2.1.1-e", "rfc9700-2.1.1-f", "rfc9700-4.4.2.2-a")
+@pytest.mark.advisory("CVE-2026-34511")
 def test_what_is_sent_to_the_provider_tells_nothing_twice(
     gatebell: LiveGatebell, slug: str
 ) -> None:
@@ -286,6 +311,7 @@ def test_a_provider_that_answers_badly_leads_to_a_page_and_not_to_an_error(
     assert last_failure(gatebell, slug)
 
 
+@pytest.mark.advisory("CVE-2026-104056")
 @pytest.mark.parametrize(
     ("path", "body", "reason"),
     [
@@ -326,6 +352,7 @@ def test_a_provider_that_cannot_be_reached_is_named_and_nothing_else(
     assert urlsplit(issuer).netloc in last_failure(gatebell, slug)
 
 
+@pytest.mark.advisory("CVE-2025-6514")
 @pytest.mark.parametrize(
     "endpoint", ["javascript:alert(1)", "/relative", 7, None, "http://user@evil.example/"]
 )

@@ -107,6 +107,24 @@ def test_a_link_leads_to_a_new_password_and_only_that_is_let_in(mailing: LiveGat
     assert is_refused(mailing, link), "it works once"
 
 
+@pytest.mark.advisory("CVE-2022-35924", "CVE-2023-7028")
+def test_a_link_goes_to_the_address_of_the_account_and_to_no_second_one(
+    mailing: LiveGatebell,
+) -> None:
+    victim, thief = make_user(mailing), make_user(mailing)
+    both = (f"{victim.email},{thief.email}", f"{victim.email} {thief.email}")
+    for login in ([victim.email, thief.email], *([each] for each in both)):
+        browser = mailing.http()
+        page = browser.get(mailing.url + ASK)
+        token = form_with(page, "login").value("csrf_token")
+        fields = [("csrf_token", token), *(("login", each) for each in login)]
+        fields += [("login[]", thief.email), ("email", thief.email)]
+        assert browser.post(mailing.url + ASK, data=fields).status_code < 500
+    assert links_to(mailing, thief.email) == []
+    # The first of the names that the form has twice counts.
+    assert len(links_to(mailing, victim.email)) == 1
+
+
 def test_the_page_of_a_link_is_kept_by_nobody_and_changes_nothing(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     link = link_for(mailing, person)

@@ -93,6 +93,7 @@ def test_the_same_person_comes_back_under_another_name_and_address(
         assert seen.email == f"{new}@elsewhere.example"
 
 
+@pytest.mark.advisory("CVE-2022-31107")
 def test_a_taken_or_strange_user_name_becomes_another_one(gatebell: LiveGatebell) -> None:
     taken = make_user(gatebell).username
     # Metadata are kept for an hour, so a provider without userinfo is one of this test alone.
@@ -148,6 +149,7 @@ def test_who_is_unknown_and_may_get_no_account_is_told_what_to_do(
     assert reason in last_failure(gatebell, slug)
 
 
+@pytest.mark.advisory("CVE-2023-3128", "CVE-2024-25618")
 @pytest.mark.parametrize("is_verified", [True, False])
 def test_an_account_is_not_taken_over_by_its_address(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, *, is_verified: bool
@@ -181,6 +183,7 @@ def test_a_trusted_directory_need_not_say_that_addresses_are_verified(
     assert_signed_in(sign_in_through(gatebell, provider, slug))
 
 
+@pytest.mark.rfc("rfc9700-2.1.2-b", "rfc9700-4.3.2-a")
 def test_what_the_id_token_leaves_out_userinfo_says(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
@@ -211,6 +214,7 @@ def test_a_deactivated_account_is_active_again(
         assert user.state == "active"
 
 
+@pytest.mark.rfc("rfc9700-4.11.1-a")
 def test_the_page_that_asked_for_the_sign_in_comes_afterwards_and_no_other(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
@@ -281,6 +285,7 @@ def test_a_provider_that_is_trusted_in_it_vouches_for_the_second_factor(
     assert methods_of(gatebell, person_of(provider)) == "fed mfa"
 
 
+@pytest.mark.advisory("CVE-2026-1486")
 def test_a_provider_that_is_off_or_unknown_signs_nobody_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:

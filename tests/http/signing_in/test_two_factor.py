@@ -163,6 +163,7 @@ def test_what_cannot_be_a_code_is_refused_and_not_counted(
 # Guessing
 
 
+@pytest.mark.advisory("CVE-2024-32868")
 @pytest.mark.both_databases
 def test_too_many_guesses_at_codes_stop_even_the_right_one_and_the_password_clears_nothing(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP

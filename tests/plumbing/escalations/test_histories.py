@@ -255,7 +255,7 @@ def a_shop(given: Settings) -> Iterator[Escalated]:
 def test_whatever_happens_somebody_is_due_and_nobody_is_paged_twice(
     settings: Settings, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The number of histories is that of hypothesis' profile: more of them in `make fuzz`."""
+    """The number of histories is that of hypothesis' profile: more of them in `make properties`."""
     with ExitStack() as stack:
         shop = stack.enter_context(a_shop(settings))
         given = {"shop": shop, "mail_url": shop.settings.mail_url, "log": caplog}

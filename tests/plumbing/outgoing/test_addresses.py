@@ -21,6 +21,7 @@ REFUSED = (
 PUBLIC = ("1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:4700::1111")
 
 
+@pytest.mark.advisory("CVE-2020-13379")
 @pytest.mark.parametrize("address", REFUSED)
 def test_what_is_not_public_is_refused(address: str) -> None:
     with pytest.raises(AddressRefusedError, match="OUTGOING_PRIVATE_ADDRESSES"):

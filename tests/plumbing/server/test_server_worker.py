@@ -203,6 +203,7 @@ def test_what_is_no_http_is_refused_in_json_and_ends_the_connection(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.advisory("CVE-2024-1135")
 def test_a_body_that_breaks_http_is_refused_in_json(live: LiveGatebell) -> None:
     lines = ("Transfer-Encoding: chunked", "Content-Type: application/x-www-form-urlencoded")
     with KeptConnection(live.port) as connection:

@@ -29,7 +29,7 @@ _LEAST_DONE = 60
 
 
 def budget(kind: str) -> Budget:
-    """Return what `make test` tries, or `make fuzz`: every edge, and then others each time."""
+    """Return what is tried; by `make properties` every edge, and then others each time."""
     if hypothesis.settings().max_examples < FUZZ_EXAMPLES:
         return _SMALL[kind]
     seed = SystemRandom().randrange(2**31)

@@ -90,7 +90,7 @@ def test_a_client_library_goes_on_after_its_token_has_expired(hasty: LiveGatebel
 
 
 @pytest.mark.spec("A8")
-@pytest.mark.rfc("rfc9700-2.1-c")
+@pytest.mark.rfc("rfc9700-2.6-c")
 def test_an_instance_can_refuse_redirects_in_the_clear(hasty: LiveGatebell) -> None:
     hasty.cli("settings", "set", "require_https_redirect_uris", "true")
     sleep(1.1)

@@ -1,6 +1,7 @@
 """Values that nobody thought of, and how many of them are tried.
 
-`make test` tries a few of each; `make fuzz` tries many (the profile "fuzz", tests/conftest.py).
+`make test` tries a few of each; `make properties` tries many (the profile "fuzz" of
+tests/conftest.py).
 """
 
 from collections.abc import Callable

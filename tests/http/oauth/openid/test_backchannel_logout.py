@@ -292,6 +292,7 @@ def test_a_url_that_was_taken_away_is_not_told(gatebell: LiveGatebell, person: P
         assert told.received == []
 
 
+@pytest.mark.advisory("CVE-2026-4874")
 def test_a_private_address_is_not_asked(gatebell: LiveGatebell, person: Person) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, told):

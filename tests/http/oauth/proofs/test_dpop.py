@@ -125,6 +125,8 @@ def test_a_token_that_is_not_bound_is_not_taken_for_one(gatebell: LiveGatebell) 
         assert_challenged(show_at(gatebell, USER, headers), "invalid_token")
 
 
+@pytest.mark.rfc("rfc9700-4.9.3-a")
+@pytest.mark.advisory("CVE-2024-49755")
 @pytest.mark.rfc("rfc9449-7.1-d", "rfc9449-4.3-k")
 def test_a_bound_token_is_of_no_use_without_its_key(gatebell: LiveGatebell) -> None:
     token = bound_pair(gatebell, prover()).access

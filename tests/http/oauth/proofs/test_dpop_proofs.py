@@ -101,6 +101,7 @@ def test_a_proof_is_good_for_a_minute_either_way(gatebell: LiveGatebell, error: 
         assert_refused(send(gatebell, proof), error)
 
 
+@pytest.mark.advisory("CVE-2025-59420", "CVE-2025-61920")
 @pytest.mark.rfc("rfc9449-4.3-c", "rfc9449-4.3-d", "rfc9449-4.3-f")
 @pytest.mark.parametrize(
     "header",
@@ -156,6 +157,7 @@ def test_a_large_rsa_key_is_accepted(gatebell: LiveGatebell) -> None:
     assert_refused(send(gatebell, proof), "invalid_grant")
 
 
+@pytest.mark.advisory("CVE-2026-28802", "CVE-2026-114616")
 @pytest.mark.rfc("rfc9449-4.3-e")
 @pytest.mark.parametrize("algorithm", ["none", "HS256", "EdDSA", "ES256K", "", None, 5])
 def test_only_listed_algorithms_count_whatever_the_header_says(
@@ -167,6 +169,7 @@ def test_only_listed_algorithms_count_whatever_the_header_says(
     assert_proof_refused(gatebell, unsigned)
 
 
+@pytest.mark.advisory("CVE-2022-29217", "CVE-2024-37568")
 @pytest.mark.rfc("rfc9449-4.3-e")
 def test_a_public_key_is_no_secret_to_hash_with(gatebell: LiveGatebell) -> None:
     key = RSAKey.generate_key(2048)

@@ -70,6 +70,7 @@ def test_without_a_scope_it_gets_all_that_are_for_machines(gatebell: LiveGatebel
     assert ask_as_machine(gatebell, client).json()["scope"] == "read_api"
 
 
+@pytest.mark.rfc("rfc9700-2.3-c")
 @pytest.mark.parametrize("scope", ["openid", "offline_access", "admin_mode", "write_alerts", "x"])
 def test_a_scope_of_people_or_another_is_refused(gatebell: LiveGatebell, scope: str) -> None:
     client = machine_application(gatebell, scopes="read_api openid")

@@ -307,7 +307,6 @@ def assert_done(answer: requests.Response) -> None:
 @pytest.mark.both_databases
 @pytest.mark.spec("D3")
 @pytest.mark.rfc("rfc7009-2-a", "rfc7009-2.1-d", "rfc7009-2.1-e", "rfc7009-2.1-f", "rfc7009-2.1-g")
-@pytest.mark.rfc("rfc9700-4.9.1-a")
 @pytest.mark.parametrize("which", ["access", "refresh"])
 @pytest.mark.parametrize("hint", [None, "access_token", "refresh_token", "nonsense"])
 def test_either_token_kills_the_pair_whatever_the_hint(
@@ -361,6 +360,7 @@ def test_a_pair_that_was_refreshed_can_still_be_revoked(
     assert not is_live(gatebell, new.access)
 
 
+@pytest.mark.advisory("CVE-2026-115472")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7009-2.1-c")
 @pytest.mark.parametrize("which", ["access", "refresh"])
@@ -388,6 +388,7 @@ def test_a_client_that_cannot_prove_itself_revokes_nothing(
     assert is_live(gatebell, pair.access)
 
 
+@pytest.mark.advisory("CVE-2018-1000211")
 @pytest.mark.spec("D3")
 def test_a_public_client_needs_only_its_id(gatebell: LiveGatebell) -> None:
     phone = phone_application(gatebell)

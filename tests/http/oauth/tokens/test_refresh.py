@@ -124,6 +124,7 @@ def test_what_is_sent_along_must_be_that_of_the_authorization(
         assert is_live(gatebell, pair.access)
 
 
+@pytest.mark.advisory("CVE-2025-4144")
 @pytest.mark.rfc("rfc9700-2.1.1-c")
 def test_a_verifier_without_a_challenge_is_refused(
     gatebell: LiveGatebell, client: ClientCredentials

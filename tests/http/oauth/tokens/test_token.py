@@ -137,6 +137,7 @@ def test_whoever_asks_for_a_grant_that_is_not_here_is_told_what_to_use(
     assert instead in answer.json()["error_description"]
 
 
+@pytest.mark.advisory("CVE-2023-48228", "CVE-2026-41213")
 @pytest.mark.spec("A6", "B12")
 @pytest.mark.rfc("rfc7636-4.1-a", "rfc7636-4.4-a", "rfc7636-4.6-a", "rfc7636-4.6-b")
 @pytest.mark.rfc("rfc7636-7.2-a")
@@ -161,6 +162,8 @@ def test_a_verifier_that_does_not_prove_the_challenge_is_refused(
     assert redeem_publicly(gatebell, phone, code).status_code == 200
 
 
+@pytest.mark.rfc("rfc9700-4.8.2-b")
+@pytest.mark.advisory("CVE-2024-22258")
 @pytest.mark.spec("A6")
 @pytest.mark.rfc("rfc7636-4.6-b", "rfc9700-2.1.1-b")
 def test_a_secret_does_not_stand_in_for_the_verifier(
@@ -171,6 +174,8 @@ def test_a_secret_does_not_stand_in_for_the_verifier(
     assert redeem(gatebell, client, code, code_verifier=VERIFIER).status_code == 200
 
 
+@pytest.mark.rfc("rfc9700-4.2.4-c")
+@pytest.mark.advisory("CVE-2026-73311")
 @pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.rfc("rfc6749-4.1.2-c", "rfc6749-4.1.2-d", "rfc6749-10.5-a", "rfc9700-4.2.4-b")
@@ -184,6 +189,7 @@ def test_a_second_redemption_is_refused_and_revokes_what_the_first_one_issued(
     assert not is_live(gatebell, pair.access)
 
 
+@pytest.mark.advisory("CVE-2023-39531")
 @pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.rfc("rfc6749-4.1.2-e", "rfc6749-4.1.3-c")
@@ -205,6 +211,7 @@ def test_a_client_that_cannot_prove_itself_burns_nothing(
     assert redeem(gatebell, client, code).status_code == 200
 
 
+@pytest.mark.advisory("CVE-2024-22403")
 @pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.rfc("rfc6749-4.1.2-b", "rfc6749-5.2-c", "rfc6749-10.5-a")

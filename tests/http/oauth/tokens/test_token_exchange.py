@@ -122,6 +122,7 @@ def test_a_chain_of_exchanges_never_gets_more(gatebell: LiveGatebell) -> None:
     assert again.json()["scope"] == "read_user"
 
 
+@pytest.mark.advisory("CVE-2026-96460")
 def test_the_new_token_ends_no_later(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     pair = new_pair(gatebell, client)
@@ -195,6 +196,7 @@ def test_a_token_of_a_blocked_user_is_not_exchanged(gatebell: LiveGatebell) -> N
     assert_refused(exchange_token(gatebell, client, pair.access), "invalid_request")
 
 
+@pytest.mark.advisory("CVE-2022-1245")
 @pytest.mark.rfc("rfc8693-2.2.2-a")
 def test_tokens_of_others_and_other_tokens_are_unknown(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)

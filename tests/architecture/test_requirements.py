@@ -1,0 +1,72 @@
+"""What the service and its checks run on: pinned with hashes, under licences that we can meet."""
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, metadata
+
+import pytest
+
+from tests.support.service.live import ROOT
+
+PINNED = (
+    *("requirements.txt", "requirements-dev.txt", "requirements-fuzz.txt"),
+    "tests/stories/canaille/requirements.txt",
+)
+#: As SPDX writes them, and as the classifiers of packages do that have no expression.
+ALLOWED = frozenset(
+    {
+        *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"),
+        *("PSF-2.0", "ZPL-2.1", "Apache Software License", "BSD License", "ISC License (ISCL)"),
+        *("MIT License", "OSI Approved", "Python Software Foundation License"),
+        "The Unlicense (Unlicense)",
+        # They oblige whoever changes the package itself, which nobody here does.
+        *("MPL-2.0", "Mozilla Public License 2.0 (MPL 2.0)", "LGPL-3.0-only"),
+        "GNU Lesser General Public License v3 (LGPLv3)",
+    }
+)
+#: What nobody installs with the service, and what its metadata say or leave out.
+LOOKED_AT = {
+    "axe-playwright-python": "MIT, in its repository alone",
+    "docutils": "public domain, but for single files; it builds the site of the documents",
+    "pagerduty": "MIT, in its repository alone",
+}
+_PIN = re.compile(r"^([\w.-]+)==\S+.*(?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)*", re.MULTILINE)
+
+
+def licences_of(package: str) -> set[str]:
+    """Return the names of the licences that an installed package states."""
+    found = metadata(package)
+    if "License-Expression" in found:
+        return set(re.split(r"[() ]+(?:AND|OR)?[() ]*", found["License-Expression"])) - {""}
+    classifiers = found.get_all("Classifier", [])
+    stated = {each.split(" :: ")[-1] for each in classifiers if each.startswith("License ::")}
+    return stated or set(found.get_all("License", ["none"]))
+
+
+def pins(file: str) -> Iterator[re.Match[str]]:
+    return _PIN.finditer((ROOT / file).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("file", PINNED)
+def test_every_pin_has_the_hashes_of_its_files(file: str) -> None:
+    found = list(pins(file))
+    assert found
+    assert [each[1] for each in found if "--hash" not in each[0]] == []
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt"])
+def test_the_licence_of_every_pin_is_allowed(file: str) -> None:
+    refused = {}
+    for each in pins(file):
+        try:
+            licences = licences_of(each[1])
+        except PackageNotFoundError:  # for another Python or system
+            assert " ; " in each[0], each[1]
+            continue
+        if each[1] not in LOOKED_AT and not licences <= ALLOWED:
+            refused[each[1]] = licences
+    assert refused == {}
+
+
+def test_what_was_looked_at_is_not_part_of_the_service() -> None:
+    assert LOOKED_AT.keys().isdisjoint(each[1] for each in pins("requirements.txt"))
