@@ -35,14 +35,17 @@ from web.http.synchronous import SynchronousFlask
 from web.settings.reader import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")
-#: Where each file runs on one database, a half of them on each, unless a test asks for both.
-#: `make test-both` runs all on both.
+#: Where each file runs on one database, a half of them on each. A test that asks for both runs on
+#: the other one in `make test-long`. `make test-both` runs all on both.
 _IN_TURN = (
     *("tests/browser/", "tests/cli/", "tests/faults/", "tests/http/", "tests/stories/"),
     *("tests/plumbing/escalations/", "tests/plumbing/jobs/", "tests/plumbing/paging/"),
     *("tests/plumbing/releases/", "tests/plumbing/sealing/", "tests/plumbing/server/"),
     *("tests/plumbing/settings/", "tests/operations/"),
 )
+_OF_DATABASES = ("one_database", "both_databases")
+#: Where SQLite, which has one writer at a time, shows less: its turn is in `make test-long`.
+_ON_POSTGRES = ("tests/races/",)
 #: `make properties` tries so many values where `make test` tries a few (
 #: tests/support/wire/garbage.py).
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES, deadline=None)
@@ -97,8 +100,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose the database of each test: one, in turn, or both.
+    """Choose what `make test` runs: the database of each test, and some of many like cases.
 
     Those that share a running service stand together, so that each process of xdist, which begins
     with a part of the list, has one to run. The other files are mixed: some wait for most of their
@@ -106,6 +110,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     is_in_turn = not config.getoption("--every-database")
     items[:] = [item for item in items if _is_wanted(item, is_in_turn=is_in_turn)]
+    for item in items:
+        if _is_one_of_many(item):
+            item.add_marker(pytest.mark.long)
     items.sort(key=_place_of)
 
 
@@ -116,27 +123,34 @@ def _place_of(item: pytest.Item) -> tuple[int, int]:
     return 2 * KINDS.index(str(case.params["gatebell"])), 0
 
 
+def _is_one_of_many(item: pytest.Item) -> bool:
+    """Return whether only `make test-long` runs this case of a test that is marked `sampled`."""
+    mark = item.get_closest_marker("sampled")
+    return mark is not None and crc32(item.nodeid.encode()) % mark.args[0] != 0
+
+
 def _is_wanted(item: pytest.Item, *, is_in_turn: bool) -> bool:
+    """Return whether a test runs on its database at all; mark it long on the second one."""
     case = getattr(item, "callspec", None)
-    wanted = None if case is None else _only_kind(item, is_in_turn=is_in_turn)
-    if case is None or wanted is None:
+    kind = next((each for each in case.params.values() if each in KINDS), None) if case else None
+    if kind is None:
         return True
-    return not any(value in KINDS and value != wanted for value in case.params.values())
+    # That of a test comes before that of its file.
+    asked = next((each for each in item.iter_markers() if each.name in _OF_DATABASES), None)
+    if asked is not None and asked.name == "one_database":
+        return bool(kind == asked.args[0])
+    if not is_in_turn or not item.nodeid.startswith((*_IN_TURN, *_ON_POSTGRES)):
+        return True
+    if kind != _first_kind(item):
+        if asked is None and item.nodeid.startswith(_IN_TURN):
+            return False
+        item.add_marker(pytest.mark.long)
+    return True
 
 
-def _only_kind(item: pytest.Item, *, is_in_turn: bool) -> str | None:
-    """Return the only database that a test runs on; None for both.
-
-    In the rooms `_IN_TURN` one half of the files runs on each.
-    """
-    for mark in item.iter_markers():
-        # That of a test comes before that of its file.
-        if mark.name == "both_databases":
-            return None
-        if mark.name == "one_database":
-            return str(mark.args[0])
-    if not (is_in_turn and item.nodeid.startswith(_IN_TURN)):
-        return None
+def _first_kind(item: pytest.Item) -> str:
+    if item.nodeid.startswith(_ON_POSTGRES):
+        return "postgres"
     # By files, so that what the tests of a file share is started on one database alone.
     name = item.nodeid.partition("::")[0]
     return KINDS[crc32(name.encode()) % len(KINDS)]

@@ -35,6 +35,7 @@ def test_nothing_is_wrong_with_the_page_or_an_operation(
     assert told == []
 
 
+@pytest.mark.long
 def test_a_request_is_tried_out_with_a_personal_token(
     live_sqlite: LiveGatebell, page: Page, told: list[str]
 ) -> None:

@@ -47,6 +47,7 @@ def link_to(mailbox: Mailbox, person: Person) -> str:
     return found[0]
 
 
+@pytest.mark.long
 def test_somebody_new_gets_a_link_and_makes_an_account(
     service: LiveGatebell, mailbox: Mailbox, page: Page
 ) -> None:
@@ -78,6 +79,7 @@ def test_somebody_new_gets_a_link_and_makes_an_account(
     assert problems == []
 
 
+@pytest.mark.long
 def test_somebody_in_a_hurry_gets_a_link_and_signs_in(
     service: LiveGatebell, mailbox: Mailbox, page: Page
 ) -> None:

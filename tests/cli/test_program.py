@@ -30,6 +30,7 @@ def said(app: Flask, *arguments: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_it_works_from_any_directory_with_the_callers_file_names(
     tmp_path: Path, live_sqlite: LiveGatebell
 ) -> None:

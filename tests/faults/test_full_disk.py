@@ -29,6 +29,7 @@ def wait_for(live: LiveGatebell, expected: tuple[int, str]) -> None:
         sleep(0.2)
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.fault("no room is left on the disk (a mounted one: {may_mount})")
 @pytest.mark.parametrize("may_mount", [True, pytest.param(False, marks=pytest.mark.long)])

@@ -98,6 +98,7 @@ def test_clients_that_do_not_read_are_cut_off_and_keep_nobody_from_tokens(
     git.clone(project, into=str(tmp_path / "later"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("body", [b"", b"0011want "], ids=["nothing", "a part"])
 def test_requests_that_do_not_come_keep_nobody_from_git(
     live: LiveGatebell, git: GitClient, owner: Person, tmp_path: Path, body: bytes
@@ -118,6 +119,7 @@ def test_requests_that_do_not_come_keep_nobody_from_git(
         git.clone(project, into=str(tmp_path / "own"))
 
 
+@pytest.mark.long
 def test_the_children_of_a_client_that_vanishes_end(
     live: LiveGatebell, git: GitClient, large: tuple[str, str]
 ) -> None:
@@ -174,6 +176,7 @@ def test_of_pushes_to_one_branch_at_once_one_wins(
     assert live.cli("repositories", "check")["faults"] == {}
 
 
+@pytest.mark.long
 def test_a_push_that_is_too_large_or_finds_no_room_is_refused_in_words(
     live: LiveGatebell, git: GitClient, owner: Person
 ) -> None:
@@ -190,6 +193,7 @@ def test_a_push_that_is_too_large_or_finds_no_room_is_refused_in_words(
     assert git.push(work, project).status == 0
 
 
+@pytest.mark.long
 def test_harmful_names_of_files_are_refused(
     live: LiveGatebell, git: GitClient, owner: Person
 ) -> None:

@@ -75,6 +75,7 @@ def has_started(live: LiveGatebell) -> bool:
     return text.rfind("the worker has started") > text.rfind("is started again")
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 def test_a_web_server_that_was_killed_comes_back_and_the_worker_goes_on(live: LiveGatebell) -> None:
     (server,) = pids_of(live, "-m gunicorn")

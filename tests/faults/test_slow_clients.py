@@ -52,6 +52,7 @@ def hasty(new_service: NewService) -> Iterator[Service]:
         yield running
 
 
+@pytest.mark.long
 @pytest.mark.fault("20 requests trickle ({kind})")
 @pytest.mark.parametrize("kind", KINDS)
 def test_requests_that_trickle_hold_up_nobody(service: Service, kind: str) -> None:
@@ -85,6 +86,7 @@ def test_requests_that_pause_are_answered_when_they_are_here(
         assert [client.answer().status for client in crowd] == [200] * CROWD
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["length", "chunked", "expect", "head"])
 def test_who_never_comes_to_an_end_is_told_so_and_left(hasty: Service, kind: str) -> None:
     live, endpoint = hasty
@@ -100,6 +102,7 @@ def test_who_never_comes_to_an_end_is_told_so_and_left(hasty: Service, kind: str
     assert monotonic() - began < 30
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", [0, 1], ids=["a new connection", "a kept connection"])
 def test_who_stops_in_the_middle_is_told_so_and_left(hasty: Service, kept: int) -> None:
     live, endpoint = hasty
@@ -111,6 +114,7 @@ def test_who_stops_in_the_middle_is_told_so_and_left(hasty: Service, kept: int) 
         assert client.rest() == b""
 
 
+@pytest.mark.long
 def test_who_says_nothing_is_left_without_a_word(hasty: Service) -> None:
     live, _ = hasty
     with KeptConnection(live.port) as client:
@@ -127,6 +131,7 @@ def test_nobody_without_a_key_has_a_body_waited_for(service: Service) -> None:
             assert (answer.status, answer.headers["content-type"]) == (status, "application/json")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("length", "key", "status"), [(9_000_000, "", 413), (9, "wrong", 401)])
 def test_who_waits_to_be_asked_for_a_body_is_refused_at_once(
     service: Service, length: int, key: str, status: int
@@ -140,6 +145,7 @@ def test_who_waits_to_be_asked_for_a_body_is_refused_at_once(
         assert client.rest() == b""
 
 
+@pytest.mark.long
 def test_those_who_send_on_after_a_refusal_hear_it_all_the_same(service: Service) -> None:
     live, endpoint = service
     with KeptConnection(live.port) as client:

@@ -20,6 +20,7 @@ QUEUE = 15
 WEB_PROCESSES = 2
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.fault("the service is told to stop")
 @pytest.mark.parametrize(

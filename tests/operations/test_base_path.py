@@ -173,6 +173,7 @@ def test_whoever_signs_in_gets_to_the_page_that_they_wanted(
     assert private.headers["Location"] == f"{PATH}/users/sign_in?next={PATH}/acme/shop"
 
 
+@pytest.mark.long
 @KEPT
 def test_nobody_is_led_to_other_things_of_the_host(below: LiveGatebell, proxy: PathProxy) -> None:
     person, led = alice(below), {}
@@ -186,6 +187,7 @@ def test_nobody_is_led_to_other_things_of_the_host(below: LiveGatebell, proxy: P
     assert led == dict.fromkeys(others, f"{PATH}/")
 
 
+@pytest.mark.long
 @TAKEN_AWAY
 def test_people_make_a_project_and_connect_what_sends_alerts(
     below: LiveGatebell, proxy: PathProxy
@@ -214,6 +216,7 @@ def test_people_make_a_project_and_connect_what_sends_alerts(
     assert assert_below(proxy, shown.url, done.headers["Location"]).startswith(proxy.url)
 
 
+@pytest.mark.long
 @TAKEN_AWAY
 def test_no_group_is_called_like_the_path(below: LiveGatebell, proxy: PathProxy) -> None:
     browser = sign_in(below, alice(below))
@@ -222,6 +225,7 @@ def test_no_group_is_called_like_the_path(below: LiveGatebell, proxy: PathProxy)
     assert answer.status_code == 422
 
 
+@pytest.mark.long
 def test_a_client_finds_everything_from_the_issuer_alone(
     below: LiveGatebell, proxy: PathProxy
 ) -> None:
@@ -260,6 +264,7 @@ def test_an_application_gets_its_token_and_uses_it(below: LiveGatebell, proxy: P
     assert user["web_url"] == f"{proxy.url}/-/users/{browser.person.username}"
 
 
+@pytest.mark.long
 @TAKEN_AWAY
 def test_a_device_is_connected(below: LiveGatebell, proxy: PathProxy) -> None:
     client = make_application(below, bob(below), confidential=False)
@@ -269,6 +274,7 @@ def test_a_device_is_connected(below: LiveGatebell, proxy: PathProxy) -> None:
     assert poll(below, client, told["device_code"]).status_code == 200
 
 
+@pytest.mark.long
 @TAKEN_AWAY
 def test_scripts_find_their_way(below: LiveGatebell, proxy: PathProxy) -> None:
     endpoint = connect(below)
@@ -289,6 +295,7 @@ def test_scripts_find_their_way(below: LiveGatebell, proxy: PathProxy) -> None:
         library.session.close()
 
 
+@pytest.mark.long
 def test_an_address_that_is_mended_stays_on_the_host(below: LiveGatebell, proxy: PathProxy) -> None:
     answer = machine(below).get(f"{proxy.url}/api/v4//user", allow_redirects=False)
     assert answer.headers["Location"] == f"{proxy.url}/api/v4/user"

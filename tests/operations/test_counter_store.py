@@ -133,6 +133,7 @@ def through_tls(store: ValkeyServer, certificate: Path) -> AbstractContextManage
     return running_server(answer)
 
 
+@pytest.mark.long
 @pytest.mark.spec("L6")
 @pytest.mark.parametrize("bits", [2048, 1024])
 def test_a_store_is_reached_by_tls_unless_its_key_is_weak(
@@ -172,6 +173,7 @@ def connections_to(listening: socket.socket) -> int:
     raise AssertionError
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 @pytest.mark.parametrize("scheme", ["redis", pytest.param("memcached", marks=pytest.mark.long)])
 def test_a_store_that_hangs_holds_up_one_request_for_a_moment(

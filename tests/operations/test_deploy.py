@@ -66,6 +66,7 @@ def live(new_service: NewService, image: Path, certificate: Path) -> Iterator[Li
         yield live
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["nginx", "caddy"])
 def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     name: str, live: LiveGatebell, certificate: Path, tmp_path: Path

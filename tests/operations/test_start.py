@@ -106,6 +106,7 @@ def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> Non
     assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_that_start_at_once_on_an_empty_database_all_prepare_it(
     kind: str,
@@ -170,6 +171,7 @@ def test_a_wrong_setting_stops_the_start_with_one_sentence(
     assert "hunter2" not in done.stderr + done.stdout
 
 
+@pytest.mark.long
 def test_a_port_in_use_stops_the_start_with_one_sentence(
     stopped: LiveGatebell, run_here: RunHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
     assert f"SECRET_KEY_FILE={tmp_path}/secret_key keeps the one" in str(refused.value)
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_newer_schema_that_only_adds_is_served_with_a_warning(
     settings: Settings, make_app: Callable[[Settings], Flask], caplog: pytest.LogCaptureFixture
@@ -104,6 +105,7 @@ def test_a_newer_schema_that_breaks_this_release_is_refused_with_a_sentence(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_readiness_is_lost_when_a_newer_release_migrates_to_what_breaks_this_one(
     app: Flask, settings: Settings
 ) -> None:
@@ -119,6 +121,7 @@ def test_readiness_is_lost_when_a_newer_release_migrates_to_what_breaks_this_one
     )
 
 
+@pytest.mark.long
 def test_make_migrate_leaves_a_newer_schema_alone(
     settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:

@@ -93,6 +93,7 @@ def test_pages_and_machines_are_served_over_tls(live: LiveGatebell) -> None:
     wait_for_log(live, f"is ready: {live.url}")
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc9700-2.6-d")
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_tls_1_2_and_1_3_are_spoken_with_http_1_1_alone(
@@ -106,6 +107,7 @@ def test_tls_1_2_and_1_3_are_spoken_with_http_1_1_alone(
         assert client.compression() is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
 def test_older_protocols_are_refused_and_the_log_says_so(
     live: LiveGatebell, version: ssl.TLSVersion
@@ -122,6 +124,7 @@ def test_older_protocols_are_refused_and_the_log_says_so(
 OPENSSL = shutil.which("openssl") or ""
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not OPENSSL, reason="no openssl command")
 @pytest.mark.parametrize(
     "options",
@@ -154,6 +157,7 @@ def test_weak_cipher_suites_are_refused(live: LiveGatebell, suite: str) -> None:
     wait_for_log(live, "the client offers no strong cipher suite")
 
 
+@pytest.mark.long
 def test_plain_http_is_closed_with_a_line_in_the_log(live: LiveGatebell) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=30) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -161,6 +165,7 @@ def test_plain_http_is_closed_with_a_line_in_the_log(live: LiveGatebell) -> None
     wait_for_log(live, "127.0.0.1: the client speaks plain HTTP to the TLS port")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("request_line", [b"GET /healthz HTTP/1.0", b"NONSENSE"])
 def test_a_connection_ends_with_a_goodbye(live: LiveGatebell, request_line: bytes) -> None:
     # Without one, a client cannot tell the end of a response from an attacker's cut.
@@ -172,6 +177,7 @@ def test_a_connection_ends_with_a_goodbye(live: LiveGatebell, request_line: byte
     assert said.startswith(b"HTTP/1.")
 
 
+@pytest.mark.long
 def test_silent_handshakes_hold_up_nobody_even_when_they_take_all_connections(
     live: LiveGatebell,
 ) -> None:
@@ -183,6 +189,7 @@ def test_silent_handshakes_hold_up_nobody_even_when_they_take_all_connections(
             assert live.http().get(f"{live.url}/healthz", timeout=20).status_code == 200
 
 
+@pytest.mark.long
 def test_readiness_metrics_and_log_announce_the_end_of_the_certificate(live: LiveGatebell) -> None:
     client = live.http()
     ready = client.get(f"{live.url}/readyz")
@@ -203,6 +210,7 @@ def serial_of(live: LiveGatebell) -> int:
     return load_der_x509_certificate(encoded).serial_number
 
 
+@pytest.mark.long
 def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_not(
     live: LiveGatebell, tmp_path: Path
 ) -> None:
@@ -258,6 +266,7 @@ def test_wrong_files_are_refused_at_the_start(stopped: LiveGatebell, tmp_path: P
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_the_log_is_json_also_about_handshakes(live: LiveGatebell) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=30) as client:
         client.sendall(b"\0" * 100)

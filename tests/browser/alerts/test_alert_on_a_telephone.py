@@ -20,6 +20,7 @@ ORDER = (
 )
 
 
+@pytest.mark.long
 def test_the_first_screen_holds_what_to_do_and_the_payload_is_folded(
     gatebell: LiveGatebell, page: Page
 ) -> None:

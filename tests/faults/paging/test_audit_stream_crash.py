@@ -15,6 +15,7 @@ from web.jobs.destinations import AuditStreaming
 from web.settings.reader import read_settings
 
 
+@pytest.mark.long
 @pytest.mark.spec("K1")
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_events_arrive_once_and_in_order(new_service: NewService, kind: str) -> None:

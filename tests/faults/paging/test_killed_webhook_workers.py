@@ -63,6 +63,7 @@ class Holding:
         self._goes_on.set()
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(

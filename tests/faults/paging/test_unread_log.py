@@ -173,12 +173,14 @@ def talk(lines: int, kind: str, output: int) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, cwd=ROOT, stderr=output)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["gevent", "plain"])
 def test_a_program_ends_in_time_although_nobody_reads_its_last_lines(kind: str, pipe: Pipe) -> None:
     with talk(20_000, kind, pipe.writing) as program:
         assert program.wait(60) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["gevent", "plain"])
 def test_lines_come_once_and_in_order_from_processes_that_were_forked(kind: str) -> None:
     pipe = Pipe(*os.pipe())
@@ -191,6 +193,7 @@ def test_lines_come_once_and_in_order_from_processes_that_were_forked(kind: str)
     os.close(pipe.writing)
 
 
+@pytest.mark.long
 def test_a_reader_that_is_gone_does_not_matter() -> None:
     pipe = Pipe(*os.pipe())
     os.close(pipe.reading)

@@ -30,6 +30,12 @@ from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 
 pytestmark = pytest.mark.one_database("sqlite")
 
+#: Of the operations `make test` asks for each third one; `make test-long` for the others as well.
+PARTS = 3
+in_parts = pytest.mark.parametrize(
+    "part", [0, *(pytest.param(each, marks=pytest.mark.long) for each in range(1, PARTS))]
+)
+
 VISIBILITIES = ("private", "internal", "public")
 ADMINISTRATOR = "administrator"
 #: None is somebody without a role, who is signed in.
@@ -224,9 +230,12 @@ def all_cases(calls: Iterable[Call]) -> Iterator[tuple[Call, Role | str | None, 
 
 
 @pytest.mark.spec("G5")
-def test_each_role_reaches_what_the_table_gives_it(world: World, calls: list[Call]) -> None:
+@in_parts
+def test_each_role_reaches_what_the_table_gives_it(
+    world: World, calls: list[Call], part: int
+) -> None:
     wrong = []
-    for call, caller, visibility in all_cases(calls):
+    for call, caller, visibility in all_cases(calls[part::PARTS]):
         hoped = expected(call, caller, visibility)
         project, person = world.projects[visibility], world.person(caller)
         token = token_of(world.service, person, "api")
@@ -259,9 +268,10 @@ def token_with(world: World, scopes: str) -> str:
 
 
 @pytest.mark.spec("G5")
-def test_each_scope_opens_what_the_table_says(world: World, calls: list[Call]) -> None:
+@in_parts
+def test_each_scope_opens_what_the_table_says(world: World, calls: list[Call], part: int) -> None:
     wrong = []
-    for call in calls:
+    for call in calls[part::PARTS]:
         opening = [scope for scope in BY_NAME if scope in call.permission.scopes]
         # One token has all the others: if one of them opened it, they would together.
         closed = " ".join(scope for scope in BY_NAME if scope not in opening)

@@ -227,6 +227,7 @@ def drawn_from(draw: Callable[[Any], Any], endpoint: Endpoint) -> list[tuple[str
     return pairs
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [each.name for each in ENDPOINTS if each.name not in OF_PAGES])
 @bounded(2)
 @given(data=st.data())

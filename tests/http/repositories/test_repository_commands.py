@@ -65,6 +65,7 @@ def test_a_backup_is_restored_into_another_directory(
     assert "has no backup" in refused.stderr
 
 
+@pytest.mark.long
 def test_the_worker_notes_what_the_branches_of_a_large_repository_have(
     own: LiveGatebell, git: GitClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

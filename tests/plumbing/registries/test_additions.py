@@ -11,6 +11,7 @@ _MADE_UP = ("made_up_format", "made_up_grant", "made_up_contact_type")
 _CHECKS = ("format_checks", "grant_checks", "contact_type_checks")
 
 
+@pytest.mark.long
 def test_a_new_format_grant_and_type_of_contact_are_offered_everywhere_and_work() -> None:
     """Run the checks in a process of their own, whose registries have one line more each."""
     plugins = [part for name in _MADE_UP for part in ("-p", f"{_HERE}.{name}")]

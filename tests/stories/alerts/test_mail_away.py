@@ -166,6 +166,7 @@ def _forget_messages_to(service: LiveGatebell, person: Person) -> None:
         session.query(Mail).filter_by(recipient=person.email).delete()
 
 
+@pytest.mark.long
 def test_after_a_day_without_a_mail_server_everybody_gets_on(night: Night) -> None:
     service, administrator = night.service, root(night.service)
     people, back = wait_for_mail(service), night.began + DAY + timedelta(hours=1)

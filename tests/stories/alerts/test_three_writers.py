@@ -192,6 +192,7 @@ def step(random: Random, houses: Sequence[House], moment: datetime) -> list[obje
         return [*answers, batch.take(body_format, body, moment)]
 
 
+@pytest.mark.long
 def test_all_writers_leave_the_same_behind(houses: list[House]) -> None:
     random = Random(0)  # noqa: S311 - the same bodies each time
     for number in range(140):

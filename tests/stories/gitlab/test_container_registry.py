@@ -141,6 +141,7 @@ def test_a_project_token_pushes_and_an_oauth_token_deletes_through_the_api(
     wait_for_tags(listed, "v1")
 
 
+@pytest.mark.long
 def test_a_maintainer_deletes_a_tag_and_a_repository_on_the_page(
     service: LiveGatebell,
     registry: Registry,
@@ -187,6 +188,7 @@ def test_a_maintainer_deletes_a_tag_and_a_repository_on_the_page(
     assert last_event(service, project).kind == "registry_repository.removed"
 
 
+@pytest.mark.long
 @pytest.mark.spec("G3")
 def test_an_oauth_token_cannot_sign_in_and_the_client_shows_why(
     service: LiveGatebell, registry: Registry, project: str, push_token: str, image: Image
@@ -202,6 +204,7 @@ def test_an_oauth_token_cannot_sign_in_and_the_client_shows_why(
         assert "personal, project or group access token" in attempt.said
 
 
+@pytest.mark.long
 @pytest.mark.spec("G4")
 def test_scopes_and_roles_say_who_pulls_and_who_pushes(
     service: LiveGatebell, registry: Registry, project: str, push_token: str, image: Image
@@ -229,6 +232,7 @@ def test_scopes_and_roles_say_who_pulls_and_who_pushes(
         assert registry.push(image, f"{name}:v2", token).is_done == may_push
 
 
+@pytest.mark.long
 def test_everybody_pulls_from_a_public_project(
     service: LiveGatebell, registry: Registry, image: Image
 ) -> None:
@@ -239,6 +243,7 @@ def test_everybody_pulls_from_a_public_project(
     assert not registry.push(image, f"{project}:v2", None).is_done
 
 
+@pytest.mark.long
 def test_a_tag_goes_and_others_of_the_same_image_stay(
     registry: Registry, project: str, push_token: str, image: Image, repository: Listed
 ) -> None:
@@ -254,6 +259,7 @@ def test_a_tag_goes_and_others_of_the_same_image_stay(
     wait_for_tags(listed, "v2")
 
 
+@pytest.mark.long
 def test_the_worker_removes_tags_that_match_and_whole_repositories(
     service: LiveGatebell,
     registry: Registry,
@@ -283,6 +289,7 @@ def test_the_worker_removes_tags_that_match_and_whole_repositories(
     assert gone.value.response_code == 404
 
 
+@pytest.mark.long
 def test_a_deleted_project_takes_its_images_with_it(
     service: LiveGatebell,
     registry: Registry,
@@ -313,6 +320,7 @@ def test_a_deleted_project_takes_its_images_with_it(
     assert not registry.inspect(f"{project}:v1", token).is_done
 
 
+@pytest.mark.long
 def test_nothing_is_lost_while_the_registry_is_away(
     service: LiveGatebell,
     registry: Registry,
@@ -340,6 +348,7 @@ def test_nothing_is_lost_while_the_registry_is_away(
     assert not registry.inspect(f"{project}:v1", push_token).is_done
 
 
+@pytest.mark.long
 def test_a_key_is_rotated_with_an_overlap(
     service: LiveGatebell,
     registry: Registry,

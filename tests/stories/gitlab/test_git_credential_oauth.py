@@ -149,6 +149,7 @@ def test_the_browser_is_asked_once_for_clone_push_and_fetch(
         assert (told.status, told.has_opened) == (0, False), told.said
 
 
+@pytest.mark.long
 def test_an_expired_token_is_refreshed_without_a_browser_day_after_day(
     new_machine: NewMachine, project: str
 ) -> None:
@@ -164,6 +165,7 @@ def test_an_expired_token_is_refreshed_without_a_browser_day_after_day(
         assert len({kept[name] for kept in seen}) == len(seen)
 
 
+@pytest.mark.long
 def test_commands_at_once_refresh_the_same_token(new_machine: NewMachine, project: str) -> None:
     machine = new_machine()
     clone(machine, project)
@@ -177,6 +179,7 @@ def test_commands_at_once_refresh_the_same_token(new_machine: NewMachine, projec
     assert (told.status, told.has_opened) == (0, False), told.said
 
 
+@pytest.mark.long
 def test_a_revoked_access_is_asked_for_again(new_machine: NewMachine, project: str) -> None:
     machine = new_machine()
     clone(machine, project)
@@ -196,6 +199,7 @@ def test_a_revoked_access_is_asked_for_again(new_machine: NewMachine, project: s
     assert (told.status, told.has_opened) == (0, True), told.said
 
 
+@pytest.mark.long
 def test_who_denies_gets_nothing(new_machine: NewMachine, project: str) -> None:
     machine = new_machine()
     url = machine.git.url(project)
@@ -206,6 +210,7 @@ def test_who_denies_gets_nothing(new_machine: NewMachine, project: str) -> None:
     assert machine.kept() == {}
 
 
+@pytest.mark.long
 def test_scopes_that_only_read_do_not_push(new_machine: NewMachine, project: str) -> None:
     machine = new_machine()
     machine.configure("oauthScopes", "read_repository")

@@ -54,6 +54,7 @@ def application(gatebell: LiveGatebell) -> ClientCredentials:
     return make_application(gatebell, bob(gatebell), scopes="read_user", redirect_uris=(CALLBACK,))
 
 
+@pytest.mark.long
 def test_the_provider_signs_somebody_in_without_iss(
     gatebell: LiveGatebell, sign_in_by_authjs: SignIn
 ) -> None:

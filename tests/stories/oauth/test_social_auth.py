@@ -78,6 +78,7 @@ def run(gatebell: LiveGatebell, client: ClientCredentials, **given: Any) -> dict
     return printed
 
 
+@pytest.mark.long
 def test_somebody_comes_in_with_all_their_groups(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     own, other, foreign = (unique(name) for name in ("team", "guests", "foreign"))
