@@ -40,6 +40,8 @@ class Answers:
     slowest: float = 0.0
     #: How long somebody waited who asked for a page meanwhile.
     others_wait: float | None = None
+    #: What was answered to them.
+    visits: Counter[int] = field(default_factory=Counter)
     recovery: float | None = None
     load: str = ""
     _ended_at: float | None = None
@@ -86,17 +88,16 @@ class Answers:
 
 
 @contextmanager
-def load_on(endpoint: Endpoint, *, kept: bool = True, visited: bool = True) -> Iterator[Answers]:
+def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
     """Send different alerts from several senders, for as long as the block runs.
 
     Each sender keeps its connection, or has a new one for each alert. Somebody visits a page
-    meanwhile, unless a test is about alerts alone.
+    meanwhile.
     """
     answers, numbers, end = Answers(f"load {next(_loads)}, alert "), count(), Event()
     answers.load = f"{SENDERS} senders, {'kept' if kept else 'new'} connections"
     visitor = Thread(target=_visit_until, args=(end, endpoint, answers))
-    if visited:
-        visitor.start()
+    visitor.start()
     with ThreadPoolExecutor(SENDERS) as senders:
         arguments = (end, endpoint, answers, numbers)
         send = _send_until if kept else _send_anew_until
@@ -105,20 +106,21 @@ def load_on(endpoint: Endpoint, *, kept: bool = True, visited: bool = True) -> I
             yield answers
         finally:
             end.set()
-    if visited:
-        visitor.join()
+    visitor.join()
+    assert 500 not in answers.visits
     for sender in running:
         sender.result()
 
 
 def _visit_until(end: Event, endpoint: Endpoint, answers: Answers) -> None:
-    """Ask for a page now and then, and remember the longest wait, whatever came of it."""
+    """Ask for a page now and then, and remember the longest wait and what was answered."""
     with requests.Session() as browser:
         browser.trust_env = False
         while not end.wait(_VISIT_PAUSE_SECONDS):
             began = monotonic()
             with suppress(requests.RequestException):
-                browser.get(f"{endpoint.service}/users/sign_in", timeout=30)
+                answer = browser.get(f"{endpoint.service}/users/sign_in", timeout=30)
+                answers.visits[answer.status_code] += 1
             answers.others_wait = max(answers.others_wait or 0.0, monotonic() - began)
 
 

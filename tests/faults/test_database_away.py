@@ -13,6 +13,7 @@ import requests
 from tests.faults.conftest import BreakablePostgres
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import wait_until
+from tests.support.accounts.people import make_user, signed_in
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.database.stored import alerts_of
 from tests.support.oauth.oauth_wire import is_live, new_pair, revoke, server_application
@@ -60,7 +61,7 @@ def test_postgres_stops_and_comes_back(
 ) -> None:
     server, live = breakable_postgres.server, on_breakable_postgres
     generic, metrics = connect(live), connect(live, kind="prometheus")
-    with load_on(generic, visited=False) as answers:
+    with load_on(generic) as answers:
         answers.wait_for(20)
         server.stop()
         away = [generic.send(title="while away"), metrics.post(webhook(item("while away")))]
@@ -96,10 +97,7 @@ def test_killed_connections_cost_no_alert_that_was_answered(
 ) -> None:
     live, url = on_postgres, on_postgres.database_url
     endpoint = connect(live)
-    with (
-        load_on(endpoint, visited=False) as answers,
-        psycopg.connect(url, autocommit=True) as connection,
-    ):
+    with load_on(endpoint) as answers, psycopg.connect(url, autocommit=True) as connection:
         for _ in range(5):
             answers.wait_for(20)
             kill_others(live, connection)
@@ -152,6 +150,22 @@ def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(on_sqlite: LiveGateb
     assert alerts_of(live, endpoint.project) == []
     assert endpoint.post(batch).status_code == 200
     assert len(alerts_of(live, endpoint.project)) == 5
+    assert "Traceback" not in live.log_text()
+
+
+@pytest.mark.spec("I1")
+def test_pages_of_a_locked_sqlite_can_be_read_and_forms_sent_again(
+    on_sqlite: LiveGatebell,
+) -> None:
+    live = on_sqlite
+    browser = signed_in(live, make_user(live))
+    with locked(live):
+        assert browser.get(f"{live.url}/groups/new").status_code == 200
+        for path in ("/groups/new", "/-/nothing-here"):
+            # Even to say that a form has expired, or leads nowhere, it asks who is signed in.
+            answer = browser.post(live.url + path)
+            assert (answer.status_code, path) == (503, path)
+            assert int(answer.headers["Retry-After"]) > 0
     assert "Traceback" not in live.log_text()
 
 

@@ -61,7 +61,7 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
 @login_manager.user_loader  # type: ignore[untyped-decorator]
 def load_current_user(token: str) -> CurrentUser | None:
     """Return the user of a live sign-in token, or None."""
-    if g.get("is_database_away"):
+    if g.get("asks_no_database"):
         return None
     found = find_sign_in(token, session=db.session(), keyring=services().keyring, now=now())
     if found is None:

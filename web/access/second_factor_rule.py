@@ -25,7 +25,7 @@ def second_factor_to_come() -> Requirement | None:
 
 def _unmet() -> Requirement | None:
     """Return the earliest requirement of a second factor that the signed-in user does not have."""
-    if not current_user.is_authenticated:
+    if g.get("asks_no_database") or not current_user.is_authenticated:
         return None
     if current_user.methods == BY_PROVIDER_WITH_FACTOR:
         return None  # the provider has asked for one, and is trusted in that

@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from domain.database.statements import Row
+from web.database.engine import ends_session
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
@@ -97,7 +98,11 @@ class DirectStatements(CoreStatements):
     def _translated(self, error: Error, direct: "_Direct") -> DBAPIError | Exception:
         connection = self.connection
         driver = connection.connection.driver_connection
-        is_gone = connection.dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
+        is_gone = ends_session(error) or connection.dialect.is_disconnect(
+            error,
+            driver,  # type: ignore[arg-type]
+            None,
+        )
         translated = DBAPIError.instance(
             direct.sql,
             None,

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any
 
 from sqlalchemy import Connection, Engine, PoolProxiedConnection, QueuePool, create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import ExceptionContext, make_url
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
@@ -22,6 +22,8 @@ from web.settings.reader import Settings
 
 #: Connections used within so many seconds are not pinged.
 _TRUSTED_SECONDS = 1.0
+#: Of errors with which Postgres ends the session.
+_LAST_SEVERITIES = frozenset({"FATAL", "PANIC"})
 #: The thread pool for SQLite in web processes.
 _executor = ThreadExecutor(threads=512)
 #: By settings: the engines of `sharing_engine`.
@@ -113,9 +115,24 @@ def prepare_engine(
         event.listen(engine, "begin", partial(_on_begin, writes=writes))
         return
     event.listen(engine, "connect", _look_for_a_pooler)
+    event.listen(engine, "handle_error", _note_end_of_session)
     _ask_who_was_idle(engine)
     if serves_in_greenlets():
         _punctual_connections(settings)(engine)
+
+
+def ends_session(error: BaseException) -> bool:
+    """Return whether Postgres said that it ends the session.
+
+    The driver may learn of the end only with the next statement.
+    """
+    said = getattr(error, "diag", None)
+    return getattr(said, "severity_nonlocalized", None) in _LAST_SEVERITIES
+
+
+def _note_end_of_session(context: ExceptionContext) -> None:
+    if ends_session(context.original_exception):
+        context.is_disconnect = True
 
 
 @cache

@@ -366,8 +366,7 @@ def _corrected(error: HTTPException) -> HTTPException:
 def _answer_database(error: SQLAlchemyError) -> Response:
     """Handle an unavailable, busy or full database: nothing was stored, and a retry may succeed."""
     roll_back()
-    # Rendering the page must not load the user from the database.
-    g.is_database_away = True
+    g.asks_no_database = True
     if isinstance(error, DataError):
         return _answer(400, "A value contains something that cannot be stored, such as NUL.", {})
     if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
@@ -386,7 +385,9 @@ def _answer_unknown(error: Exception) -> Response:
     roll_back()
     original = getattr(error, "original_exception", None) or error
     if isinstance(original, SQLAlchemyError) and original is not error:
-        return _answer_database(original)  # a commit that failed comes this way
+        # The commit has failed, or the page of another error could not be rendered.
+        return _answer_database(original)
+    g.asks_no_database = True
     _log.error("unexpected error", exc_info=original)
     return _answer(500, None, {})
 

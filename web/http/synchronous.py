@@ -1,6 +1,7 @@
 """Flask for an application without coroutines, whose URLs of one kind may look like another."""
 
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 from flask import Flask, Response
@@ -18,6 +19,13 @@ class SynchronousFlask(Flask):
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function unchanged."""
         return func
+
+    def log_exception(
+        self,
+        exc_info: tuple[type, BaseException, TracebackType] | tuple[None, None, None],
+        *args: object,
+    ) -> None:
+        """Log nothing: the handler of the error does (`web/http/errors.py`), and in which words."""
 
     def make_default_options_response(self) -> Response:
         """Return the answer to OPTIONS, without methods of rules whose converter refuses."""

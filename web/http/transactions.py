@@ -5,8 +5,10 @@ while a raised error stores nothing.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from flask import Flask, Response, current_app, g, has_request_context, request
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from web.extensions import db
@@ -45,7 +47,9 @@ def _commit(response: Response) -> Response:
 def roll_back() -> None:
     """Roll back the transaction of the request."""
     if db.session.registry.has():
-        db.session.rollback()
+        # A lost connection has rolled back by itself, and the session forgets it all the same.
+        with suppress(DBAPIError):
+            db.session.rollback()
 
 
 def prepared(write: Callable[[Session], None]) -> Callable[[], None]:

@@ -145,7 +145,7 @@ def exact_time(moment: datetime) -> str:
 
 
 def _viewer_zone() -> str:
-    if not has_request_context() or g.get("is_database_away"):
+    if not has_request_context() or g.get("asks_no_database"):
         return "UTC"
     if "viewer_zone" not in g:
         g.viewer_zone = current_user.user.time_zone if current_user.is_authenticated else "UTC"
