@@ -130,7 +130,8 @@ def test_a_group_takes_over_what_its_projects_share(
     members = gatebell.cli("members", "list-direct", group)
     again = gatebell.cli("import", "opsgenie", *given, "--add-members")
     assert again["summary"]["created"] == 0
-    assert set(outcomes(again, "users").values()) == {"exists"}
+    for kind in ("users", "schedules", "policies"):
+        assert set(outcomes(again, kind).values()) == {"exists"}
     again = gatebell.cli("import", "opsgenie", *given, "--integrations", path)
     assert again["summary"]["created"] == len(again["integrations"]) > 0
     assert outcomes(again, "schedules") == {"Shop_schedule": "exists"}

@@ -42,6 +42,8 @@ def balance(
     """Return the hours of each user, and those in which nobody was on call."""
     asked = {"from": wire(start), "until": wire(end)} if start and end else {}
     found = night.call("alice", "GET", "/balance", query_string=asked)
+    # Gaps are nobody's share.
+    assert not found["users"] or round(sum(each["share"] for each in found["users"]), 3) == 1
     hours = {each["user"]["username"]: each["seconds"] // 3600 for each in found["users"]}
     return hours, found["gap_seconds"] // 3600
 
