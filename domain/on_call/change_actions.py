@@ -89,8 +89,9 @@ def create_override(
 ) -> OnCallOverride:
     """Put one user on call for a time, instead of everybody else or of one other user, or as well.
 
-    Members without the Maintainer role can do it for shifts of their own, where nobody is on call,
-    and to be on call as well. Raises InvalidError, or ForbiddenError for others' shifts.
+    Members without the Maintainer role can do it for shifts of their own and where nobody is on
+    call; as well, for themselves, and for anybody while they are on call too. Raises InvalidError,
+    or ForbiddenError for others' shifts.
     """
     schedule = get_schedule(work, holder, schedule_id)
     user_id = id_of_candidate(work, holder, new.user, field="user")
@@ -104,7 +105,7 @@ def create_override(
     _check_count(work, ahead, "overrides")
     own_id = user_id if new.in_addition else covered_id
     if not (_may_change_all(work, holder) or (own_id and own_id == work.actor.id)):
-        _check_shifts(work, schedule.id, during)
+        _check_shifts(work, schedule.id, during, is_shared=new.in_addition)
     row = OverrideRow(
         schedule_id=schedule.id,
         user_id=user_id,
@@ -306,12 +307,16 @@ def _check_count(work: Work, ahead: ColumnElement[bool], name: str) -> None:
         raise InvalidError(message, field="starts_at")
 
 
-def _check_shifts(work: Work, schedule_id: int, during: Period) -> None:
-    """Raise ForbiddenError if a member without the role would change the shifts of others."""
+def _check_shifts(work: Work, schedule_id: int, during: Period, *, is_shared: bool) -> None:
+    """Raise ForbiddenError if a member without the role would change the shifts of others.
+
+    Whoever shares a shift can have somebody in addition, who takes nobody's.
+    """
     within = Period(max(during.start, work.now), during.end)
     plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
     for span in spans(plans[schedule_id], within.start, within.end):
-        if any(user_id != work.actor.id for user_id in span.user_ids):
+        others = set(span.user_ids) - {work.actor.id}
+        if others and not (is_shared and work.actor.id in span.user_ids):
             message = (
                 "Other people are on call in this time. You need the Maintainer role to change "
                 "their shifts."

@@ -446,8 +446,8 @@ class ChangeQuery(PagedQuery):
 class NewOverride(Body):
     """A time in which one user is on call instead of everybody else, of one other, or beside all.
 
-    Members without the Maintainer role can make one for shifts of their own, where nobody is on
-    call, and to be on call themselves beside others.
+    Members without the Maintainer role can make one for shifts of their own and where nobody is on
+    call; beside others, for themselves, and for anybody while they are on call too.
     """
 
     user: RequiredText = Field(description="A user name.")

@@ -112,7 +112,7 @@ def test_an_export_of_grafana_oncall_is_taken_over_by_team(
     assert outcomes(done, "integrations") == {"Alertmanager": "created", "Deploys": "created"}
 
 
-@pytest.mark.one_database("sqlite")
+@pytest.mark.both_databases
 def test_a_group_takes_over_what_its_projects_share(
     gatebell: LiveGatebell, path: str, renamed: Callable[[Path], Path]
 ) -> None:
@@ -127,12 +127,26 @@ def test_a_group_takes_over_what_its_projects_share(
     # Alerts come in at projects.
     assert set(outcomes(done, "integrations").values()) == {"left out"}
     assert "--integrations" in done["integrations"][0]["notes"][0]
+    members = gatebell.cli("members", "list-direct", group)
+    again = gatebell.cli("import", "opsgenie", *given, "--add-members")
+    assert again["summary"]["created"] == 0
+    for kind in ("users", "schedules", "policies"):
+        assert set(outcomes(again, kind).values()) == {"exists"}
     again = gatebell.cli("import", "opsgenie", *given, "--integrations", path)
+    assert again["summary"]["created"] == len(again["integrations"]) > 0
     assert outcomes(again, "schedules") == {"Shop_schedule": "exists"}
     assert {(each["outcome"], each["project"]) for each in again["integrations"]} == {
         ("created", path)
     }
     assert gatebell.cli("schedules", "list", path)["on_call_schedules"] == []
+    # What was changed since then stays as it is.
+    gatebell.cli("schedules", "change", group, "Shop_schedule", "--time-zone", "Asia/Tokyo")
+    again = gatebell.cli("import", "opsgenie", *given, "--integrations", path)
+    assert again["summary"]["created"] == 0
+    changed = gatebell.cli("schedules", "show", group, "Shop_schedule")
+    assert changed["time_zone"] == "Asia/Tokyo"
+    assert gatebell.cli("escalations", "show", group, "Shop_escalation") == policy
+    assert gatebell.cli("members", "list-direct", group) == members
 
 
 @pytest.mark.one_database("sqlite")

@@ -50,6 +50,7 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
     same = {"contact_id": str(phone), "delay_minutes": "0"}
     answer = submit(browser, edit, form, **same)
     assert (answer.status_code, "already such" in answer.text) == (422, True)
+    assert "Phone at once, then E-mail after 2 minutes." in browser.get(page.url).text
     changed = {"delay_minutes": "5", "only": "mon-fri 9-17"}
     assert submit(browser, edit, form, **changed).status_code == 302
     page = browser.get(page.url)
@@ -109,6 +110,12 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
         "sentence": "Critical alerts: Phone after 3 minutes.",
     }
     assert call.done("PUT", at, json=moved) == moved
+    for wrong, words in (
+        ({"delay_minutes": 61}, "must be at most 60"),
+        ({"only": "at night"}, "must be"),
+        ({"contact_id": 0}, "contact"),
+    ):
+        assert words in call.refused("PUT", at, json=wrong)
     taken = {"alerts": "other", "delay_minutes": 5, "only": hours}
     assert "already such a rule" in call.refused("PUT", at, json=taken)
     gatebell.cli("contact-rules", "delete", alice.username, str(same["id"]))
@@ -121,6 +128,10 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
     user = api_caller(gatebell, bob, "/user/contacts")
     number = user.done("POST", status=201, json=unconfirmed)["id"]
     assert "Confirm the contact first." in theirs.refused("POST", json={"contact_id": number})
+    assert call.done("PUT", f"/{made['id']}", json={"alerts": "other"}) == made
+    assert "Contact not found." in call.refused(
+        "PUT", f"/{made['id']}", json={"contact_id": number}
+    )
     assert _export(gatebell, alice) == [{**body, "only": _stored(hours)}]
     # A contact takes its rules with it.
     api_caller(gatebell, alice, f"/user/contacts/{phone}").done("DELETE", status=204)

@@ -140,6 +140,7 @@ def test_each_member_has_an_address_of_their_own(subscriber: Subscriber) -> None
     assert other.post(f"{subscriber.page}/calendar", data=posted, timeout=10).status_code == 400
 
 
+@pytest.mark.both_databases
 def test_one_address_has_ones_own_shifts_of_all_schedules(subscriber: Subscriber) -> None:
     gatebell, person = subscriber.gatebell, subscriber.person
     group = subscriber.project.split("/")[0]
@@ -165,9 +166,9 @@ def test_one_address_has_ones_own_shifts_of_all_schedules(subscriber: Subscriber
     SECRETS.remember(address.rpartition("/")[2].removesuffix(".ics"))
     assert [read(each).status_code for each in (former, address, of_schedule)] == [404, 200, 200]
     events = events_of(read(address))
-    assert {event["DTSTART"].dt for event in events_of(read(f"{of_schedule}?shifts=mine"))} <= {
-        event["DTSTART"].dt for event in events
-    }
+    # Whoever else is on call has no event.
+    mine = {event["DTSTART"].dt for event in events_of(read(f"{of_schedule}?shifts=mine"))}
+    assert mine == {each["DTSTART"].dt for each in events if each["SUMMARY"] == theirs[0]}
     assert len({each["UID"] for each in events}) == len(events)
     # Shifts disappear with the role, and come back with it.
     give_role(gatebell, group, person, Role.REPORTER)
@@ -189,6 +190,39 @@ def test_one_address_has_ones_own_shifts_of_all_schedules(subscriber: Subscriber
     assert titles(made) == set(theirs)
     call.done("DELETE", status=204)
     call.refused("DELETE", status=404)
+
+
+@pytest.mark.both_databases
+def test_shifts_follow_a_project_that_leaves_its_group(subscriber: Subscriber) -> None:
+    gatebell, group = subscriber.gatebell, subscriber.project.split("/")[0]
+    person, owner = make_user(gatebell, name="carol"), subscriber.owner
+    give_role(gatebell, group, person, Role.DEVELOPER)
+    names = f"{person.username},{owner.username}"
+    for place, name in ((subscriber.project, "Days"), (group, "Nights")):
+        given = ("--time-zone", "UTC", "--rotation", f"daily {names} 09:00")
+        made = gatebell.cli("schedules", "create", place, "--name", name, *given)
+        if name == "Days":
+            subscriber.id = made["id"]
+            subscriber.page = f"{gatebell.url}/{place}/-/on_call/schedules/{made['id']}"
+    subscriber.browser = signed_in(gatebell, person)
+    of_days = subscriber.subscribe()
+    own = gatebell.cli("on-call", "renew-calendar", person.username)["url"]
+    SECRETS.remember(own.rpartition("/")[2].removesuffix(".ics"))
+    before = {str(each["UID"]) for each in events_of(read(own))}
+    assert titles(own) == {f"Days ({subscriber.project})", f"Nights ({group})"}
+    # Elsewhere, the person has no role: these shifts are gone, those of the group are not.
+    elsewhere = f"{group}-elsewhere"
+    gatebell.cli("groups", "create", elsewhere, "--owner", owner.username)
+    gatebell.cli("projects", "transfer", subscriber.project, elsewhere)
+    assert (read(of_days).status_code, titles(own)) == (404, {f"Nights ({group})"})
+    give_role(gatebell, elsewhere, person, Role.DEVELOPER)
+    assert read(of_days).status_code == 200
+    assert titles(own) == {f"Days ({elsewhere}/shop)", f"Nights ({group})"}
+    # Calendar programs find the same events in their new place.
+    assert {str(each["UID"]) for each in events_of(read(own))} == before
+    # A schedule that is deleted takes its shifts and its address with it.
+    gatebell.cli("schedules", "delete", f"{elsewhere}/shop", str(subscriber.id))
+    assert (read(of_days).status_code, titles(own)) == (404, {f"Nights ({group})"})
 
 
 def titles(address: str) -> set[str]:

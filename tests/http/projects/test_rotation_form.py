@@ -1,8 +1,15 @@
-"""The form of a rotation: people, days and times to choose, and more rows without a script."""
+"""Forms of schedules: rotations with more rows without a script, and overrides by local time."""
+
+import re
+from datetime import date, timedelta
 
 import pytest
 
-from tests.support.accounts.people import make_project, make_user, signed_in
+from domain.access.roles import Role
+from domain.audit.events import EventKind
+from tests.support.accounts.people import make_project, make_user, now, signed_in, unique
+from tests.support.accounts.team import give_role
+from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -48,3 +55,43 @@ def test_a_rotation_of_several_people_and_times_is_put_together_and_changed(
     edit = browser.get(f"{at}/rotations/{rotation['id']}/edit")
     submit(browser, edit, form_to(edit, "/edit"))
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"] == [rotation]
+
+
+def test_an_override_in_addition_has_the_local_time_of_a_night_in_which_clocks_change(
+    gatebell: LiveGatebell,
+) -> None:
+    owner, helper = make_user(gatebell), make_user(gatebell, name="bob")
+    project = make_project(gatebell, owner)
+    give_role(gatebell, project, helper, Role.DEVELOPER)
+    name = unique("Primary")
+    made = gatebell.cli(
+        *("schedules", "create", project, "--name", name, "--time-zone", "Europe/Berlin"),
+        *("--rotation", f"daily {owner.username} 09:00"),
+    )
+    at = f"{gatebell.url}/{project}/-/on_call/schedules/{made['id']}"
+    last = date(now().year + 1, 10, 31)
+    sunday = last - timedelta(days=(last.weekday() + 1) % 7)
+    browser = signed_in(gatebell, helper)
+    page = browser.get(f"{at}/overrides/new")
+    answer = submit(
+        browser,
+        page,
+        form_to(page, "/overrides/new"),
+        user=helper.username,
+        instead_of="+",
+        starts_at=f"{sunday}T01:00",
+        ends_at=f"{sunday}T05:00",
+    )
+    assert answer.status_code == 302
+    text = " ".join(re.sub("<[^>]+>", "", browser.get(f"{at}?day={sunday}").text).split())
+    assert f"{helper.username} in addition Sun {sunday} 01:00 to Sun {sunday} 05:00" in text
+    # Two weeks have an hour more, and so has the time of the helper.
+    hours = f"{owner.username} 337 (99 %), {helper.username} 5 (1 %)."
+    assert f"Hours on call in these days: {hours}" in text
+    (event,) = [
+        each
+        for each in events_with_subject(gatebell, name)
+        if each.kind == EventKind.ON_CALL_OVERRIDE_CHANGED
+    ]
+    assert (event.details["user"], event.details["in_addition"]) == (helper.username, True)
+    assert "instead_of" not in event.details

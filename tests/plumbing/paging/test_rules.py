@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
+from domain.contacts.rule_actions import change_rule
+from domain.contacts.rule_types import ContactRuleChange
 from domain.notifications.contact_types.apprise import APPRISE
 from domain.notifications.contact_types.base import Address
 from domain.notifications.contacts import Contact, Owner, delete_contact
@@ -22,6 +24,7 @@ from domain.notifications.rules import (
 )
 from domain.upkeep.clock_corrections import bring_back, times_ahead
 from models import Alert, ContactRule, Page
+from tests.support.database.work import user_actor, work_in
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person
 from tests.support.service.receiver import Receiver, running_telephone
@@ -244,6 +247,33 @@ def test_an_alert_that_becomes_critical_is_told_by_the_rules_for_those(
             pages_became_critical([alert], session=session, now=pages.now)
     pages.run_for(3)
     assert told(mailbox) == ["phone"]
+
+
+@pytest.mark.both_databases
+def test_a_rule_that_is_changed_applies_to_pages_that_leave_afterwards(
+    pages: Pages, mailbox: Mailbox, alice: Person
+) -> None:
+    rule(pages, mail(pages, alice, "first"))
+    rule(pages, mail(pages, alice, "later"), delay=5)
+    other = mail(pages, alice, "other")
+    pages.page([pages.alert("Disk full")], alice)
+    pages.run_for(3)
+    assert told(mailbox) == ["first"]
+    with pages.session() as session:
+        (number,) = session.scalars(select(ContactRule.id).where(ContactRule.delay_minutes == 5))
+        work = work_in(session, actor=user_actor(alice.id, "alice"), now=pages.now)
+        change_rule(work, number, ContactRuleChange(contact_id=other.id, delay_minutes=1))
+    pages.page([pages.alert("Fire")], alice)
+    pages.run_for(35)
+    assert told(mailbox) == ["first"]
+    pages.wait(minutes=1)
+    pages.run_for(3)
+    assert told(mailbox) == ["other"]
+    # What waited before is told as it was promised.
+    pages.wait(minutes=4)
+    pages.run_for(3)
+    assert told(mailbox) == ["later"]
+    assert pages.waiting_messages() == []
 
 
 @pytest.mark.one_database("sqlite")

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from flask import Flask
 
 from tests.stories.alerts.test_on_call import mails
-from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
+from tests.support.on_call.nights import BERLIN, PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
 from web.settings.reader import Settings
 
@@ -28,6 +29,23 @@ def own(night: Nights, name: str, method: str, path: str = "", **sent: Any) -> t
 
 def between(start: str, end: str) -> dict[str, str]:
     return {"starts_at": wire(berlin(start)), "ends_at": wire(berlin(end))}
+
+
+def clock(moment: datetime) -> str:
+    """Write a moment by the wall clock of Berlin, as `Nights.shifts` does."""
+    return f"{moment.astimezone(BERLIN):%a %d %b %H:%M}"
+
+
+def balance(
+    night: Nights, start: datetime | None = None, end: datetime | None = None
+) -> tuple[dict[str, int], int]:
+    """Return the hours of each user, and those in which nobody was on call."""
+    asked = {"from": wire(start), "until": wire(end)} if start and end else {}
+    found = night.call("alice", "GET", "/balance", query_string=asked)
+    # Gaps are nobody's share.
+    assert not found["users"] or round(sum(each["share"] for each in found["users"]), 3) == 1
+    hours = {each["user"]["username"]: each["seconds"] // 3600 for each in found["users"]}
+    return hours, found["gap_seconds"] // 3600
 
 
 @pytest.mark.both_databases
@@ -117,7 +135,7 @@ def test_somebody_is_on_call_in_addition_and_time_is_counted_for_each(
     night = Nights(app, berlin("2026-11-23 10:00"))
     night.create("daily alice 09:00 from 2026-11-23")
     help_out = {**between("2026-11-24 09:00", "2026-11-24 15:00"), "in_addition": True}
-    # A developer is on call beside others, and puts others there only in shifts of their own.
+    # A developer is on call beside others, and puts others there while on call, also not alone.
     theirs = {**help_out, "user": "carol"}
     refusal = night.call("bob", "POST", "/overrides", json=theirs, status=403)
     assert "You need the Maintainer role" in refusal["message"]
@@ -126,6 +144,12 @@ def test_somebody_is_on_call_in_addition_and_time_is_counted_for_each(
     assert "takes nobody's shifts" in str(refusal)
     made = night.call("bob", "POST", "/overrides", json={**help_out, "user": "bob"}, status=201)
     assert (made["in_addition"], made["instead_of"]) == (True, None)
+    longer = {**theirs, "ends_at": wire(berlin("2026-11-24 18:00"))}
+    refusal = night.call("bob", "POST", "/overrides", json=longer, status=403)
+    assert "You need the Maintainer role" in refusal["message"]
+    alone = {**theirs, "in_addition": False}
+    refusal = night.call("alice", "POST", "/overrides", json=alone, status=403)
+    assert "You need the Maintainer role" in refusal["message"]
     night.call("alice", "POST", "/overrides", json=theirs, status=201)
     day = berlin("2026-11-24 00:00"), berlin("2026-11-25 00:00")
     assert night.shifts(*day) == [
@@ -137,18 +161,65 @@ def test_somebody_is_on_call_in_addition_and_time_is_counted_for_each(
     (told,) = mails(night)
     assert told.recipient == "carol@people.example"
     assert "in addition to others" in " ".join(told.text.split())
+    assert balance(night, *day) == ({"alice": 24, "bob": 6, "carol": 6}, 0)
     asked = {"from": wire(day[0]), "until": wire(day[1])}
-    balance = night.call("bob", "GET", "/balance", query_string=asked)
-    assert {each["user"]["username"]: each["seconds"] // 3600 for each in balance["users"]} == {
-        "alice": 24,
-        "bob": 6,
-        "carol": 6,
-    }
-    assert [each["share"] for each in balance["users"]] == [0.6667, 0.1667, 0.1667]
-    assert balance["gap_seconds"] == 0
+    users = night.call("bob", "GET", "/balance", query_string=asked)["users"]
+    assert [each["share"] for each in users] == [0.6667, 0.1667, 0.1667]
     # Before the schedule was made, nobody could be on call.
     last = operate(app, "schedules", "balance", PROJECT, str(night.schedule))
     assert (last["users"], last["gap_seconds"]) == ([], 0)
+
+
+@pytest.mark.both_databases
+def test_time_beside_others_is_real_time_in_nights_in_which_clocks_change(app: Flask) -> None:
+    night = Nights(app, berlin("2026-10-20 10:00"))
+    night.create("daily alice 09:00 from 2026-10-20")
+    for day, (hours, whole) in {"2026-10-25": (5, 25), "2027-03-28": (3, 23)}.items():
+        start = berlin(f"{day} 00:00")
+        end = start + timedelta(hours=whole)
+        help_out = between(f"{day} 01:00", f"{day} 05:00")
+        made = night.call(
+            "bob",
+            "POST",
+            "/overrides",
+            json={**help_out, "user": "bob", "in_addition": True},
+            status=201,
+        )
+        assert {each: made[each] for each in help_out} == help_out
+        assert night.shifts(start, end) == [
+            (clock(start), clock(berlin(f"{day} 01:00")), ["alice"]),
+            (clock(berlin(f"{day} 01:00")), clock(berlin(f"{day} 05:00")), ["alice", "bob"]),
+            (clock(berlin(f"{day} 05:00")), clock(end), ["alice"]),
+        ]
+        assert balance(night, start, end) == ({"alice": whole, "bob": hours}, 0)
+    # In the hour that comes twice, both times; before it, Alice alone.
+    for moment, names in (
+        (berlin("2026-10-25 00:59"), ["alice"]),
+        (berlin("2026-10-25 02:30"), ["alice", "bob"]),
+        (berlin("2026-10-25 02:30", fold=1), ["alice", "bob"]),
+        (berlin("2026-10-25 05:00"), ["alice"]),
+    ):
+        night.now = moment
+        assert night.on_call() == names
+
+
+@pytest.mark.both_databases
+def test_time_in_a_rotation_that_was_deleted_counts_until_then(app: Flask) -> None:
+    night = Nights(app, berlin("2026-11-23 09:00"))
+    night.create(
+        "daily alice 09:00 from 2026-11-23 layer 1", "daily bob 09:00 from 2026-11-23 layer 1"
+    )
+    begin = night.now
+    night.wait(days=2)
+    kept = ["daily alice 09:00 from 2026-11-23 layer 1"]
+    night.call("olga", "PUT", json={"rotations": kept})
+    night.wait(days=1)
+    assert balance(night, begin, night.now) == ({"alice": 72, "bob": 48}, 0)
+    night.call("olga", "PUT", json={"rotations": []})
+    night.wait(days=1)
+    assert balance(night, begin, night.now) == ({"alice": 72, "bob": 48}, 24)
+    # By default, the last four weeks; before the schedule there was no gap.
+    assert balance(night) == ({"alice": 72, "bob": 48}, 24)
 
 
 @pytest.mark.one_database("sqlite")
