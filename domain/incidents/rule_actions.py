@@ -15,7 +15,7 @@ from domain.audit.events import EventKind
 from domain.database.paging import fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.escalations.policies import lock_rules, resolve_targets
-from domain.escalations.steps import Target
+from domain.escalations.steps import AnyTarget, Target
 from domain.incidents.links import stop_following
 from domain.incidents.listing import lock_incidents
 from domain.incidents.responders import responders_of, store_responders, targets_of
@@ -153,8 +153,8 @@ def _called(
     new = [each for each in wanted if each not in present]
     today = work.now.date()
     found = resolve_targets(new, project, field="responders", session=work.session, today=today)
-    kept = {each: each for each in present}
-    return tuple(dict.fromkeys(({**kept, **found})[each] for each in wanted))
+    known: dict[AnyTarget, Target] = {**{each: each for each in present}, **found}
+    return tuple(dict.fromkeys(known[each] for each in wanted))
 
 
 def _lock(work: Work, project: ProjectView, rule_id: int) -> RuleRow:
