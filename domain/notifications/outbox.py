@@ -117,10 +117,13 @@ def _is_ours(claim: Claim) -> tuple[ColumnElement[bool], ...]:
 
 def _locked(*which: ColumnElement[bool], session: Session) -> Contact | None:
     """Lock a contact after its recipient, and return it; None if there is none any more."""
-    wanted = select(Contact.id, Contact.user_id).where(*which).cte("wanted")
-    is_theirs = or_(
-        PageRecipient.contact_id.in_(select(wanted.c.id)),
-        PageRecipient.user_id.in_(select(wanted.c.user_id)),
+    found = session.execute(select(Contact.id, Contact.user_id).where(*which)).first()
+    if found is None:
+        return None
+    is_theirs = (
+        PageRecipient.contact_id == found.id
+        if found.user_id is None
+        else PageRecipient.user_id == found.user_id
     )
     session.execute(select(PageRecipient.id).where(is_theirs).with_for_update())
     return session.scalar(select(Contact).where(*which).with_for_update())
