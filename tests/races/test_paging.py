@@ -166,7 +166,6 @@ def test_an_incident_is_acknowledged_beside_a_worker_that_sends_its_pages(
 ) -> None:
     """Whoever was paged is told of the answer, and nobody else; nobody is paged twice."""
     do(shop, rule_actions.create_rule, NewIncidentRule(name="any", responders=("user:bob",)))
-    shop.page([shop.alert("Old")], shop.bob)
     for number in range(1, ROUNDS + 1):
         title = f"Outage {number}"
         shop.alert(title, severity=0)
