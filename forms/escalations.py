@@ -55,15 +55,16 @@ class StepForm(PlainForm):
         targets = dict.fromkeys(each for each in self.targets.data if each)
         return {
             "delay": self.after.data or "",
-            "targets": list(map(_target, targets)),
+            "targets": [target_given(each, "steps") for each in targets],
             "round_robin": self.round_robin.data,
         }
 
 
-def _target(text: str) -> dict[str, object]:
+def target_given(text: str, field: str) -> dict[str, object]:
+    """Return what was chosen, as a target is sent; raise InvalidError."""
     kind, _, number = text.partition(":")
     if kind not in set(TargetKind) or not (number.isascii() and number.isdecimal()):
-        raise InvalidError("Choose who is paged from the list.", field="steps")
+        raise InvalidError("Choose who is paged from the list.", field=field)
     return {"type": kind, "id": int(number[:18])}
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from werkzeug.datastructures import MultiDict
-from wtforms import BooleanField, SelectField, TextAreaField
+from wtforms import BooleanField, FieldList, SelectField, TextAreaField
 from wtforms.validators import DataRequired
 
 from domain.alerts.listing.filters import SEVERITIES
@@ -13,6 +13,7 @@ from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.paging import one_of, words
+from domain.escalations.steps import MOST_TARGETS
 from domain.incidents.listing import NEWEST, SORT_ORDERS, TABS, IncidentFilter
 from domain.incidents.types import (
     LONGEST_DESCRIPTION,
@@ -21,9 +22,13 @@ from domain.incidents.types import (
     IncidentRule,
 )
 from forms.alerts import ConditionsForm
-from forms.base import Form, Line, at_most
+from forms.base import Form, Line, SomeBody, at_most
+from forms.escalations import target_given
 
 _SEVERITIES = [(each.value, each.value.capitalize()) for each in SEVERITIES]
+
+#: Empty lists in the form of a rule, for further responders.
+_ROOM = 2
 
 
 class IncidentForm(Form):
@@ -58,11 +63,27 @@ class IncidentRuleForm(ConditionsForm):
     quiet_alerts = BooleanField(
         "Open alerts of its incidents page nobody while somebody has acknowledged the incident"
     )
+    #: `user:7`, or nothing; the choices depend on the project.
+    responders = FieldList(
+        SelectField("Responder", choices=[], validate_choice=False),
+        label="Responders",
+        min_entries=_ROOM,
+        max_entries=MOST_TARGETS,
+    )
 
     @classmethod
     def of(cls, rule: IncidentRule) -> "IncidentRuleForm":
         """Return the form of a rule, or what was sent of it."""
-        return cls(data={**dict(rule), **cls.values_of(conditions_from(dict(rule)))})
+        called = [each.text for each in rule.responders if each.name]
+        rows = [*called, *[""] * min(_ROOM, MOST_TARGETS - len(called))]
+        conditions = cls.values_of(conditions_from(dict(rule)))
+        return cls(data={**dict(rule), **conditions, "responders": rows})
+
+    def entered(self, body: type[SomeBody]) -> SomeBody:
+        """Return the rule that was entered; raise InvalidError."""
+        called = dict.fromkeys(each for each in self.responders.data if each)
+        responders = [target_given(each, "responders") for each in called]
+        return self.read(body, **self._given(), responders=responders)
 
 
 _LONGEST_NAME = 255

@@ -48,6 +48,7 @@ from models.incidents import (
     IncidentFingerprint,
     IncidentNote,
     IncidentRule,
+    IncidentRuleResponder,
     IncidentWaiting,
 )
 from models.instance import (

@@ -51,6 +51,17 @@ class IncidentRule(Numbered):
     __table_args__ = (UniqueConstraint("project_id", "name"),)
 
 
+class IncidentRuleResponder(Numbered):
+    """A user, or an on-call schedule, that a rule calls to the incidents that it opens."""
+
+    __tablename__ = "incident_rule_responders"
+
+    rule_id: Mapped[int] = belongs_to("incident_rules", index=True)
+    user_id: Mapped[int | None] = belongs_to("users", index=True)
+    #: NULL as well as the user: the schedule was deleted.
+    schedule_id: Mapped[int | None] = refers_to("on_call_schedules", index=True)
+
+
 class IncidentWaiting(Base):
     """An alert that opens an incident once no silence or maintenance window matches it."""
 

@@ -15,6 +15,7 @@ from domain.database.paging import one_of
 from domain.errors import QueryError
 from domain.escalations.policies import policies_with
 from domain.escalations.steps import Target, TargetKind
+from domain.on_call.callers import rules_that_call
 from domain.on_call.change_actions import overrides_ahead, swaps_ahead
 from domain.on_call.feeds import find_feed
 from domain.on_call.final_schedule import Source
@@ -239,6 +240,7 @@ def schedule_page(holder: Holder, schedule: OnCallSchedule, grid: Grid) -> Respo
         grid=grid,
         weeks=grid.weeks(shifts, now=moment),
         policies=policies_with(Target(TargetKind.SCHEDULE, schedule.id), holder, session=session),
+        rules=rules_that_call([schedule.id], holder, session=session),
         balance=balance_of(shifts, grid.period),
         gaps=[each for each in shifts if each.is_gap and each.ends_at > moment],
         absent=[each for each in users.values() if each.username not in able],

@@ -1,22 +1,28 @@
 """The rules of a project that open incidents from alerts."""
 
+from dataclasses import replace
+
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.database.paging import LARGEST_ID
+from domain.escalations.policies import Choices, choices
 from domain.incidents import rule_actions as actions
 from domain.incidents.planning import STORM_SIZE, STORM_TIME
 from domain.incidents.types import IncidentRuleChange, NewIncidentRule
 from domain.projects.views import ProjectView
 from forms.incidents import IncidentRuleForm
 from web.access.marks import permitted
+from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.list_query import list_query
+from web.services import now
 
 incident_rules = PageBlueprint(
     "incident_rules", __name__, url_prefix="/<names:project_path>/-/incidents/rules"
 )
+_MOST_PEOPLE = 500
 _ONE = f"/<int(max={LARGEST_ID}):rule_id>"
 
 
@@ -34,9 +40,16 @@ def _list_page(project: ProjectView, form: IncidentRuleForm) -> str:
         project=project,
         rules=actions.list_all_rules(work(), project),
         form=form,
+        offered=_offered(project),
         storm_size=STORM_SIZE,
         storm_minutes=int(STORM_TIME.total_seconds() // 60),
     )
+
+
+def _offered(project: ProjectView) -> Choices:
+    """Return whom a rule can call; channels are for escalation policies."""
+    found = choices(project, most=_MOST_PEOPLE, session=db.session(), today=now().date())
+    return replace(found, channels=())
 
 
 @incident_rules.post("")
@@ -62,7 +75,13 @@ def edit(project: ProjectView, rule_id: int) -> ResponseReturnValue:
 
 
 def _edit_page(project: ProjectView, rule_id: int, form: IncidentRuleForm) -> str:
-    return render_template("incidents/rules/edit.html", project=project, rule_id=rule_id, form=form)
+    return render_template(
+        "incidents/rules/edit.html",
+        project=project,
+        rule_id=rule_id,
+        form=form,
+        offered=_offered(project),
+    )
 
 
 @incident_rules.post(_ONE)

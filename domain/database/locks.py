@@ -29,6 +29,8 @@ class AdvisoryLock(IntEnum):
     REGISTRY_KEYS = 7_240_118_367
     #: No two moves of groups and projects can block each other.
     MOVES = 7_240_118_368
+    #: A contact that fails passes its pages on, and tells others: each needs their contacts.
+    FAILING_CONTACTS = 7_240_118_369
 
     def take(self, session: Session) -> None:
         """Hold the lock until this transaction ends; on SQLite who writes is alone anyway."""

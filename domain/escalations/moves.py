@@ -1,4 +1,7 @@
-"""What a move of a project or group must not tear apart: whom policies page, where routes lead."""
+"""What a move of a project or group must not tear apart.
+
+That is whom escalation policies and incident rules page, and where routes lead.
+"""
 
 from dataclasses import replace
 
@@ -11,6 +14,7 @@ from domain.errors import ConflictError
 from domain.escalations.policies import lock_rules
 from domain.escalations.state import UNDER_WAY
 from domain.escalations.steps import Target, TargetKind, read_steps
+from domain.on_call.callers import check_not_called
 from domain.projects.holders import is_in, lineage_of, projects_of
 from domain.projects.paths import ancestors
 from domain.projects.views import Holder
@@ -30,7 +34,8 @@ def prepare_move(work: Work, holder: Holder, above: str | None) -> None:
     """See to it that paging goes on after a move into a group, or to the top.
 
     Escalations under way whose policy is left behind look for another one at once. Raises
-    ConflictError that names a policy or route which is about something of a group that is left.
+    ConflictError that names a policy, route or incident rule which is about something of a group
+    that is left.
     """
     AdvisoryLock.MOVES.take(work.session)  # Before the locks of rules, as who changes those.
     # It may have been renamed while this waited: from now on, it stays where it is.
@@ -43,6 +48,9 @@ def prepare_move(work: Work, holder: Holder, above: str | None) -> None:
         return
     _check_policies(work, holder, left)
     _check_routes(work, holder, left)
+    schedules = select(OnCallSchedule.id).where(OnCallSchedule.group_id.in_(left))
+    ids = work.session.scalars(schedules).all()
+    check_not_called(ids, holder, field="path", session=work.session)
     work.session.execute(
         update_rows(Escalation)
         .where(

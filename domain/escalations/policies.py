@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from sqlalchemy import false, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -121,11 +121,26 @@ def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[EscalationTarget
 def resolve_steps(
     steps: Sequence[NamedStep], holder: Holder, *, session: Session, today: date
 ) -> tuple[Step, ...]:
-    """Return steps with the ids of their targets; raise InvalidError for what is not there.
+    """Return steps with the ids of their targets; raise InvalidError for what is not there."""
+    wanted = [each for step in steps for each in step.targets]
+    found = resolve_targets(wanted, holder, field="steps", session=session, today=today)
+    return tuple(
+        Step(
+            after=step.after,
+            targets=tuple(dict.fromkeys(found[each] for each in step.targets)),
+            takes_turns=step.takes_turns,
+        )
+        for step in steps
+    )
+
+
+def resolve_targets(
+    wanted: Collection[AnyTarget], holder: Holder, *, field: str, session: Session, today: date
+) -> Mapping[AnyTarget, Target]:
+    """Return what can be paged here, by what names it; raise InvalidError for what is not there.
 
     Of several with one name, the nearest one is meant.
     """
-    wanted = {each for step in steps for each in step.targets}
     used = lineage_of(holder, session=session)
     people = _people(holder.namespace, wanted, session=session, today=today)
     found = {
@@ -138,33 +153,16 @@ def resolve_steps(
         kind: {fold(name): number for name, number in reversed(pairs)}
         for kind, pairs in found.items()
     }
-    return tuple(
-        Step(
-            after=step.after,
-            targets=tuple(dict.fromkeys(_resolved(each, known, by_name) for each in step.targets)),
-            takes_turns=step.takes_turns,
-        )
-        for step in steps
-    )
-
-
-def _resolved(
-    wanted: AnyTarget,
-    known: Mapping[TargetKind, Collection[int]],
-    by_name: Mapping[TargetKind, Mapping[str, int]],
-) -> Target:
-    if isinstance(wanted, Target):
-        if wanted.id not in known[wanted.kind]:
-            _refuse(wanted.kind, str(wanted.id))
-        return wanted
-    number = by_name[wanted.kind].get(fold(storable(wanted.name)))
-    if number is None:
-        _refuse(wanted.kind, wanted.name)
-    return Target(wanted.kind, number)
-
-
-def _refuse(kind: TargetKind, name: str) -> NoReturn:
-    raise InvalidError(_MISSING[kind].format(name[:100]), field="steps")
+    resolved: dict[AnyTarget, Target] = {}
+    for each in wanted:
+        if isinstance(each, Target):
+            name, number = str(each.id), each.id if each.id in known[each.kind] else None
+        else:
+            name, number = each.name, by_name[each.kind].get(fold(storable(each.name)))
+        if number is None:
+            raise InvalidError(_MISSING[each.kind].format(name[:100]), field=field)
+        resolved[each] = Target(each.kind, number)
+    return resolved
 
 
 def _people(

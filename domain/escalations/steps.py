@@ -168,12 +168,12 @@ def parse_step(text: str) -> NamedStep:
     )
 
 
-def parse_target(text: str) -> NamedTarget:
+def parse_target(text: str, field: str = "steps") -> NamedTarget:
     """Return a target that is written as `user:alice`, or raise InvalidError."""
     found = _TARGET.fullmatch(text.strip().rstrip(","))
     if found is None:
         message = f"“{text[:50]}” is not a target: write user:NAME, schedule:NAME or channel:NAME."
-        raise InvalidError(message, field="steps")
+        raise InvalidError(message, field=field)
     kind = TargetKind(found[1])
     name = found[2].strip()
     return NamedTarget(kind, name.removeprefix("@") if kind is TargetKind.USER else name)

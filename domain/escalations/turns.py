@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into
 from domain.escalations.steps import Plan, Step, Target, TargetKind
-from models import EscalationTurn
+from models import EscalationPolicy, EscalationTurn
 
 
 class Turns:
@@ -61,14 +61,23 @@ def lock_turns(plans: Mapping[int | None, Plan], *, session: Session) -> Turns:
     )
     if not wanted:
         return Turns()
-    values = [{"policy_id": policy_id, "step": number} for policy_id, number in wanted]
+    # Whoever deletes a policy waits, or has done it: then nobody needs its turns.
+    present = session.scalars(
+        select(EscalationPolicy.id)
+        .where(EscalationPolicy.id.in_({policy_id for policy_id, _ in wanted}))
+        .order_by(EscalationPolicy.id)
+        .with_for_update(read=True, key_share=True)
+    ).all()
+    values = [{"policy_id": each, "step": number} for each, number in wanted if each in present]
+    if not values:
+        return Turns()
     session.execute(
         insert_into(EscalationTurn, session=session).values(values).on_conflict_do_nothing()
     )
     return Turns(
         session.scalars(
             select(EscalationTurn)
-            .where(EscalationTurn.policy_id.in_({policy_id for policy_id, _ in wanted}))
+            .where(EscalationTurn.policy_id.in_(present))
             .order_by(EscalationTurn.policy_id, EscalationTurn.step)
             .with_for_update()
             .execution_options(populate_existing=True)

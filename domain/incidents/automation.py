@@ -36,8 +36,10 @@ from domain.incidents.planning import (
     active_rules,
     plan,
 )
+from domain.incidents.responders import Opened, call_responders
 from domain.incidents.timeline import NewEntry, add_entries, alerts_in
 from domain.incidents.types import HIGHEST_URGENCY, MOST_NAMED_ALERTS, OPEN_STATUSES, EntryKind
+from domain.projects.views import Namespace
 from domain.silences.muting import silenced
 from models import Alert, Incident, IncidentWaiting, Project
 
@@ -104,6 +106,8 @@ class IncidentContext:
     reading: Reading
     #: Returns the URL of the page of an alert, by the path of its project and its number.
     alert_url: Callable[[str, int], str]
+    #: Whether people without a contact are paged at the address of the account.
+    sends_mail: bool
 
 
 def follow_alerts(changes: Sequence[Change], context: IncidentContext) -> None:
@@ -120,8 +124,14 @@ def follow_alerts(changes: Sequence[Change], context: IncidentContext) -> None:
     # other.
     for project_id, _ in projects:
         lock_incidents(project_id, session=context.session)
+    opened: list[Opened] = []
     for project_id, path in projects:
-        _InProject(project_id, path, context).follow(by_project[project_id])
+        opened += _InProject(project_id, path, context).follow(by_project[project_id])
+    _call(opened, context)
+
+
+def _call(opened: Sequence[Opened], context: IncidentContext) -> None:
+    call_responders(opened, sends_mail=context.sends_mail, session=context.session, now=context.now)
 
 
 def open_for_waiting(context: IncidentContext, *, between: Callable[[], None]) -> None:
@@ -133,7 +143,9 @@ def open_for_waiting(context: IncidentContext, *, between: Callable[[], None]) -
         last: int | None = 0
         while last is not None:
             lock_incidents(project_id, session=context.session)
-            last = _InProject(project_id, path, context).look_again(after=last)
+            batch = _InProject(project_id, path, context)
+            last = batch.look_again(after=last)
+            _call(batch.opened, context)
             between()
 
 
@@ -145,9 +157,10 @@ class _InProject:
         self.path = path
         self.context = context
         self.session = context.session
+        self.opened: list[Opened] = []
 
-    def follow(self, changes: Sequence[Change]) -> None:
-        """Handle changes in their order, those alike together."""
+    def follow(self, changes: Sequence[Change]) -> Sequence[Opened]:
+        """Handle changes in their order, those alike together; return what was opened."""
         known = [change for change in changes if change.kind in _FIRING | _RECOVERED]
         self._lock_alerts([change.alert_id for change in known])
         for is_firing, some in groupby(known, lambda change: change.kind in _FIRING):
@@ -155,6 +168,7 @@ class _InProject:
                 self._fire_changed(list(some))
             else:
                 self._close([change.alert_id for change in some])
+        return self.opened
 
     def look_again(self, *, after: int) -> int | None:
         """Handle some alerts that wait, from an id on; return the last id, or None at the end."""
@@ -267,6 +281,8 @@ class _InProject:
             alerts = [alert.iid for alert in opening.alerts[:MOST_NAMED_ALERTS]]
             details = {"alerts": alerts, "by": "rule", "rule": opening.rule.name}
             self._record(EventKind.INCIDENT_CREATED, incident, details)
+            place = Namespace(project_id=self.id, path=self.path)
+            self.opened.append(Opened(incident=incident, rule=opening.rule, place=place))
 
     def _join(self, joinings: Mapping[int, Joining]) -> None:
         if not joinings:

@@ -26,11 +26,14 @@ def page_people(
     """
     is_critical = incident.urgency == HIGHEST_URGENCY
     people = check_reachable(names, project, work, field="users", is_critical=is_critical)
-    queue(incident, people, by=by, rule=None, session=work.session, now=work.now)
+    session, now = work.session, work.now
+    pages = new_pages(incident, people, by=by, rule=None, session=session, now=now)
+    session.flush()  # The pages read the severity of the incident.
+    queue_pages(pages, session=session, now=now)
     return sorted(people.values())
 
 
-def queue(
+def new_pages(
     incident: Incident,
     people: Mapping[int, str],
     *,
@@ -38,8 +41,8 @@ def queue(
     rule: str | None,
     session: Session,
     now: datetime,
-) -> None:
-    """Queue a page for each person, and say so in the timeline; `rule` pages, or somebody does."""
+) -> Sequence[NewPage]:
+    """Return a page for each person, which the timeline has; `rule` pages, or somebody does."""
     pages = [
         NewPage(
             key=f"{'' if rule else ASKED}incident {incident.id}, user {each}, {now.isoformat()}",
@@ -61,8 +64,7 @@ def queue(
         for page in sorted(pages, key=lambda page: people[page.user_id or 0])
     ]
     add_entries(entries, by=by, session=session, now=now)
-    session.flush()  # The pages read the severity of the incident.
-    queue_pages(pages, session=session, now=now)
+    return pages
 
 
 def page_reasons(

@@ -1,6 +1,6 @@
 """What can be done with the rules that open incidents."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Row, Select, func, select
@@ -14,8 +14,11 @@ from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
 from domain.database.paging import fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.escalations.policies import lock_rules, resolve_targets
+from domain.escalations.steps import AnyTarget, Target
 from domain.incidents.links import stop_following
 from domain.incidents.listing import lock_incidents
+from domain.incidents.responders import responders_of, store_responders, targets_of
 from domain.incidents.types import (
     LONGEST_RULE_NAME,
     IncidentRule,
@@ -34,14 +37,14 @@ MOST_RULES = 50
 def list_rules(work: Work, project: ProjectView, query: IncidentRuleQuery) -> Found[IncidentRule]:
     """List the rules that open incidents, in the order in which they are asked."""
     found = fetch_part(_rules(project), {"id": RuleRow.id}, query.part, session=work.session)
-    return Found.of(found, _rule)
+    items = _shown(work, found.items)
+    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
 @question("incident_rules.index")
 def list_all_rules(work: Work, project: ProjectView) -> Sequence[IncidentRule]:
     """Return all rules of a project, in the order in which they are asked: the oldest first."""
-    rows = work.session.execute(_rules(project).order_by(RuleRow.id))
-    return [_rule(row) for row in rows]
+    return _shown(work, work.session.execute(_rules(project).order_by(RuleRow.id)).all())
 
 
 @question("incident_rules.show")
@@ -53,7 +56,7 @@ def show_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
     row = work.session.execute(_rules(project).where(RuleRow.id == rule_id)).first()
     if row is None:
         raise _not_found(rule_id)
-    return _rule(row)
+    return _shown(work, [row])[0]
 
 
 @question("incident_rules.index")
@@ -69,12 +72,13 @@ def create_rule(work: Work, project: ProjectView, new: NewIncidentRule) -> Incid
 
     Raises InvalidError, or ConflictError for a name that another rule has.
     """
+    called = _called(work, project, new, present=())
     lock_incidents(project.id, session=work.session)
     count = select(func.count()).where(RuleRow.project_id == project.id)
     if (work.session.scalar(count) or 0) >= MOST_RULES:
         raise InvalidError(f"A project can have at most {MOST_RULES} rules.", field="name")
     row = RuleRow(project_id=project.id, created_at=work.now)
-    _store(work, project, row, new, EventKind.INCIDENT_RULE_CREATED)
+    _store(work, project, row, new, called, EventKind.INCIDENT_RULE_CREATED)
     return show_rule(work, project, row.id)
 
 
@@ -86,10 +90,14 @@ def change_rule(
 
     Raises InvalidError, NotFoundError, or ConflictError for a name that another rule has.
     """
+    called = None
+    if "responders" in change.given:
+        present = targets_of([rule_id], session=work.session)
+        called = _called(work, project, change, present=present.get(rule_id, ()))
     row = _lock(work, project, rule_id)
-    present = dict(show_rule(work, project, rule_id))
-    wanted = NewIncidentRule.model_validate({**present, **change.given})
-    _store(work, project, row, wanted, EventKind.INCIDENT_RULE_CHANGED)
+    before = {**dict(show_rule(work, project, rule_id)), "responders": ()}
+    wanted = NewIncidentRule.model_validate({**before, **change.given})
+    _store(work, project, row, wanted, called, EventKind.INCIDENT_RULE_CHANGED)
     return show_rule(work, project, rule_id)
 
 
@@ -101,7 +109,7 @@ def delete_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
     """
     row = _lock(work, project, rule_id)
     rule = show_rule(work, project, rule_id)
-    _record(work, project, row, EventKind.INCIDENT_RULE_REMOVED)
+    _record(work, project, rule, EventKind.INCIDENT_RULE_REMOVED)
     work.session.delete(row)
     work.session.flush()
     stop_following(project.id, session=work.session)
@@ -118,9 +126,35 @@ def _rules(project: ProjectView) -> Select[*tuple[Any, ...]]:
     ).where(RuleRow.project_id == project.id)
 
 
-def _rule(row: Row[*tuple[Any, ...]]) -> IncidentRule:
-    conditions = conditions_from(row.conditions).to_json()
-    return IncidentRule.model_validate({**row._asdict(), **conditions})
+def _shown(work: Work, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[IncidentRule]:
+    responders = responders_of([row.id for row in rows], session=work.session)
+    return [
+        IncidentRule.model_validate(
+            {
+                **row._asdict(),
+                **conditions_from(row.conditions).to_json(),
+                "responders": responders.get(row.id, []),
+            }
+        )
+        for row in rows
+    ]
+
+
+def _called(
+    work: Work, project: ProjectView, given: NewIncidentRule, *, present: Collection[Target]
+) -> Sequence[Target]:
+    """Return whom a rule is to call; raise InvalidError for those who cannot be paged here.
+
+    Who is called already may stay: what else a rule does can be changed after somebody has left.
+    """
+    wanted = given.called
+    if wanted:
+        lock_rules(project, session=work.session)  # No schedule is deleted or left meanwhile.
+    new = [each for each in wanted if each not in present]
+    today = work.now.date()
+    found = resolve_targets(new, project, field="responders", session=work.session, today=today)
+    known: dict[AnyTarget, Target] = {**{each: each for each in present}, **found}
+    return tuple(dict.fromkeys(known[each] for each in wanted))
 
 
 def _lock(work: Work, project: ProjectView, rule_id: int) -> RuleRow:
@@ -138,9 +172,14 @@ def _not_found(rule_id: int) -> NotFoundError:
 
 
 def _store(
-    work: Work, project: ProjectView, row: RuleRow, wanted: NewIncidentRule, kind: EventKind
+    work: Work,
+    project: ProjectView,
+    row: RuleRow,
+    wanted: NewIncidentRule,
+    called: Sequence[Target] | None,
+    kind: EventKind,
 ) -> None:
-    """Store and record what a rule is, unless it is that already."""
+    """Store and record what a rule is, unless it is that already; None calls whom it called."""
     name = _checked_name(wanted.name)
     values = {
         "name": name,
@@ -150,7 +189,9 @@ def _store(
         "quiets_alerts": wanted.quiet_alerts,
         "is_active": wanted.active,
     }
-    if all(getattr(row, field) == value for field, value in values.items()):
+    present = targets_of([row.id], session=work.session).get(row.id, ())
+    calls_others = called is not None and called != present
+    if not calls_others and all(getattr(row, field) == value for field, value in values.items()):
         return
     try:
         with work.session.begin_nested():
@@ -164,7 +205,9 @@ def _store(
     # Alerts are followed for as long as a rule may open incidents.
     follow(project.id, Follower.INCIDENTS, session=work.session)
     stop_following(project.id, session=work.session)
-    _record(work, project, row, kind)
+    if calls_others:
+        store_responders(row.id, called or (), session=work.session)
+    _record(work, project, show_rule(work, project, row.id), kind)
 
 
 def _checked_name(name: str) -> str:
@@ -174,14 +217,7 @@ def _checked_name(name: str) -> str:
     return checked
 
 
-def _record(work: Work, project: ProjectView, row: RuleRow, kind: EventKind) -> None:
-    details = {
-        "project": project.path,
-        "id": row.id,
-        **conditions_from(row.conditions).to_json(),
-        "close_when_resolved": row.closes_when_resolved,
-        "open_when_silenced": row.opens_when_silenced,
-        "quiet_alerts": row.quiets_alerts,
-        "active": row.is_active,
-    }
-    work.record(kind, subject=row.name, details=details)
+def _record(work: Work, project: ProjectView, rule: IncidentRule, kind: EventKind) -> None:
+    shown = rule.model_dump(exclude={"name", "created_at", "updated_at"})
+    details = {"project": project.path, **shown, "responders": rule.responder_words}
+    work.record(kind, subject=rule.name, details=details)

@@ -174,12 +174,20 @@ def _status(details: _Details) -> str:
     return verb.replace(" it", f" it{what}")
 
 
+def _unpaged(details: _Details) -> str:
+    head, tail = "did not page all responders of", ""
+    if details["nobody"]:
+        head, tail = "paged nobody by", ", and the escalations of its alerts go on"
+    return f"{head} the rule “{details['rule']}”: {'; '.join(details['reasons'])}{tail}"
+
+
 _SENTENCES: Mapping[EntryKind, Callable[[_Details], str]] = {
     EntryKind.OPENED: _opened,
     EntryKind.JOINED: _joined,
     EntryKind.LINKED: lambda details: f"linked {_alerts(details)}",
     EntryKind.UNLINKED: lambda details: f"unlinked {_alerts(details)}",
     EntryKind.STATUS: _status,
+    EntryKind.UNPAGED: _unpaged,
     EntryKind.SEVERITY: lambda details: (
         f"changed the severity from {details['old']} to {details['new']}"
     ),

@@ -10,6 +10,8 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.paging import LARGEST_ID, LONGEST_SEARCH
 from domain.errors import InvalidError
+from domain.escalations.steps import MOST_TARGETS, AnyTarget, TargetKind, parse_target, target_words
+from domain.escalations.types import EscalationTarget, GivenTarget
 from domain.types.base import (
     LARGEST_NUMBER,
     Body,
@@ -82,6 +84,8 @@ class EntryKind(StrEnum):
     PAGED = "paged"
     #: Whether and why the user was not paged, or not reached: a sentence without its subject.
     PAGE = "page"
+    #: Whom a rule did not page because of a gap, with the reasons.
+    UNPAGED = "unpaged"
     TITLE = "title"
     DESCRIPTION = "description"
     #: Whether it is closed when its alerts are resolved.
@@ -348,9 +352,30 @@ class NewIncidentRule(ConditionsBody):
             "acknowledged the incident."
         ),
     ] = False
+    responders: Annotated[
+        tuple[GivenTarget | Text, ...],
+        Option("--responder"),
+        Field(
+            max_length=MOST_TARGETS,
+            description="Whom it assigns to its incidents and pages: objects, or texts such as "
+            "`user:alice` and `schedule:Primary`, for whoever is on call there then.",
+        ),
+    ] = ()
     active: Annotated[
         bool, Option("--on/--off"), Field(description="Whether it opens incidents.")
     ] = True
+
+    @property
+    def called(self) -> list[AnyTarget]:
+        """The responders as targets; raises InvalidError."""
+        found = [
+            parse_target(each, "responders") if isinstance(each, str) else each.target
+            for each in self.responders
+        ]
+        if any(each.kind is TargetKind.CHANNEL for each in found):
+            message = "Responders are people and schedules. Escalation policies page channels."
+            raise InvalidError(message, field="responders")
+        return found
 
 
 @partial
@@ -372,6 +397,14 @@ class IncidentRule(ConditionsResource):
         description="Whether open alerts of its incidents page nobody while somebody has "
         "acknowledged the incident."
     )
+    responders: list[EscalationTarget] = Field(
+        description="Whom it assigns to its incidents and pages: users and schedules."
+    )
     active: bool = Field(description="Whether it opens incidents.")
     created_at: Time
     updated_at: Time
+
+    @property
+    def responder_words(self) -> list[str]:
+        """Whom it calls, in words."""
+        return [target_words(TargetKind(each.type), each.name) for each in self.responders]

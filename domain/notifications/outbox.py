@@ -3,6 +3,9 @@
 A worker claims a contact for a while. The number of the claim rises each time, so what a worker
 says that lost its claim while it was held up changes nothing but what it has sent. Messages about
 alerts that wait for the same contact are sent as one, so nobody gets a flood after an outage.
+
+Locks are taken in one order: of failing contacts, of the recipient, of contacts, batches and pages.
+Gathering and withdrawing lock recipients first as well.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,6 +16,7 @@ from sqlalchemy import ColumnElement, bindparam, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
+from domain.database.locks import AdvisoryLock
 from domain.database.rows import insert_into, update_rows
 from domain.due import NOW, Moment
 from domain.keyring import Keyring, UndecipherableError
@@ -45,7 +49,7 @@ from domain.notifications.states import (
     PageEvent,
     message_after,
 )
-from models import Contact, Page, PageMessage, PageTotal, User
+from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 
 #: Longer than an attempt may take, so that a claim outlives it. After a worker was killed, its
 #: contacts wait for so long.
@@ -111,6 +115,20 @@ def _is_ours(claim: Claim) -> tuple[ColumnElement[bool], ...]:
     return Contact.id == claim.contact_id, Contact.claim == claim.number
 
 
+def _locked(*which: ColumnElement[bool], session: Session) -> Contact | None:
+    """Lock a contact after its recipient, and return it; None if there is none any more."""
+    found = session.execute(select(Contact.id, Contact.user_id).where(*which)).first()
+    if found is None:
+        return None
+    is_theirs = (
+        PageRecipient.contact_id == found.id
+        if found.user_id is None
+        else PageRecipient.user_id == found.user_id
+    )
+    session.execute(select(PageRecipient.id).where(is_theirs).with_for_update())
+    return session.scalar(select(Contact).where(*which).with_for_update())
+
+
 def next_delivery(
     claim: Claim, policy: PagingPolicy, *, session: Session, keyring: Keyring, now: datetime
 ) -> Delivery | None:
@@ -118,7 +136,7 @@ def next_delivery(
 
     Raises LostAddressError.
     """
-    contact = session.scalar(select(Contact).where(*_is_ours(claim)).with_for_update())
+    contact = _locked(*_is_ours(claim), session=session)
     if contact is None:
         return None
     while messages := _next_messages(contact, session=session, now=now):
@@ -198,9 +216,7 @@ def _address(contact: Contact, *, session: Session, keyring: Keyring) -> str:
 
 def record_sent(claim: Claim, delivery: Delivery, *, session: Session, now: datetime) -> None:
     """Note that messages were sent, even if the claim was lost meanwhile."""
-    contact = session.scalar(
-        select(Contact).where(Contact.id == claim.contact_id).with_for_update()
-    )
+    contact = _locked(Contact.id == claim.contact_id, session=session)
     if contact is None:
         return
     contact.tries, contact.failing_since, contact.last_error = 0, None, None
@@ -228,7 +244,8 @@ def record_failure(
     Codes and tests are tried once, what is too old not again. `share` from 0 to 1 varies the pause.
     None if the claim was lost.
     """
-    contact = session.scalar(select(Contact).where(*_is_ours(claim)).with_for_update())
+    AdvisoryLock.FAILING_CONTACTS.take(session)
+    contact = _locked(*_is_ours(claim), session=session)
     if contact is None:
         return None
     shows_words = problem.words and _may_show_answers(contact)

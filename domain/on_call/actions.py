@@ -10,6 +10,7 @@ from domain.database.paging import fetch_part
 from domain.errors import ConflictError, InvalidError
 from domain.escalations.policies import check_unused
 from domain.escalations.steps import Target, TargetKind
+from domain.on_call.callers import check_not_called
 from domain.on_call.notices import ShiftChange, tell, tell_of_removal
 from domain.on_call.plans import Period
 from domain.on_call.rotation_syntax import written_cadence
@@ -120,10 +121,11 @@ def delete_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCal
     """Delete an on-call schedule with its rotations, overrides and swaps.
 
     Returns it as it was. Raises NotFoundError, or ConflictError that names the escalation policy
-    that pages it, here or below the group.
+    or incident rule that pages it, here or below the group.
     """
     row = get_row(work, holder, schedule_id)
     check_unused(Target(TargetKind.SCHEDULE, row.id), holder, session=work.session)
+    check_not_called([row.id], holder, session=work.session)
     deleted = schedules_of(work, holder, [row])[0]
     work.session.delete(row)
     work.session.flush()

@@ -269,6 +269,13 @@ PERSONAL_DATA = (
         called="incident_assignments",
         exported="incident_id",
     ),
+    # What a rule opens then says that the account was deleted, and so nobody was paged.
+    PersonalDataTable(
+        models.IncidentRuleResponder,
+        "Incident rules that call the person",
+        exported="rule_id",
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
     PersonalDataTable(
         models.Incident,
         "Incidents that the person opened",

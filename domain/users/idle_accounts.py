@@ -23,6 +23,7 @@ from models import (
     AccessToken,
     CallCount,
     EscalationPolicy,
+    IncidentRuleResponder,
     OnCallOverride,
     OnCallRotation,
     OnCallSwap,
@@ -127,6 +128,7 @@ def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnEl
             OnCallRotation.id == OnCallTurn.rotation_id,
             or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > now),
         ),
+        exists().where(IncidentRuleResponder.user_id == User.id),
         exists().where(OnCallOverride.user_id == User.id, OnCallOverride.ends_at > now),
         exists().where(
             or_(OnCallSwap.user_id == User.id, OnCallSwap.other_user_id == User.id),

@@ -53,7 +53,13 @@ def _context(session: Session, now: datetime, settings: Settings) -> IncidentCon
     def alert_url(project_path: str, iid: int) -> str:
         return f"{settings.base_url}/{quote(project_path)}/-/alerts/{iid}"
 
-    return IncidentContext(session=session, now=now, reading=reading(settings), alert_url=alert_url)
+    return IncidentContext(
+        session=session,
+        now=now,
+        reading=reading(settings),
+        alert_url=alert_url,
+        sends_mail=bool(settings.mail_url),
+    )
 
 
 def open_waiting_incidents(settings: Settings) -> None:

@@ -13,7 +13,7 @@ INCIDENT = (
 )
 RULE = (
     *("name", "severities", "environments", "services", "labels", "close_when_resolved"),
-    *("open_when_silenced", "quiet_alerts"),
+    *("open_when_silenced", "quiet_alerts", "responders"),
     *("active", "severities[]", "environments[]"),
 )
 

@@ -1,0 +1,169 @@
+"""A rule that opens an incident calls its responders, and says whom it could not call."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from domain.incidents import actions, rule_actions
+from domain.incidents.types import NewIncidentRule
+from models import OnCallSchedule
+from tests.plumbing.escalations.test_incident_paging import (
+    answer,
+    begin_again,
+    do,
+    fates,
+    story,
+)
+from tests.plumbing.escalations.test_page_texts import subjects_to, texts_to
+from tests.plumbing.escalations.test_steps_taken import lock, lose_role
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.escalations import Escalated
+
+pytestmark = pytest.mark.one_database("sqlite")
+_GOES_ON = ", and the escalations of its alerts go on"
+
+
+def rule(shop: Escalated, *responders: str, quiets: bool = False) -> None:
+    new = NewIncidentRule(name="Outage", responders=responders, quiet_alerts=quiets)
+    do(shop, rule_actions.create_rule, new)
+
+
+def assigned(shop: Escalated) -> list[str]:
+    return [each.username for each in do(shop, actions.show_incident, 1).assignees]
+
+
+def not_called(shop: Escalated) -> list[str]:
+    """Return what the timeline of incident 1 says of those whom its rule did not page."""
+    return [
+        f"{each.author.username}: {each.text}" if each.author else each.text
+        for each in story(shop)
+        if each.kind == "unreached" or "the rule “Outage”: " in each.text
+    ]
+
+
+@pytest.mark.both_databases
+def test_a_rule_assigns_and_pages_its_responders(shop: Escalated, mailbox: Mailbox) -> None:
+    shop.schedule("Primary", shop.bob, shop.alice)
+    shop.policy("5m user:alice")
+    rule(shop, "schedule:primary", "user:alice", quiets=True)
+    alert = shop.alert("Checkout is down", severity=0, fingerprint=b"disk")
+    shop.pass_time()
+    assert assigned(shop) == ["alice", "bob"]
+    assert fates(shop) == [("@alice", "accepted", ["sent"]), ("@bob", "accepted", ["sent"])]
+    assert {each.page.asked_by for each in story(shop) if each.page} == {"the rule “Outage”"}
+    title = "[critical] Incident: Checkout is down (acme/shop #1)"
+    assert (subjects_to(mailbox, "alice"), subjects_to(mailbox, "bob")) == ([title], [title])
+    assert "Paged by: the rule “Outage”" in texts_to(mailbox, "bob")[0]
+    answer(shop, shop.alice)
+    shop.run_for(31)
+    # As nobody named him by hand, Bob is told that he need not look.
+    assert subjects_to(mailbox, "bob")[-1] == (
+        "Acknowledged by @alice: Incident: Checkout is down (acme/shop #1)"
+    )
+    # What joins pages nobody, neither by the rule nor by the policy.
+    again = begin_again(shop, alert)
+    shop.pass_time(minutes=6)
+    assert (shop.paged(again), len(fates(shop))) == ([], 2)
+
+
+def test_incidents_that_are_opened_together_are_one_message(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    rule(shop, "user:alice")
+    shop.alerts(3, title="Disk full", severity=0)
+    shop.pass_time()
+    assert subjects_to(mailbox, "alice") == [
+        "[critical] 3 incidents in acme/shop: Incident: Disk full and others"
+    ]
+
+
+def test_an_alert_that_is_over_before_its_incident_opens_pages_nobody(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    new = NewIncidentRule(name="Outage", responders=("user:alice",), close_when_resolved=True)
+    do(shop, rule_actions.create_rule, new)
+    shop.resolve([shop.alert()])
+    shop.pass_time()
+    assert do(shop, actions.show_incident, 1).status == "resolved"
+    assert texts_to(mailbox, "alice") == []
+
+
+def _nothing(_shop: Escalated) -> None:
+    pass
+
+
+def _lose_role(shop: Escalated) -> None:
+    lose_role(shop, shop.alice)
+
+
+def _lock(shop: Escalated) -> None:
+    lock(shop, shop.alice)
+
+
+def _discard_schedule(shop: Escalated) -> None:
+    with shop.session() as session:  # As when the group above is deleted.
+        session.query(OnCallSchedule).delete()
+
+
+@pytest.mark.parametrize(
+    ("responders", "happens", "assignees", "said"),
+    [
+        (
+            ("user:alice", "user:bob"),
+            _lose_role,
+            ["bob"],
+            ["alice: has no access to the alerts of the project: not paged"],
+        ),
+        (("user:alice", "user:bob"), _lock, ["bob"], ["alice: is not active: not paged"]),
+        (
+            ("user:bob", "schedule:Empty"),
+            _nothing,
+            ["bob"],
+            ["did not page all responders of the rule “Outage”: nobody is on call in Empty"],
+        ),
+        (
+            ("schedule:Empty",),
+            _nothing,
+            [],
+            [f"paged nobody by the rule “Outage”: nobody is on call in Empty{_GOES_ON}"],
+        ),
+        (
+            ("schedule:Empty",),
+            _discard_schedule,
+            [],
+            [f"paged nobody by the rule “Outage”: a schedule was deleted{_GOES_ON}"],
+        ),
+    ],
+)
+def test_whom_a_rule_cannot_call_is_in_the_timeline_and_the_policy_pages(
+    shop: Escalated,
+    responders: tuple[str, ...],
+    happens: Callable[[Escalated], None],
+    assignees: list[str],
+    said: list[str],
+) -> None:
+    shop.schedule("Empty")
+    shop.policy("0s user:bob")
+    rule(shop, *responders)
+    happens(shop)
+    alert = shop.alert()
+    shop.pass_time()
+    assert assigned(shop) == assignees
+    by_rule = [each.page.name for each in story(shop) if each.page and each.page.asked_by]
+    assert by_rule == [f"@{each}" for each in assignees]
+    assert not_called(shop) == said
+    assert shop.paged(alert) == [("bob", 1, 1)]
+
+
+def test_somebody_without_a_contact_is_assigned_but_not_paged(shop: Escalated) -> None:
+    shop.settings = replace(shop.settings, mail_url="")
+    shop.person("eve", has_contact=False)
+    rule(shop, "user:eve")
+    shop.alert()
+    shop.follow()
+    assert assigned(shop) == ["eve"]
+    assert not_called(shop) == [
+        "eve: has no confirmed contact: not paged",
+        f"paged nobody by the rule “Outage”: no page reaches its responders{_GOES_ON}",
+    ]

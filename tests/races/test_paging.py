@@ -1,0 +1,192 @@
+"""Workers and people at the same moment: no page is lost, double, or late over a deadlock."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from threading import Barrier, BrokenBarrierError, Thread
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from domain.access.roles import Role
+from domain.audit.events import Actor
+from domain.escalations.actions import delete_policy, delete_route
+from domain.incidents import rule_actions
+from domain.incidents.changes import change_status
+from domain.incidents.listing import lock_incidents
+from domain.incidents.types import NewIncidentRule
+from domain.notifications.contact_types.base import Problem
+from domain.notifications.gathering import gather_due
+from domain.notifications.outbox import (
+    Claim,
+    claim_contacts,
+    find_due_lanes,
+    next_delivery,
+    record_failure,
+)
+from models import AlertRoute, Incident, Page, PageMessage
+from tests.plumbing.escalations.test_incident_paging import do
+from tests.plumbing.escalations.test_page_texts import subjects_to
+from tests.plumbing.paging.test_rules import rule as contact_rule
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.notifications.escalations import Escalated
+from tests.support.service.crowd import together
+from web.jobs.pages import policy_of
+from web.settings.reader import Settings
+
+pytestmark = pytest.mark.one_database("postgres")
+ROUNDS = 6
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture
+def shop(settings: Settings, mailbox: Mailbox) -> Iterator[Escalated]:
+    with running_mail_server(mailbox) as port:
+        made = Escalated(settings, port)
+        yield made
+        made.close()
+
+
+#: Where turns are locked.
+_BEFORE_TURNS = ("SELECT escalation_policies.id \nFROM", "INSERT INTO escalation_turns")
+
+
+@contextmanager
+def before(words: tuple[str, ...], act: Callable[[], None]) -> Iterator[None]:
+    """Do something before each statement that begins with these words."""
+
+    def listen(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        if statement.startswith(words):
+            act()
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    yield
+    event.remove(Engine, "before_cursor_execute", listen)
+
+
+def meet(barrier: Barrier) -> None:
+    """Wait for the other one for a moment: it may be behind a lock of this one."""
+    with suppress(BrokenBarrierError):
+        barrier.wait(timeout=1)
+
+
+def claims(shop: Escalated) -> list[Claim]:
+    """Claim all contacts that are due, and let each have an attempt under way."""
+    policy = policy_of(shop.settings)
+    with shop.session() as session:
+        gather_due(sends_mail=True, session=session, now=shop.now)
+    with shop.session() as session:
+        lanes = find_due_lanes(except_lanes=(), limit=9, session=session, now=shop.now)
+        found = claim_contacts([each for each, _ in lanes], session=session, now=shop.now)
+    for each in found:
+        with shop.session() as session:
+            next_delivery(each, policy, session=session, keyring=shop.keyring, now=shop.now)
+    return sorted(found, key=lambda each: each.contact_id)
+
+
+@pytest.mark.parametrize("of_one", [True, False])
+def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> None:  # noqa: FBT001
+    """Each passes its pages on to the other, or tells the other as a maintainer."""
+    if of_one:
+        (person,) = people = [shop.person("eve", has_contact=False)]
+        first, second = (shop.email_contact(person.id, f"{at}@pager.example") for at in "ab")
+        contact_rule(shop, first, "critical")
+        contact_rule(shop, second, "other")
+    else:
+        people = [shop.person(name, role=Role.MAINTAINER) for name in ("eve", "max")]
+    shop.page([shop.alert(severity=0)], people[0], is_critical=True)
+    shop.page([shop.alert(severity=3)], people[-1])
+    shop.wait(seconds=40)
+    taken = claims(shop)
+    assert len(taken) == 2
+    barrier = Barrier(2)
+
+    def fail(claim: Claim) -> None:
+        problem = Problem("it refused", is_final=True)
+        with shop.session() as session:
+            args = {"share": 0.5, "session": session, "now": shop.now}
+            record_failure(claim, problem, policy_of(shop.settings), **args)  # type: ignore[arg-type]
+
+    # Both have locked their contact by then.
+    with before(("SELECT page_batches.id",), partial(meet, barrier)):
+        together([partial(fail, each) for each in taken])
+    messages = shop.rows(PageMessage)
+    if of_one:
+        told = {(row.contact_id, row.batch_id) for row in messages if row.kind == "page"}
+        batches = {batch for _, batch in told}
+        assert {(each.contact_id, batch) for each in taken for batch in batches} <= told
+    else:
+        told = {row.contact_id for row in messages if row.kind == "notice"}
+        assert told & {each.contact_id for each in taken}
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_policy_is_deleted_beside_a_worker_that_locks_its_turns(
+    shop: Escalated, moment: str
+) -> None:
+    """The step leaves at once, by the policy that was chosen, and the next one by another."""
+    shop.policy("0s user:bob", name="Fallback")
+    policy = shop.policy("0s round-robin user:alice user:bob", name="Turns", is_default=False)
+    shop.route(policy)
+    begun: list[Thread] = []
+
+    def delete() -> None:
+        with shop.session() as session:
+            work, project = shop.work(session), shop.project_view(session)
+            (route,) = session.query(AlertRoute)
+            delete_route(work, project, route.id)
+            delete_policy(work, project, policy.id)
+
+    def delete_once() -> None:
+        if not begun:
+            begun.append(Thread(target=delete))
+            begun[0].start()
+            # Afterwards it waits for the worker.
+            begun[0].join(timeout=30 if moment == "before" else 1)
+
+    alert = shop.alert()
+    words = _BEFORE_TURNS if moment == "before" else ("INSERT INTO escalation_pages",)
+    with before(words, delete_once):
+        shop.follow()
+    begun[0].join(timeout=30)
+    assert shop.paged(alert)[:1] == [("alice", 1, 1)]
+    shop.pass_time(minutes=1)
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 1)]
+    assert shop.said(alert)[-1] == "Its policy is gone. Paging begins again with another one."
+
+
+def test_an_incident_is_acknowledged_beside_a_worker_that_sends_its_pages(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    """Whoever was paged is told of the answer, and nobody else; nobody is paged twice."""
+    do(shop, rule_actions.create_rule, NewIncidentRule(name="any", responders=("user:bob",)))
+    for number in range(1, ROUNDS + 1):
+        title = f"Outage {number}"
+        shop.alert(title, severity=0)
+        shop.follow()
+        shop.wait(seconds=31)
+
+        def acknowledge() -> None:
+            with shop.session() as session:
+                incident = session.query(Incident).order_by(Incident.id.desc()).first()
+                assert incident is not None
+                lock_incidents(shop.project_id, session=session)
+                by = Actor(id=shop.alice.id, name="alice")
+                change_status(incident, "acknowledged", by=by, session=session, now=shop.now)
+
+        together([shop.run, acknowledge])
+        shop.run_for(35)
+        about = [each for each in subjects_to(mailbox, "bob") if title in each]
+        paged = [each for each in about if each.startswith("[critical]")]
+        told = [each for each in about if each.startswith("Acknowledged by @alice")]
+        assert len(paged) == len(told) <= 1, about
+        mailbox.messages.clear()
+    with shop.session() as session:
+        outcomes = session.query(Page.outcome, Page.withdrawn_at).filter(Page.incident_id > 0)
+        assert all(outcome == "accepted" or withdrawn for outcome, withdrawn in outcomes)
