@@ -253,7 +253,7 @@ def _slices(
     found: Select[*tuple[Any, ...]], size: int = _ROWS, *, session: Session
 ) -> Iterator[Sequence[Row[*tuple[Any, ...]]]]:
     options = {"yield_per": size}
-    return session.execute(found, execution_options=options).partitions()
+    return session.connection().execute(found, execution_options=options).partitions()
 
 
 def _with_entries(alerts: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
