@@ -50,7 +50,8 @@ def index(holder: Holder) -> ResponseReturnValue:
     given = list_query(*_PARAMETERS)
     report, problem = None, ""
     try:
-        report = actions.show_report(work(), holder, _asked(given))
+        if not _is_to_choose(given):
+            report = actions.show_report(work(), holder, _asked(given))
     except InvalidError as error:
         problem = str(error)
     page = render_template(
@@ -73,6 +74,11 @@ _WORDS: dict[str, Any] = {
     "reason_words": reason_words,
     "matchers_of": matchers_of,
 }
+
+
+def _is_to_choose(given: MultiDict[str, str]) -> bool:
+    """Return whether the reader wants days of their own, and has not chosen any yet."""
+    return given.get("period") == _OWN and not (given.get("from") or given.get("until"))
 
 
 def _asked(given: MultiDict[str, str]) -> ReportQuery:

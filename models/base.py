@@ -32,8 +32,9 @@ class UTCDateTime(TypeDecorator[datetime]):
     def result_processor(
         self, dialect: Dialect, coltype: object
     ) -> Callable[[Any], datetime | None] | None:
-        """Keep values of Postgres, whose connections are in UTC."""
-        return None if dialect.name == "postgresql" else super().result_processor(dialect, coltype)
+        """Keep values of Postgres, whose connections are in UTC; SQLite has texts."""
+        del coltype
+        return None if dialect.name == "postgresql" else _from_text
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert to UTC; raise ValueError for a naive value."""
@@ -44,12 +45,10 @@ class UTCDateTime(TypeDecorator[datetime]):
             raise ValueError("a date-time without a time zone reached the database")
         return value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return an aware value."""
-        del dialect
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+def _from_text(value: str | None) -> datetime | None:
+    """Read what SQLite stored, aware at once: lists and reports read many."""
+    return None if value is None else datetime.fromisoformat(f"{value}+00:00")
 
 
 #: Stored for a moment that never comes: statements compare and sort it as any other one.

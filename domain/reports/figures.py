@@ -38,19 +38,19 @@ def by_people(alert: CountedAlert) -> list[StatusEntry]:
     return [each for each in alert.entries if not each.is_by_itself]
 
 
-def answer_to(page: CountedPage) -> PageAnswer:
-    """Return the first answer to a page."""
-    ended_at = _ended_by_itself(page.alert)
-    answers = (each for each in by_people(page.alert) if each.status in _ANSWERS)
-    answer = next((each for each in answers if each.at >= page.at), None)
-    if answer and not (ended_at and page.at <= ended_at < answer.at):
-        seconds = _seconds(answer.at - page.at)
+def answer_to(alert: CountedAlert, paged_at: datetime) -> PageAnswer:
+    """Return the first answer to a page for an alert."""
+    ended_at = _ended_by_itself(alert)
+    answers = (each for each in by_people(alert) if each.status in _ANSWERS)
+    answer = next((each for each in answers if each.at >= paged_at), None)
+    if answer and not (ended_at and paged_at <= ended_at < answer.at):
+        seconds = _seconds(answer.at - paged_at)
         kind, by = AnswerKind(answer.status), answer.by or None
         return PageAnswer(kind=kind, at=answer.at, by=by, seconds=seconds)
-    if ended_at and ended_at >= page.at:
-        seconds = _seconds(ended_at - page.at)
+    if ended_at and ended_at >= paged_at:
+        seconds = _seconds(ended_at - paged_at)
         return PageAnswer(kind=AnswerKind.ENDED, at=ended_at, by=None, seconds=seconds)
-    return _WAITS if page.alert.status in OPEN_STATUSES else _ENDED
+    return _WAITS if alert.status in OPEN_STATUSES else _ENDED
 
 
 def _ended_by_itself(alert: CountedAlert) -> datetime | None:
@@ -110,7 +110,6 @@ class Figures:
         self._answers = Counter[AnswerKind]()
         self._user_ids: set[int] = set()
         self._all_pages = 0
-        self._last_paged: int | None = None
 
     def count_alert(self, alert: CountedAlert) -> None:
         """Count an alert that started in the period."""
@@ -123,12 +122,13 @@ class Figures:
         if alert.status == RESOLVED and alert.ended_at:
             lengths.resolved.append(_length(alert.started_at, alert.ended_at))
 
+    def count_answer(self, alert: CountedAlert, paged_at: datetime) -> None:
+        """Count how an alert was answered after the first page for it in the period."""
+        self._answers[answer_to(alert, paged_at).kind] += 1
+
     def count_page(self, page: CountedPage) -> None:
-        """Count a page in the period: those of an alert together, and in order of time."""
+        """Count a page in the period."""
         self._all_pages += 1
-        if page.alert.id != self._last_paged:
-            self._last_paged = page.alert.id
-            self._answers[answer_to(page).kind] += 1
         if page.channel_id is None:
             self._hours[wall_time(page.at, self._zone).hour] += 1
         if page.user_id is not None:

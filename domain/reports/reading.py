@@ -13,7 +13,7 @@ from domain.reports import rows
 from domain.reports.figures import Figures, answer_to
 from domain.reports.handover_notes import notes_of_period
 from domain.reports.noise import LEAST_OPENINGS, MOST_RULES, NoisyRules
-from domain.reports.rows import CountedPage, Wanted
+from domain.reports.rows import ListedPage, Wanted
 from domain.reports.scope import Scope, scope_of
 from domain.reports.types import MOST_PAGES, Report, ReportedPage
 
@@ -29,7 +29,9 @@ def report_of(work: Work, holder: Holder, within: Period, time_zone: str) -> Rep
     for alert in rows.read_alerts(wanted, session=session):
         figures.count_alert(alert)
         noisy.count_alert(alert)
-    for page in rows.read_pages_by_alert(wanted, session=session):
+    for alert, paged_at in rows.read_paged_alerts(wanted, session=session):
+        figures.count_answer(alert, paged_at)
+    for page in rows.read_pages(wanted, session=session):
         figures.count_page(page)
     totals = figures.totals()
     last = rows.read_last_pages(wanted, MOST_PAGES, session=session)
@@ -63,14 +65,14 @@ def _read(work: Work, scope: Scope, ids: Sequence[int]) -> Iterator[ReportedPage
     for start in range(0, len(ids), rows.SLICE):
         some = list(ids[start : start + rows.SLICE])
         try:
-            pages = _shown(work, scope, [*rows.read_pages(some, session=work.session)])
+            pages = _shown(work, scope, [*rows.list_pages(some, session=work.session)])
         finally:
             # Free the connection: a slow client, or one that hangs up, must not keep it.
             work.session.close()
         yield from pages
 
 
-def _shown(work: Work, scope: Scope, pages: Sequence[CountedPage]) -> list[ReportedPage]:
+def _shown(work: Work, scope: Scope, pages: Sequence[ListedPage]) -> list[ReportedPage]:
     batches = {each.batch_id for each in pages if each.batch_id is not None}
     contacts = contact_outcomes(batches, session=work.session)
     return [
@@ -82,7 +84,7 @@ def _shown(work: Work, scope: Scope, pages: Sequence[CountedPage]) -> list[Repor
 def _page(
     work: Work,
     project: ProjectView,
-    page: CountedPage,
+    page: ListedPage,
     contacts: Iterable[ContactOutcome] | None,
 ) -> ReportedPage:
     is_channel = page.channel_id is not None
@@ -98,7 +100,7 @@ def _page(
         state=page.state,
         contacts=tuple(contacts or ()),
         accepted_at=page.accepted_at,
-        answer=answer_to(page),
+        answer=answer_to(page.alert, page.at),
         escalation_policy=page.policy,
         route=page.route,
         round=page.round,

@@ -2,7 +2,8 @@
 
 Alerts are found by the index on their start, pages by that on project and time, and everything else
 by the ids of those: the cost grows with the period, and not with what is stored besides. Rows come
-from the database in slices, so that memory does not grow with a storm.
+from the database in slices, so that memory does not grow with a storm. What is counted of each of
+them is one row, with as few columns and objects as possible: a storm has hundreds of thousands.
 """
 
 from array import array
@@ -10,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -42,8 +45,10 @@ from models import (
     User,
 )
 
-#: The number of rows in memory at once. With many more ids in a list, Postgres scans tables.
+#: The number of ids in a list: with many more, Postgres scans tables.
 SLICE = 250
+#: The number of rows in memory at once.
+_ROWS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,8 +63,7 @@ class StatusEntry:
     is_by_itself: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CountedAlert:
+class CountedAlert(NamedTuple):
     """An alert as reports count it."""
 
     id: int
@@ -76,17 +80,27 @@ class CountedAlert:
     entries: Sequence[StatusEntry]
 
 
+class CountedPage(NamedTuple):
+    """Somebody who was paged, as reports count them."""
+
+    at: datetime
+    #: None for a person.
+    channel_id: int | None
+    user_id: int | None
+    user: str | None
+    time_zone: str | None
+    accepted_at: datetime | None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CountedPage:
-    """Somebody who was paged."""
+class ListedPage:
+    """Somebody who was paged, with all that reports say of them."""
 
     alert: CountedAlert
     at: datetime
     round: int
     step: int
-    user_id: int | None
     user: str | None
-    time_zone: str | None
     #: None for a person.
     channel_id: int | None
     #: Its label; None if it was deleted.
@@ -138,31 +152,65 @@ class Wanted:
         )
 
 
+#: The fields of CountedAlert but the last, in their order.
 _ALERT = (
     *(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.severity, Alert.status),
     *(Alert.created_at, Alert.started_at, Alert.ended_at, Alert.recovery_received_at),
+)
+_STATUS_ENTRY = (
+    *(AlertNote.text.label("entry_status"), AlertNote.created_at.label("entry_at")),
+    *(AlertNote.via, func.coalesce(User.username, AlertNote.user_name).label("by")),
+)
+_IS_STATUS = AlertNote.kind == NoteKind.STATUS.value
+_ACCEPTED_AT = case((Page.outcome == PageState.ACCEPTED.value, Page.outcome_at)).label(
+    "accepted_at"
 )
 _IN_TIME = (EscalationPage.paged_at, EscalationPage.id)
 
 
 def read_alerts(wanted: Wanted, *, session: Session) -> Iterator[CountedAlert]:
     """Yield the alerts that started in the period, in order."""
-    found = select(*_ALERT).where(wanted.started).order_by(Alert.started_at, Alert.id)
-    for rows in _slices(found, session=session):
-        entries = entries_of([row.id for row in rows], session=session)
-        yield from (_alert_of(row, entries) for row in rows)
+    found = _with_entries(select(*_ALERT)).where(wanted.started)
+    in_order = found.order_by(Alert.started_at, Alert.id, AlertNote.id)
+    return (_alert_of(row, entries) for row, entries in _by_alert(in_order, session=session))
 
 
-def read_pages_by_alert(wanted: Wanted, *, session: Session) -> Iterator[CountedPage]:
-    """Yield who was paged in the period: the pages of an alert together, in order of time."""
-    ordered = _pages().where(wanted.paged).order_by(EscalationPage.alert_id, *_IN_TIME)
-    return _read_pages(ordered, session=session)
+def read_paged_alerts(
+    wanted: Wanted, *, session: Session
+) -> Iterator[tuple[CountedAlert, datetime]]:
+    """Yield the alerts that somebody was paged for in the period, each with when first."""
+    pages = EscalationPage
+    first = select(pages.alert_id, func.min(pages.paged_at).label("first_paged_at"))
+    firsts = (
+        first.join(Alert, Alert.id == pages.alert_id)
+        .where(wanted.paged)
+        .group_by(pages.alert_id)
+        .subquery()
+    )
+    alerts = select(*_ALERT, firsts.c.first_paged_at).join(firsts, firsts.c.alert_id == Alert.id)
+    found = _with_entries(alerts).order_by(Alert.id, AlertNote.id)
+    for row, entries in _by_alert(found, session=session):
+        yield _alert_of(row, entries), row.first_paged_at
 
 
-def read_last_pages(wanted: Wanted, most: int, *, session: Session) -> list[CountedPage]:
+def read_pages(wanted: Wanted, *, session: Session) -> Iterator[CountedPage]:
+    """Yield who was paged in the period."""
+    pages = EscalationPage
+    found = (
+        select(pages.paged_at, pages.channel_id, pages.user_id)
+        .add_columns(User.username, User.time_zone, _ACCEPTED_AT)
+        .join(Alert, Alert.id == pages.alert_id)
+        .outerjoin(User, User.id == pages.user_id)
+        .outerjoin(Page, Page.key == pages.page_key)
+        .where(wanted.paged)
+    )
+    return (CountedPage(*row) for rows in _slices(found, session=session) for row in rows)
+
+
+def read_last_pages(wanted: Wanted, most: int, *, session: Session) -> list[ListedPage]:
     """Return who was paged last in the period, in order of time."""
     newest = _pages().where(wanted.paged).order_by(*(each.desc() for each in _IN_TIME))
-    return [*_read_pages(newest.limit(most), session=session)][::-1]
+    return [*_listed(newest.limit(most), session=session)][::-1]
 
 
 def find_pages(wanted: Wanted, *, session: Session) -> Sequence[int]:
@@ -172,10 +220,10 @@ def find_pages(wanted: Wanted, *, session: Session) -> Sequence[int]:
     return array("q", (row.id for rows in found for row in rows))
 
 
-def read_pages(ids: Collection[int], *, session: Session) -> Iterator[CountedPage]:
+def list_pages(ids: Collection[int], *, session: Session) -> Iterator[ListedPage]:
     """Yield pages by their ids, in order of time."""
     found = _pages().where(EscalationPage.id.in_(ids)).order_by(*_IN_TIME)
-    return _read_pages(found, session=session)
+    return _listed(found, session=session)
 
 
 def rank_rules(
@@ -202,18 +250,43 @@ def rank_rules(
 
 
 def _slices(
-    found: Select[*tuple[Any, ...]], *, session: Session
+    found: Select[*tuple[Any, ...]], size: int = _ROWS, *, session: Session
 ) -> Iterator[Sequence[Row[*tuple[Any, ...]]]]:
-    options = {"yield_per": SLICE}
-    return session.execute(found, execution_options=options).partitions()
+    options = {"yield_per": size}
+    return session.connection().execute(found, execution_options=options).partitions()
 
 
-def _alert_of(row: Any, entries: Mapping[int, Sequence[StatusEntry]]) -> CountedAlert:
-    return CountedAlert(
-        **{column.key: getattr(row, column.key) for column in _ALERT}
-        | {"severity": SEVERITIES[row.severity].value},
-        entries=entries.get(row.id, ()),
+def _with_entries(alerts: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    """Select alerts with the statuses that they got: a row for each, and one without any."""
+    is_entry = and_(AlertNote.alert_id == Alert.id, _IS_STATUS)
+    return (
+        alerts.add_columns(*_STATUS_ENTRY)
+        .outerjoin(AlertNote, is_entry)
+        .outerjoin(User, User.id == AlertNote.user_id)
     )
+
+
+def _by_alert(
+    found: Select[*tuple[Any, ...]], *, session: Session
+) -> Iterator[tuple[Any, Sequence[StatusEntry]]]:
+    rows = chain.from_iterable(_slices(found, session=session))
+    for _, same in groupby(rows, key=attrgetter("id")):
+        row, *others = same
+        entries = row.entry_status is not None
+        yield row, [_entry_of(each) for each in (row, *others)] if entries else ()
+
+
+def _entry_of(row: Any) -> StatusEntry:
+    is_by_itself = (row.via or "").startswith(BY_ITSELF)
+    return StatusEntry(
+        status=row.entry_status, at=row.entry_at, by=row.by, is_by_itself=is_by_itself
+    )
+
+
+def _alert_of(row: Any, entries: Sequence[StatusEntry]) -> CountedAlert:
+    number, project_id, iid, title, severity, *others = row[: len(_ALERT)]
+    word = SEVERITIES[severity].value
+    return CountedAlert(number, project_id, iid, title, word, *others, entries)
 
 
 def _pages() -> Select[*tuple[Any, ...]]:
@@ -225,9 +298,8 @@ def _pages() -> Select[*tuple[Any, ...]]:
         select(
             *_ALERT,
             *(EscalationPage.paged_at, EscalationPage.round, EscalationPage.step),
-            *(EscalationPage.user_id, User.username, User.time_zone),
-            *(EscalationPage.channel_id, Contact.label.label("channel")),
-            *(Page.id.label("page_id"), Page.outcome, Page.outcome_at),
+            *(User.username, EscalationPage.channel_id, Contact.label.label("channel")),
+            *(Page.id.label("page_id"), Page.outcome, _ACCEPTED_AT),
             *(Page.withdrawn_at, Page.batch_id),
             EscalationPolicy.name.label("policy"),
             AlertRoute.name.label("route"),
@@ -243,25 +315,23 @@ def _pages() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _read_pages(found: Select[*tuple[Any, ...]], *, session: Session) -> Iterator[CountedPage]:
-    for rows in _slices(found, session=session):
+def _listed(found: Select[*tuple[Any, ...]], *, session: Session) -> Iterator[ListedPage]:
+    for rows in _slices(found, SLICE, session=session):
         entries = entries_of({row.id for row in rows}, session=session)
-        yield from (_page_of(row, _alert_of(row, entries)) for row in rows)
+        yield from (_page_of(row, _alert_of(row, entries.get(row.id, ()))) for row in rows)
 
 
-def _page_of(row: Any, alert: CountedAlert) -> CountedPage:
-    return CountedPage(
+def _page_of(row: Any, alert: CountedAlert) -> ListedPage:
+    return ListedPage(
         alert=alert,
         at=row.paged_at,
         round=row.round,
         step=row.step,
-        user_id=row.user_id,
         user=row.username,
-        time_zone=row.time_zone,
         channel_id=row.channel_id,
         channel=row.channel,
         state=_state(row),
-        accepted_at=row.outcome_at if row.outcome == PageState.ACCEPTED else None,
+        accepted_at=row.accepted_at,
         batch_id=row.batch_id,
         policy=row.policy,
         route=row.route,
@@ -284,21 +354,11 @@ def entries_of(
     """Return the statuses of alerts by alert, in their order."""
     found: dict[int, list[StatusEntry]] = defaultdict(list)
     rows = session.execute(
-        select(
-            AlertNote.alert_id,
-            AlertNote.text,
-            AlertNote.created_at,
-            AlertNote.via,
-            func.coalesce(User.username, AlertNote.user_name).label("by"),
-        )
+        select(AlertNote.alert_id, *_STATUS_ENTRY)
         .outerjoin(User, User.id == AlertNote.user_id)
-        .where(AlertNote.alert_id.in_(alert_ids), AlertNote.kind == NoteKind.STATUS.value)
+        .where(AlertNote.alert_id.in_(alert_ids), _IS_STATUS)
         .order_by(AlertNote.id)
     )
     for row in rows:
-        is_by_itself = (row.via or "").startswith(BY_ITSELF)
-        entry = StatusEntry(
-            status=row.text, at=row.created_at, by=row.by, is_by_itself=is_by_itself
-        )
-        found[row.alert_id].append(entry)
+        found[row.alert_id].append(_entry_of(row))
     return found

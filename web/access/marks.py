@@ -14,7 +14,7 @@ from domain.access.features import feature_of
 from domain.access.permissions import permission_of
 from domain.access.roles import Ability, Role
 from domain.accounts.signing_in.sessions import LiveSignIn, find_sign_in
-from domain.errors import NotFoundError
+from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
     BearerRefusedError,
@@ -261,6 +261,17 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
     role = f"{least.label if least else 'any role'} or higher"
     of_group = f"; of a group, {in_group.label}" if in_group not in {None, least} else ""
     return Mark(access=f"a member, {role}{of_group}", guard=guard)
+
+
+def may_open_group(path: str, name: str) -> bool:
+    """Return whether the viewer may open the page of a group with the action of this name."""
+    permission = permission_of(name)
+    try:
+        group = get_group(path, viewer(), session=db.session())
+        check_role(group, permission.least_in(is_group=True), permission.ability)
+    except (ForbiddenError, NotFoundError):
+        return False
+    return True
 
 
 def _shown(project: ProjectView) -> ProjectView:

@@ -20,6 +20,7 @@ from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
 from domain.text_links import alert_parts, is_web_url, link_parts
 from domain.time_zones import offset_of, zone
+from web.access.marks import may_open_group
 from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
 from web.pages.compiled_templates import compiled_templates
@@ -260,6 +261,7 @@ def init_app(app: Flask) -> None:
     app.jinja_env.filters.update(filters)
     app.jinja_env.tests["web_link"] = is_web_url
     app.jinja_env.tests["with_files"] = may_read
+    app.jinja_env.tests["open_group"] = may_open_group
     app.jinja_env.globals["asset"] = asset
     app.jinja_env.globals["page_url"] = page_url
     app.jinja_env.globals["size_choice"] = size_choice

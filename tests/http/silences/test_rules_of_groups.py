@@ -97,6 +97,11 @@ def test_pages_of_a_group_make_a_silence_and_those_of_a_project_show_it(project:
     of_project = browser.get(f"{project.url}/silences")
     assert "From groups above" in of_project.text
     assert f"/groups/{group}/-/silences/" in of_project.text
+    # Whoever may not open the page of the group gets no link to it.
+    outsider = browser_of(project.gatebell, project.path, Role.MAINTAINER)
+    of_project = outsider.get(f"{project.url}/silences")
+    assert f"from {group}" in of_project.text
+    assert f"/groups/{group}/-/silences/" not in of_project.text
     alert = browser.get(f"{project.url}/alerts/1")
     assert f"</a></strong> in {group} until" in alert.text
 
