@@ -56,7 +56,7 @@ def engine_of(live: LiveGatebell) -> Engine:
 @contextmanager
 def at(engine: Engine, name: str, act: Callable[[], None]) -> Iterator[None]:
     """Do something the first time that SQLAlchemy comes to a moment of this name."""
-    done = []
+    done: list[str] = []
 
     def once(*_given: Any) -> None:
         if not done:

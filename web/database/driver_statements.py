@@ -99,8 +99,8 @@ class DirectStatements(CoreStatements):
         connection = self.connection
         driver = connection.connection.driver_connection
         is_gone = ends_session(error) or connection.dialect.is_disconnect(
-            error,
-            driver,  # type: ignore[arg-type]
+            error,  # type: ignore[arg-type]
+            driver,
             None,
         )
         translated = DBAPIError.instance(
