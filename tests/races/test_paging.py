@@ -11,12 +11,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from domain.access.roles import Role
-from domain.audit.events import Actor
 from domain.escalations.actions import delete_policy, delete_route
-from domain.incidents import rule_actions
-from domain.incidents.changes import change_status
-from domain.incidents.listing import lock_incidents
-from domain.incidents.types import NewIncidentRule
 from domain.notifications.contact_types.base import Problem
 from domain.notifications.gathering import gather_due
 from domain.notifications.outbox import (
@@ -26,9 +21,7 @@ from domain.notifications.outbox import (
     next_delivery,
     record_failure,
 )
-from models import AlertRoute, Incident, Page, PageMessage
-from tests.plumbing.escalations.test_incident_paging import do
-from tests.plumbing.escalations.test_page_texts import subjects_to
+from models import AlertRoute, PageMessage
 from tests.plumbing.paging.test_rules import rule as contact_rule
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
@@ -37,7 +30,6 @@ from web.jobs.pages import policy_of
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
-ROUNDS = 6
 
 
 @pytest.fixture
@@ -159,34 +151,3 @@ def test_a_policy_is_deleted_beside_a_worker_that_locks_its_turns(
     shop.pass_time(minutes=1)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 1)]
     assert shop.said(alert)[-1] == "Its policy is gone. Paging begins again with another one."
-
-
-def test_an_incident_is_acknowledged_beside_a_worker_that_sends_its_pages(
-    shop: Escalated, mailbox: Mailbox
-) -> None:
-    """Whoever was paged is told of the answer, and nobody else; nobody is paged twice."""
-    do(shop, rule_actions.create_rule, NewIncidentRule(name="any", responders=("user:bob",)))
-    for number in range(1, ROUNDS + 1):
-        title = f"Outage {number}"
-        shop.alert(title, severity=0)
-        shop.follow()
-        shop.wait(seconds=31)
-
-        def acknowledge() -> None:
-            with shop.session() as session:
-                incident = session.query(Incident).order_by(Incident.id.desc()).first()
-                assert incident is not None
-                lock_incidents(shop.project_id, session=session)
-                by = Actor(id=shop.alice.id, name="alice")
-                change_status(incident, "acknowledged", by=by, session=session, now=shop.now)
-
-        together([shop.run, acknowledge])
-        shop.run_for(35)
-        about = [each for each in subjects_to(mailbox, "bob") if title in each]
-        paged = [each for each in about if each.startswith("[critical]")]
-        told = [each for each in about if each.startswith("Acknowledged by @alice")]
-        assert len(paged) == len(told) <= 1, about
-        mailbox.messages.clear()
-    with shop.session() as session:
-        outcomes = session.query(Page.outcome, Page.withdrawn_at).filter(Page.incident_id > 0)
-        assert all(outcome == "accepted" or withdrawn for outcome, withdrawn in outcomes)
