@@ -47,9 +47,10 @@ def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) ->
         address = ("--type", "email", "--address", f"{me}@pager.example")
         gatebell.cli("contacts", "create", me, *address)
         shown = pages.do("/incidents/1", "/1/assignees", add=me, page_now="y")
-    assert f"paged @{me}" in shown
+    waits = f"A page waits to be sent to <strong><bdi>@{me}</bdi></strong>"
+    assert waits in shown
     shown = pages.do("/incidents/1", "/1/page", user=me)
-    assert shown.count(f"paged @{me}") == 2
+    assert shown.count(waits) == 2
     page = pages.do("/incidents/1", "/1/edit", title="Checkout", quiet_alerts="y")
     assert "page nobody while it is acknowledged" in page
     script = incident_script(gatebell, endpoint.project)
