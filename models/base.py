@@ -47,8 +47,11 @@ class UTCDateTime(TypeDecorator[datetime]):
 
 
 def _from_text(value: str | None) -> datetime | None:
-    """Read what SQLite stored, aware at once: lists and reports read many."""
-    return None if value is None else datetime.fromisoformat(f"{value}+00:00")
+    """Read what SQLite stored; what others wrote into it may have an offset."""
+    if value is None:
+        return None
+    found = datetime.fromisoformat(value)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 #: Stored for a moment that never comes: statements compare and sort it as any other one.
