@@ -76,9 +76,11 @@ async (source) => {
     form.reset();
     away.clear();
   }
-  for (const node of hidden) say(node, "is hidden, whatever is chosen");
-  // Everything that leads on or changes something here, with scripts, does so without them.
   const keyOf = node => [node.localName, node.getAttribute("href") ?? node.name, node.type, node.localName === "button" ? node.value : ""].join(" ");
+  // At another width, the same button of the same form stands elsewhere.
+  const isElsewhere = node => all(plain, "button").some(each => keyOf(each) === keyOf(node) && each.form?.action === node.form?.action && isThere(each));
+  for (const node of hidden) if (!node.matches("button") || !isElsewhere(node)) say(node, "is hidden, whatever is chosen");
+  // Everything that leads on or changes something here, with scripts, does so without them.
   const there = new Set(all(plain, "a, button, input, select, textarea").map(keyOf));
   for (const node of all(document, "a[href], button:not([type=button]), input[name], select[name], textarea[name]")) {
     if (!there.has(keyOf(node)) && !needsScripts(node)) say(node, "is missing");
