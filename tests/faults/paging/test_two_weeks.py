@@ -22,9 +22,9 @@ import requests
 from domain.access.roles import Role
 from tests.conftest import KINDS
 from tests.faults.conftest import BreakablePostgres
+from tests.faults.database.test_database_away import locked
 from tests.faults.processes import children, wait_until, web_processes
 from tests.faults.test_clock_set_back import MOVED_CLOCK
-from tests.faults.test_database_away import locked
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, make_user
 from tests.support.accounts.team import give_role
