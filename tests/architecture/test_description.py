@@ -1,13 +1,15 @@
 """The description of the interfaces is whole, valid, and says nothing that is no more."""
 
 from collections import Counter
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 import pytest
+import requests
 from flask import Flask
-from flask.testing import FlaskClient
 
+from tests.support.service.live import NewService, running
 from web.api.description.described import find_description
 from web.api.operations import Operation
 from web.http.endpoints import MachineBlueprint, find_mark
@@ -26,11 +28,22 @@ LEFT_OUT = {
 }
 
 
+@pytest.fixture(scope="module")
+def url(new_service: NewService) -> Iterator[str]:
+    """Where one app describes itself to all tests: that takes seconds, and is done once."""
+    with running(new_service(only="app")) as live:
+        yield f"{live.url}/api/openapi.json"
+
+
 @pytest.fixture
-def document(client: FlaskClient) -> dict[str, Any]:
-    answer = client.get("/api/openapi.json")
+def answer(url: str) -> requests.Response:
+    return requests.get(url, timeout=60)
+
+
+@pytest.fixture
+def document(answer: requests.Response) -> dict[str, Any]:
     assert answer.status_code == 200
-    found = answer.get_json()
+    found = answer.json()
     assert isinstance(found, dict)
     return found
 
@@ -67,9 +80,9 @@ def test_every_operation_has_a_name_of_its_own_and_a_title(document: dict[str, A
 
 
 def test_every_part_of_the_description_is_used(
-    document: dict[str, Any], client: FlaskClient
+    document: dict[str, Any], answer: requests.Response
 ) -> None:
-    text = client.get("/api/openapi.json").get_data(as_text=True)
+    text = answer.text
     schemes = document["components"].pop("securitySchemes")
     unused = [
         f"{kind}/{name}"
@@ -86,7 +99,9 @@ def test_models_of_the_same_name_do_not_hide_each_other(document: dict[str, Any]
     assert [name for name in document["components"]["schemas"] if "__" in name] == []
 
 
-def test_a_client_that_has_the_description_gets_it_once(client: FlaskClient) -> None:
-    first = client.get("/api/openapi.json")
-    again = client.get("/api/openapi.json", headers={"If-None-Match": first.headers["ETag"]})
-    assert (again.status_code, again.data) == (304, b"")
+def test_a_client_that_has_the_description_gets_it_once(
+    url: str, answer: requests.Response
+) -> None:
+    known = {"If-None-Match": answer.headers["ETag"]}
+    again = requests.get(url, headers=known, timeout=60)
+    assert (again.status_code, again.content) == (304, b"")

@@ -140,6 +140,7 @@ def test_a_password_is_reset_and_revealed_on_a_telephone(
     assert page.url.endswith("/-/user_settings/security")
 
 
+@pytest.mark.long
 def test_a_setting_is_changed_and_taken_back(live_sqlite: LiveGatebell, desk: Page) -> None:
     forget_settings(live_sqlite)
     desk.goto(f"{live_sqlite.url}/admin/settings")
@@ -234,6 +235,7 @@ def test_another_browser_is_signed_out(live_sqlite: LiveGatebell, desk: Page, ro
     assert desk.get_by_text("You are signed in with").text_content() != before
 
 
+@pytest.mark.long
 def test_title_description_and_messages_are_readable(live_sqlite: LiveGatebell, page: Page) -> None:
     description = (
         "For **all** of Acme.\n\n- Ask [Eve](https://acme.example/eve) for an account.\n"
@@ -277,6 +279,7 @@ def test_nothing_is_wrong_with_the_pages_of_an_early_release(
     assert problems + problems_of(desk) == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("early_release")
 def test_a_release_is_changed_without_scripts_after_a_question(
     live_sqlite: LiveGatebell, root: Person, plain_page: Page

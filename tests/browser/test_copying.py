@@ -34,6 +34,7 @@ def pasted(page: Page, gatebell: LiveGatebell) -> str:
     return field.input_value()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", ["", WITHOUT_CLIPBOARD], ids=["here", "plain http elsewhere"])
 def test_a_value_is_copied(live_sqlite: LiveGatebell, page: Page, script: str) -> None:
     page.context.grant_permissions(["clipboard-write", "clipboard-read"])
@@ -54,6 +55,7 @@ def test_what_cannot_be_copied_is_selected(live_sqlite: LiveGatebell, page: Page
     assert page.evaluate("getSelection().toString()") == client_id
 
 
+@pytest.mark.long
 def test_the_word_on_a_button_never_breaks(live_sqlite: LiveGatebell, page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 800})
     endpoint = connect(live_sqlite, kind="prometheus")  # whose snippets have long titles

@@ -83,6 +83,7 @@ def test_who_presses_cancel_goes_back_with_access_denied(
     assert "code" not in answer
 
 
+@pytest.mark.long
 @pytest.mark.spec("H1", "H2", "H5", "H6", "J5")
 def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test_alert(
     gatebell: LiveGatebell, page: Page

@@ -110,6 +110,7 @@ def test_nothing_is_wrong_with_the_pages_of_a_guest(house: House, page: Page) ->
     assert problems == []
 
 
+@pytest.mark.long
 def test_the_present_tab_is_in_view_on_a_telephone(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.owner)
     page.set_viewport_size({"width": 360, "height": 800})
@@ -122,6 +123,7 @@ def test_the_present_tab_is_in_view_on_a_telephone(house: House, page: Page) -> 
         assert box["height"] < 60, "the tabs are in one line"
 
 
+@pytest.mark.long
 def test_a_form_that_is_refused_has_nothing_wrong_with_it(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.owner)
     page.goto(f"{house.service.url}/{house.project}/-/settings/general")
@@ -144,6 +146,7 @@ def test_a_tag_is_not_deleted_while_the_registry_is_away(house: House, plain_pag
     expect(row).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_role_is_changed_in_its_row_by_the_keyboard(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.owner)
     page.goto(f"{house.service.url}/{house.project}/-/settings/members")

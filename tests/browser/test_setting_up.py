@@ -13,6 +13,7 @@ from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem
 from tests.support.service.live import LiveGatebell
 
 
+@pytest.mark.long
 def test_the_credentials_page_turns_green_by_itself(live_sqlite: LiveGatebell, page: Page) -> None:
     endpoint = connect(live_sqlite)
     have_signed_in(page, live_sqlite, alice(live_sqlite))

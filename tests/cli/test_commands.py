@@ -19,6 +19,7 @@ from tests.support.service.live import LiveGatebell
 pytestmark = pytest.mark.one_database("postgres")
 
 
+@pytest.mark.long
 def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -> None:
     name, group = unique("carol"), unique("crew")
     user = live_postgres.cli("users", "create", name, "--email", f"{name}@example.org")
@@ -73,6 +74,7 @@ def test_credentials_of_clients_are_made_and_work(live_sqlite: LiveGatebell) -> 
     assert public["application_id"] != application["application_id"]
 
 
+@pytest.mark.long
 def test_a_given_password_is_read_from_standard_input_and_not_printed(
     gatebell: LiveGatebell,
 ) -> None:
@@ -116,6 +118,7 @@ ERRORS = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_what_went_wrong_is_one_json_object_on_standard_error(app: Flask) -> None:
     known = {"alice": "alice", "group": "acme", "project": "acme/shop"}
     operate(app, "users", "create", "alice", "--email", "alice@people.example")

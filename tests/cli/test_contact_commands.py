@@ -29,6 +29,7 @@ def test_contacts_are_created_listed_and_deleted(crew: Flask) -> None:
     assert operate(crew, "contacts", "list", "alice") == {"contacts": [], "total": 0}
 
 
+@pytest.mark.long
 def test_no_command_prints_the_secret_of_an_address(crew: Flask) -> None:
     url = f"json://alice:{_TOKEN}@hooks.example/{_TOKEN}"
     made = operate(crew, "channels", "create", "acme/shop", "--type", "apprise", "--address", url)
@@ -46,6 +47,7 @@ WRONG = (
 )
 
 
+@pytest.mark.long
 def test_what_cannot_be_done_is_said(crew: Flask) -> None:
     for arguments, words in WRONG:
         done = crew.test_cli_runner().invoke(args=arguments)

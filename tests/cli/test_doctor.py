@@ -41,6 +41,7 @@ def test_a_service_that_runs_is_well(gatebell: LiveGatebell) -> None:
     assert states["mail"] == "warning"
 
 
+@pytest.mark.long
 def test_what_is_missing_is_said_and_the_exit_status_tells(app: Flask) -> None:
     status, found = diagnosis(app)
     assert status == 1
@@ -67,6 +68,7 @@ def test_a_database_that_is_away_does_not_end_the_other_checks(
     assert "worker" not in found
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_a_pg_dump_that_cannot_make_a_backup_is_told(
     app: Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -93,6 +95,7 @@ def report(app: Flask, name: str) -> None:
         db.session.commit()
 
 
+@pytest.mark.long
 def test_web_servers_that_count_rate_limits_separately_are_told(app: Flask) -> None:
     report(app, "one:8000 web")
     report(app, "one:8000 worker")
@@ -109,6 +112,7 @@ def test_web_servers_that_count_rate_limits_separately_are_told(app: Flask) -> N
     assert said.startswith("one:8000, two:8000 count rate limits separately, so clients may do 2 ")
 
 
+@pytest.mark.long
 def test_a_store_of_all_hosts_counts_for_all(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
@@ -123,6 +127,7 @@ def test_a_store_of_all_hosts_counts_for_all(
     )
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_file_counts_as_open_to_others_only_where_they_reach_it(
     app: Flask, settings: Settings

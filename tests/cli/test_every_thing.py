@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import pytest
 from flask import Flask
 
 from tests.support.alerts.senders import PAYLOADS
@@ -61,6 +62,7 @@ def named(things: list[dict[str, Any]]) -> list[str]:
     return [each["name"] for each in things]
 
 
+@pytest.mark.long
 def test_groups_projects_members_and_users_are_listed_and_shown(app: Flask) -> None:
     made(app)
     operate(app, "groups", "create", "acme/tools")
@@ -80,6 +82,7 @@ def test_groups_projects_members_and_users_are_listed_and_shown(app: Flask) -> N
     assert operate(app, "users", "show", "alice")["email"] == "alice@people.example"
 
 
+@pytest.mark.long
 def test_applications_are_changed_renewed_and_deleted(app: Flask) -> None:
     made(app)
     board = ("create", "Board", "--owner", "alice", "--scopes", "read_user api")
@@ -99,6 +102,7 @@ def test_applications_are_changed_renewed_and_deleted(app: Flask) -> None:
     assert app.test_cli_runner().invoke(args=["applications", "show", number]).exit_code == 1
 
 
+@pytest.mark.long
 def test_integrations_get_a_new_key_and_alerts_a_new_status(app: Flask) -> None:
     made(app)
     nagios = ("create", "acme/shop", "--type", "http", "--name", "Nagios")
@@ -193,6 +197,7 @@ def test_refused_deliveries_are_replayed_once_their_cause_is_gone(app: Flask) ->
     assert operate(app, "deliveries", "show", *of_it, str(again["id"])) == again
 
 
+@pytest.mark.long
 def test_what_pages_people_is_changed_and_the_rest_stays(app: Flask) -> None:
     made(app)
     place = "acme/shop"

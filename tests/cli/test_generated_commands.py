@@ -32,6 +32,7 @@ def refused(app: Flask, *arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_an_archived_project_refuses_changes_and_answers_questions(app: Flask, shop: str) -> None:
     made = operate(app, "silences", "create", shop, *WEB)
     operate(app, "projects", "archive", shop)
@@ -46,6 +47,7 @@ def test_an_archived_project_refuses_changes_and_answers_questions(app: Flask, s
     assert operate(app, "silences", "show", shop, str(made["id"])) == made
 
 
+@pytest.mark.long
 def test_a_list_is_printed_whole(app: Flask, shop: str) -> None:
     for number in range(103):
         operate(app, "silences", "create", shop, "--matcher", f"n={number}", "--for", "1h")

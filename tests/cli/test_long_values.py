@@ -36,6 +36,7 @@ TOO_LONG = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_values_that_are_too_long_are_refused_in_a_sentence(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
     operate(app, "groups", "create", "acme")

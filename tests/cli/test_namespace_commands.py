@@ -13,6 +13,7 @@ from web.extensions import db
 pytestmark = pytest.mark.one_database("sqlite")
 
 
+@pytest.mark.long
 def test_groups_and_projects_are_moved_and_deleted(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@example.com")
     for path in ("acme", "acme/eu", "corp"):
@@ -76,6 +77,7 @@ def test_an_archived_project_is_not_changed_and_can_be_deleted(app: Flask) -> No
     operate(app, "projects", "delete", "acme/shop", "--yes")
 
 
+@pytest.mark.long
 def test_a_long_list_has_pages(app: Flask) -> None:
     with app.app_context():
         rows = [{"name": f"g{number}", "path": f"g{number}"} for number in range(1_003)]
@@ -106,6 +108,7 @@ def test_a_personal_namespace_is_that_of_the_owner_and_follows_the_account(app: 
     assert operate(app, "projects", "show", "alice/shop")["path_with_namespace"] == "bob/shop"
 
 
+@pytest.mark.long
 def test_a_project_is_shared_with_a_group_by_its_path(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@example.com")
     operate(app, "users", "create", "bob", "--email", "bob@example.com")

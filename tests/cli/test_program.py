@@ -68,6 +68,7 @@ def commands_of(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
             yield from commands_of(command, *names, name)
 
 
+@pytest.mark.long
 def test_each_command_is_there_and_says_what_it_does(app: Flask) -> None:
     for words in commands_of(gatebell):
         status, told, wrong = said(app, *words, "--help")
@@ -89,6 +90,7 @@ def test_wrong_arguments_are_one_json_object_too(app: Flask) -> None:
         assert refused["help"] == f"{help_of} --help"
 
 
+@pytest.mark.long
 def test_a_wrong_setting_is_told_in_the_same_way(live_sqlite: LiveGatebell) -> None:
     done = subprocess.run(
         [ROOT / "scripts" / "gatebell", "users", "list"],
@@ -151,6 +153,7 @@ def test_zsh_takes_our_script(app: Flask) -> None:
     subprocess.run([program, "-n"], input=script, text=True, check=True)
 
 
+@pytest.mark.long
 def test_settings_are_listed_with_where_they_come_from(live_sqlite: LiveGatebell) -> None:
     live_sqlite.cli("settings", "set", "refresh_replay_seconds", "20")
     try:

@@ -92,6 +92,7 @@ def test_sarif_has_a_rule_for_each_change_and_a_result_for_each_finding(
     assert {each["level"] for each in run["results"]} == {"error", "warning"}
 
 
+@pytest.mark.long
 def test_it_runs_as_a_program_of_its_own(gatebell: LiveGatebell, folder: Path) -> None:
     done = gatebell.run_program("releases", "check", str(folder / "src" / "users.py"))
     assert done.returncode == 1, done.stderr

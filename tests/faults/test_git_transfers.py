@@ -130,6 +130,7 @@ def test_the_children_of_a_client_that_vanishes_end(
         wait_until(lambda: is_at_rest(live))
 
 
+@pytest.mark.long
 def test_a_push_that_breaks_off_changes_nothing(
     live: LiveGatebell, git: GitClient, owner: Person
 ) -> None:

@@ -147,6 +147,7 @@ def opened(settings: Settings) -> Iterator[Connection]:
         engine.dispose()
 
 
+@pytest.mark.long
 def test_the_same_steps_lead_to_the_same_on_sqlite(
     new_service: NewService, tomorrow: Path, tmp_path: Path
 ) -> None:

@@ -156,6 +156,7 @@ def test_those_who_send_on_after_a_refusal_hear_it_all_the_same(service: Service
         assert client.answer().status == 413
 
 
+@pytest.mark.long
 def test_nobody_waits_for_those_who_read_no_answer(service: Service) -> None:
     live, _ = service
     asked_often = b"GET /static/css/base.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500
@@ -163,6 +164,7 @@ def test_nobody_waits_for_those_who_read_no_answer(service: Service) -> None:
         other.is_served()
 
 
+@pytest.mark.long
 def test_silent_connections_hold_up_nobody(service: Service) -> None:
     live, _ = service
     with silent(live.port, 300), bystander(live) as other:

@@ -107,6 +107,7 @@ def test_what_was_restored_is_what_was_there_at_one_moment(
     assert place.cli("groups", "create", "after-the-restoration")["id"] > 0
 
 
+@pytest.mark.long
 def test_a_place_with_something_in_it_is_left_alone_unless_told(
     still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
@@ -126,6 +127,7 @@ def test_a_place_with_something_in_it_is_left_alone_unless_told(
         assert Path(replaced["former_database"]).exists()
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_a_backup_that_failed_leaves_nothing_that_keeps_from_trying_again(
     still: LiveGatebell, tmp_path: Path

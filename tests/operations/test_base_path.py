@@ -159,6 +159,7 @@ def test_every_page_of_the_administration_stays_below_the_path(
     assert {address: status for address, status in seen.items() if status != 200} == {}
 
 
+@pytest.mark.long
 def test_whoever_signs_in_gets_to_the_page_that_they_wanted(
     below: LiveGatebell, proxy: PathProxy
 ) -> None:

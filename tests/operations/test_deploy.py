@@ -94,6 +94,7 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     }
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_takes_the_units_and_finds_them_confined(tmp_path: Path) -> None:
     units = []

@@ -16,6 +16,7 @@ def test_alive_and_ready(gatebell: LiveGatebell) -> None:
         assert answer.json()["status"] == "ok"
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_metrics_add_up_what_all_web_processes_have_done(gatebell: LiveGatebell) -> None:
     before = counted(gatebell, '/healthz",status="2xx"}')
@@ -27,6 +28,7 @@ def test_metrics_add_up_what_all_web_processes_have_done(gatebell: LiveGatebell)
     assert counted(gatebell, '/healthz",status="2xx"}') == before + 40
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_what_rarely_happens_is_told_before_it_does_and_processes_are_measured(
     gatebell: LiveGatebell,
@@ -43,6 +45,7 @@ def test_what_rarely_happens_is_told_before_it_does_and_processes_are_measured(
     assert float(measured["process_start_time_seconds"]) > 1.7e9
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_addresses_that_do_not_exist_share_one_label(gatebell: LiveGatebell) -> None:
     requests.get(f"{gatebell.url}/-/no/such/page?access_token=s3cret", timeout=10)

@@ -156,6 +156,7 @@ def series(values: dict[str, str]) -> list[dict[str, str]]:
     return [{"series": name, "values": each} for name, each in values.items()]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring brings Prometheus")
 def test_the_rules_to_deploy_tell_of_each_fault_and_of_nothing_else(tmp_path: Path) -> None:
     rules = (ROOT / "deploy" / "prometheus" / "gatebell-rules.yml").read_text(encoding="utf-8")

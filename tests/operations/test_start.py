@@ -73,6 +73,7 @@ def test_the_first_password_is_kept_for_its_owner_and_comes_into_no_log(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.mark.long
 def test_who_watches_a_terminal_is_told_the_first_password(
     stopped: LiveGatebell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +90,7 @@ def test_who_watches_a_terminal_is_told_the_first_password(
     assert told.strip() == f"{FIRST}{password}"
 
 
+@pytest.mark.long
 def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:

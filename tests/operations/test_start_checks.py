@@ -39,6 +39,7 @@ def begin(run_here: RunHere) -> RunHere:
     return begin_one
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2023-27524")
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_a_wrong_secret_key_is_refused_with_a_sentence(live: LiveGatebell, begin: RunHere) -> None:
@@ -51,6 +52,7 @@ def test_a_wrong_secret_key_is_refused_with_a_sentence(live: LiveGatebell, begin
         assert OTHER_KEY not in done.stderr
 
 
+@pytest.mark.long
 def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
     tmp_path: Path, begin: RunHere
 ) -> None:

@@ -67,6 +67,7 @@ def rows(settings: Settings) -> dict[str, int]:
     return {name: count for name, count in found.items() if not name.startswith(_DERIVED)}
 
 
+@pytest.mark.long
 def test_the_first_migration_makes_the_tables_of_release_0_1_0(
     former: FormerDatabase,
     settings: Settings,
@@ -82,6 +83,7 @@ def test_the_first_migration_makes_the_tables_of_release_0_1_0(
     assert made == catalog(former.settings)
 
 
+@pytest.mark.long
 def test_an_upgraded_database_is_made_of_what_a_new_one_is(
     former: FormerDatabase, settings: Settings, catalog: Catalog
 ) -> None:

@@ -63,6 +63,7 @@ def ask(client: FlaskClient, family: str, token: str = "", address: str = "") ->
     )
 
 
+@pytest.mark.long
 def test_each_family_is_limited_from_release_18_0_on(limited: Callable[..., FlaskClient]) -> None:
     rates = {}
     for release in ("17.11", "18.0", "18.1"):

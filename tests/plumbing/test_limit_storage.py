@@ -116,6 +116,7 @@ print(storage.get("alice"), storage.get("visitor 2960"))
     assert run_forked(script).split() == ["12000", "4"]
 
 
+@pytest.mark.long
 def test_a_process_that_stands_still_or_dies_while_it_counts_stops_no_other() -> None:
     script = """
 import signal

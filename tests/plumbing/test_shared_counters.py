@@ -80,6 +80,7 @@ def test_counters_lie_in_memory_and_are_not_taken_from_others(
     assert shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_the_room_of_a_process_is_taken_before_it_counts_and_is_enough(
     app: Flask, tmp_path: Path

@@ -48,6 +48,7 @@ def is_accepted(gatebell: LiveGatebell, client: ClientCredentials, secret: str) 
     return gatebell.http().post(f"{gatebell.url}/oauth/introspect", data=form).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.spec("F4")
 @pytest.mark.parametrize(("overlap", "live"), [("7d", 2), ("now", 1)])
 def test_at_most_two_secrets_are_live_after_renewals_at_once(

@@ -49,6 +49,7 @@ def codes_of(gatebell: LiveGatebell, client: ClientCredentials) -> int:
         return session.scalar(statement) or 0
 
 
+@pytest.mark.long
 def test_of_sixteen_answers_at_once_one_consent_is_kept(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -71,6 +72,7 @@ def test_of_sixteen_answers_from_one_page_one_counts(
     assert codes_of(gatebell, client) == 1
 
 
+@pytest.mark.long
 def test_of_two_questions_at_once_no_scope_is_lost(gatebell: LiveGatebell) -> None:
     for _ in range(ROUNDS):
         fresh = make_application(gatebell, bob(gatebell))
@@ -82,6 +84,7 @@ def test_of_two_questions_at_once_no_scope_is_lost(gatebell: LiveGatebell) -> No
         assert consents(gatebell, fresh) == [fresh.scopes]
 
 
+@pytest.mark.long
 def test_who_takes_back_while_they_approve_is_left_with_all_or_nothing(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:

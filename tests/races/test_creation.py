@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+import pytest
 import requests
 
 from tests.support.accounts.administration import at_work, id_of
@@ -32,6 +33,7 @@ def test_one_of_many_makes_a_group(gatebell: LiveGatebell) -> None:
         assert_one_winner([send] * PARALLEL)
 
 
+@pytest.mark.long
 def test_one_of_many_makes_a_project(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
@@ -42,6 +44,7 @@ def test_one_of_many_makes_a_project(gatebell: LiveGatebell) -> None:
         assert_one_winner([send] * PARALLEL)
 
 
+@pytest.mark.long
 def test_one_of_many_makes_a_user(gatebell: LiveGatebell) -> None:
     browser = at_work(gatebell)
     page = browser.get(f"{gatebell.url}/admin/users/new")
@@ -63,6 +66,7 @@ def wish(gatebell: LiveGatebell, person: Person, email: str) -> Callable[[], req
     return partial(submit, desk, account, form_to(account, "/confirm_address"))
 
 
+@pytest.mark.long
 def test_one_of_many_takes_an_address(gatebell: LiveGatebell) -> None:
     people = [make_user(gatebell, name="wisher") for _ in range(PARALLEL)]
     for _ in range(ROUNDS):

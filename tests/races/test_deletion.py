@@ -72,6 +72,7 @@ def orphans(gatebell: LiveGatebell) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
+@pytest.mark.long
 def test_of_many_who_create_a_group_or_a_project_one_does(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = new_group(script)
@@ -113,6 +114,7 @@ def test_of_many_who_delete_one_does(gatebell: LiveGatebell) -> None:
             assert statuses(answers) == {202: 1, 404: PARALLEL - 1}
 
 
+@pytest.mark.long
 def test_what_comes_while_a_group_is_deleted_is_done_before_or_refused(
     gatebell: LiveGatebell,
 ) -> None:

@@ -43,6 +43,7 @@ def client(gatebell: LiveGatebell) -> ClientCredentials:
     return make_application(gatebell, bob(gatebell), confidential=False)
 
 
+@pytest.mark.long
 @pytest.mark.spec("C8")
 def test_of_sixteen_polls_at_once_exactly_one_is_served(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -78,6 +79,7 @@ def test_of_sixteen_early_polls_at_once_each_makes_the_pause_longer(
     assert interval == 5 + 5 * (PARALLEL - 1)
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc8628-5.5-a")
 def test_of_two_people_who_type_one_code_at_once_one_is_asked(
     gatebell: LiveGatebell, client: ClientCredentials

@@ -65,6 +65,7 @@ def test_batches_at_once_get_different_numbers(gatebell: LiveGatebell) -> None:
         assert [each["title"] for each in answer.json()] == [f"{batch}-{one}" for one in range(10)]
 
 
+@pytest.mark.long
 @pytest.mark.spec("I16")
 def test_the_same_items_in_opposite_order_never_wait_for_each_other_forever(
     gatebell: LiveGatebell,

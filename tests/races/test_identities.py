@@ -20,6 +20,7 @@ BROWSERS = 5
 ROUNDS = 3
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_arrives_several_times_at_once_gets_one_account(gatebell: LiveGatebell) -> None:
     with running_provider() as provider:

@@ -20,6 +20,7 @@ def project(app: Flask, settings: Settings) -> IncidentProject:
     return IncidentProject(app, settings)
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_alerts_that_two_workers_have_taken_join_one_incident(project: IncidentProject) -> None:

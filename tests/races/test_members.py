@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 import requests
 
 from domain.access.roles import Role
@@ -59,6 +60,7 @@ def test_two_owners_who_remove_each_other_leave_one(gatebell: LiveGatebell) -> N
         assert sorted(answer.status_code for answer in answers) in ([302, 403], [302, 404])
 
 
+@pytest.mark.long
 def test_two_owners_who_leave_or_step_down_at_once_leave_one(gatebell: LiveGatebell) -> None:
     cain, abel = make_user(gatebell, name="cain"), make_user(gatebell, name="abel")
     for _ in range(ROUNDS):

@@ -37,6 +37,7 @@ def is_let_in(gatebell: LiveGatebell, person: Person, password: str) -> bool:
     return answer.status_code == 302
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("are_copies", [True, False])
 def test_of_many_who_change_a_password_at_once_one_does(

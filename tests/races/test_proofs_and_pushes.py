@@ -25,6 +25,7 @@ PARALLEL = 16
 USER = "/api/v4/user"
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc9449-11.1-a", "rfc9449-11.1-b")
 def test_one_proof_gets_one_of_sixteen_codes_redeemed(gatebell: LiveGatebell) -> None:
     phone = phone_application(gatebell)

@@ -135,6 +135,7 @@ def test_of_sixteen_that_refresh_at_once_all_get_the_one_new_pair(
         assert tokens_of(gatebell, client) == before + 1
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2026-1035")
 def test_without_a_window_exactly_one_of_sixteen_is_served(gatebell: LiveGatebell) -> None:
     gatebell.cli("settings", "set", "refresh_replay_seconds", "0")

@@ -56,6 +56,7 @@ def test_of_many_with_one_code_of_an_app_one_is_let_in(gatebell: LiveGatebell) -
     assert outcomes(answers) == {"302 /": 1, "refused": PARALLEL - 1}
 
 
+@pytest.mark.long
 def test_of_many_with_one_recovery_code_one_is_let_in(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     give_app(gatebell, charlie)
@@ -78,6 +79,7 @@ def test_one_passed_first_step_is_good_for_one_sign_in_even_with_many_good_codes
     assert outcomes(answers) == {"302 /": 1, "302 /users/sign_in": PARALLEL - 1}
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2023-47111", "CVE-2024-4629")
 def test_of_many_guesses_at_once_no_more_are_looked_at_than_there_may_be(
     gatebell: LiveGatebell,
@@ -122,6 +124,7 @@ def is_let_in(gatebell: LiveGatebell, person: Person, code: str) -> bool:
     return give_code(*give_password(gatebell, person), code).status_code == 302
 
 
+@pytest.mark.long
 def test_of_many_who_renew_their_codes_at_once_one_is_told_those_that_work(
     gatebell: LiveGatebell,
 ) -> None:
@@ -137,6 +140,7 @@ def test_of_many_who_renew_their_codes_at_once_one_is_told_those_that_work(
     assert sum(is_let_in(gatebell, charlie, code) for code in codes) == 1
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_of_those_who_replace_the_same_codes_one_is_told_those_that_work(
     gatebell: LiveGatebell,
@@ -165,6 +169,7 @@ def waiting_statements(gatebell: LiveGatebell) -> int:
         return session.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")) or 0
 
 
+@pytest.mark.long
 def test_of_many_copies_of_a_cookie_that_renew_codes_at_once_one_stays_signed_in(
     gatebell: LiveGatebell,
 ) -> None:

@@ -50,6 +50,7 @@ def look_again(page: Page) -> None:
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
+@pytest.mark.long
 def test_the_keyboard_does_it_all(page: Page, endpoint: Endpoint) -> None:
     open_list(page, endpoint)
     page.keyboard.press("?")
@@ -94,6 +95,7 @@ def test_letters_are_letters_while_somebody_types(page: Page, endpoint: Endpoint
     expect(page.locator("[data-chosen]")).to_have_text("Select all")
 
 
+@pytest.mark.long
 def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> None:
     open_list(page, endpoint)
     acknowledge = page.get_by_role("button", name="Acknowledge")
@@ -109,6 +111,7 @@ def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> No
     expect(row(page, "first")).to_contain_text("Triggered")
 
 
+@pytest.mark.long
 def test_several_are_chosen_with_tab_and_space(page: Page, endpoint: Endpoint) -> None:
     open_list(page, endpoint)
     press(page, page.get_by_label("Select alert 3"), "Space")
@@ -123,6 +126,7 @@ def test_several_are_chosen_with_tab_and_space(page: Page, endpoint: Endpoint) -
     expect(row(page, "first")).to_contain_text("Triggered")
 
 
+@pytest.mark.long
 def test_all_that_match_are_changed_after_a_question(page: Page, endpoint: Endpoint) -> None:
     endpoint.post_json([{"title": f"disk {number}"} for number in range(21)])
     page.goto(f"{endpoint.service}/{endpoint.project}/-/alerts?search=disk")
@@ -187,6 +191,7 @@ FIRST_SCREENS = {(1440, 900): 12, (360, 800): 4}
 BOXES = "rows => rows.map(row => row.getBoundingClientRect()).map(b => [b.top, b.bottom])"
 
 
+@pytest.mark.long
 def test_the_first_screen_is_full_of_alerts(
     gatebell: LiveGatebell, page: Page, plain_page: Page, endpoint: Endpoint
 ) -> None:

@@ -43,6 +43,7 @@ def check(page: Page) -> None:
     assert OWNED in page.locator("main").inner_html(), "the page shows nothing hostile"
 
 
+@pytest.mark.long
 @pytest.mark.spec("H1", "H5")
 def test_the_delivery_log_and_the_pages_around_it(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint, told: list[str]
@@ -82,6 +83,7 @@ def test_the_result_of_a_test_alert(
     assert told == []
 
 
+@pytest.mark.long
 @pytest.mark.spec("H8")
 def test_the_sample_its_tree_and_its_previews(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint, told: list[str]

@@ -66,6 +66,7 @@ def test_hostile_markdown_does_nothing(gatebell: LiveGatebell, page: Page, told:
     assert told == []
 
 
+@pytest.mark.long
 def test_an_incident_is_worked_on_without_scripts(gatebell: LiveGatebell, plain_page: Page) -> None:
     person = make_user(gatebell)
     endpoint = connect(gatebell, make_project(gatebell, person))

@@ -44,6 +44,7 @@ SAMPLE = {"event": {"name": "Disk full", "level": "High"}, "recovered_at": None}
 TITLE = '["event", "name"]'
 
 
+@pytest.mark.long
 @pytest.mark.spec("H8")
 def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page) -> None:
     endpoint = connect(live_sqlite)
@@ -78,6 +79,7 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
     }
 
 
+@pytest.mark.long
 @pytest.mark.spec("H8")
 def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, plain_page: Page) -> None:
     page = plain_page
@@ -94,6 +96,7 @@ def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, plain_page: P
     expect(page.get_by_text("Mapping saved.")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_payload_that_is_pasted_is_recognized_at_once(
     live_sqlite: LiveGatebell, page: Page
 ) -> None:

@@ -56,6 +56,7 @@ def test_a_person_who_followed_a_strangers_link_says_no(gatebell: LiveGatebell, 
     assert poll(gatebell, client, device["device_code"]).json()["error"] == "access_denied"
 
 
+@pytest.mark.long
 def test_it_all_works_without_scripts(plain_page: Page, live_sqlite: LiveGatebell) -> None:
     device = codes(live_sqlite, television(live_sqlite))
     have_signed_in(plain_page, live_sqlite, alice(live_sqlite))

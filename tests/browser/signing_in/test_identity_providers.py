@@ -36,6 +36,7 @@ def test_somebody_presses_the_button_and_is_signed_in(
     expect(page.get_by_role("heading", name="Set password")).to_be_visible()
 
 
+@pytest.mark.long
 def test_somebody_connects_and_disconnects_without_scripts(
     live_sqlite: LiveGatebell, title: str, plain_page: Page
 ) -> None:
@@ -50,6 +51,7 @@ def test_somebody_connects_and_disconnects_without_scripts(
     expect(plain_page.get_by_text(f"no longer connected with {title}.")).to_be_visible()
 
 
+@pytest.mark.long
 def test_an_administrator_adds_a_provider_and_tests_it(
     live_sqlite: LiveGatebell, provider: FakeProvider, page: Page
 ) -> None:

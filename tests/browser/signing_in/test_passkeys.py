@@ -27,6 +27,7 @@ def charlie(localhost: LiveGatebell) -> Person:
     return make_user(localhost, name="charlie")
 
 
+@pytest.mark.long
 def test_a_passkey_is_made_is_the_second_step_and_then_stands_for_everything(
     localhost: LiveGatebell, charlie: Person, page: Page, key: Key
 ) -> None:
@@ -51,6 +52,7 @@ def test_a_passkey_is_made_is_the_second_step_and_then_stands_for_everything(
     assert methods_of(localhost, charlie) in {"hwk user mfa", "swk user mfa"}
 
 
+@pytest.mark.long
 def test_somebody_elses_finger_opens_nothing_and_the_page_says_so(
     localhost: LiveGatebell, charlie: Person, page: Page, key: Key
 ) -> None:
@@ -87,6 +89,7 @@ def test_a_wrong_password_makes_no_passkey(
     assert key.passkeys() == 1
 
 
+@pytest.mark.long
 def test_without_scripts_nobody_is_offered_what_cannot_work_and_the_rest_works(
     plain_page: Page, localhost: LiveGatebell, charlie: Person
 ) -> None:

@@ -79,6 +79,7 @@ def test_a_person_who_comes_back_signs_in_and_is_at_the_application(
     assert_back_with_a_code(page, site.callback)
 
 
+@pytest.mark.long
 def test_a_trusted_application_is_reached_right_after_the_first_sign_in(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
 ) -> None:
@@ -105,6 +106,7 @@ def test_the_second_step_leads_to_the_application(
     assert_back_with_a_code(page, site.callback)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("key")
 def test_a_passkey_leads_to_the_application_alone_and_as_the_second_step(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
@@ -125,6 +127,7 @@ def test_a_passkey_leads_to_the_application_alone_and_as_the_second_step(
     assert_back_with_a_code(page, site.callback)
 
 
+@pytest.mark.long
 def test_a_person_who_is_asked_to_sign_in_again_gets_back_to_the_application(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
 ) -> None:
@@ -163,6 +166,7 @@ def test_the_answer_reaches_a_program_that_listens_on_ipv6(
         leave(page)
 
 
+@pytest.mark.long
 def test_cancel_and_signing_in_as_somebody_else_lead_back_too(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, plain_page: Page
 ) -> None:
@@ -178,6 +182,7 @@ def test_cancel_and_signing_in_as_somebody_else_lead_back_too(
     assert parse_qs(urlsplit(page.url).query)["error"] == ["access_denied"]
 
 
+@pytest.mark.long
 def test_a_popup_keeps_its_opener_on_every_page_and_is_not_closed_before_it_is(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
 ) -> None:
@@ -223,6 +228,7 @@ def test_a_popup_that_passes_through_without_a_page_keeps_its_opener(
     assert page.evaluate("window.popup.closed") is False
 
 
+@pytest.mark.long
 def test_signing_out_leads_back_to_an_application_that_hands_on(
     localhost: LiveGatebell,
     site: ClientSite,

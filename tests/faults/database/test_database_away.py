@@ -54,6 +54,7 @@ def ready(live: LiveGatebell) -> requests.Response:
     return requests.get(f"{live.url}/readyz", timeout=10)
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.fault("Postgres is stopped, and started again")
 def test_postgres_stops_and_comes_back(
@@ -108,6 +109,7 @@ def test_killed_connections_cost_no_alert_that_was_answered(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 def test_a_database_that_became_read_only_is_away_until_it_can_be_written(
     on_postgres: LiveGatebell,
@@ -135,6 +137,7 @@ def test_a_database_that_became_read_only_is_away_until_it_can_be_written(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(on_sqlite: LiveGatebell) -> None:
     live = on_sqlite
@@ -188,6 +191,7 @@ def test_a_sqlite_that_is_locked_under_load_loses_and_doubles_nothing(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2020-15223")
 @pytest.mark.rfc("rfc7009-2.2.1-c")
 def test_nothing_is_called_revoked_while_the_database_is_away(on_sqlite: LiveGatebell) -> None:

@@ -102,6 +102,7 @@ def test_the_current_password_cannot_be_guessed_at_in_a_browser_left_open(
     assert int(answer.headers["Retry-After"]) >= 1
 
 
+@pytest.mark.long
 def test_the_right_password_does_not_count_if_something_else_is_wrong(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -196,6 +197,7 @@ def test_a_new_password_ends_other_access_if_wanted(
     assert (ask(browser, gatebell, access.client).status_code == 302) == left[0]
 
 
+@pytest.mark.long
 def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell) -> None:
     garbage = (
         ("", "a@b.example"),

@@ -225,6 +225,7 @@ def test_an_export_has_no_link_that_proves_an_address(mailing: LiveGatebell) -> 
         assert secret not in repr(rows)
 
 
+@pytest.mark.long
 def test_messages_to_addresses_are_limited(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     statuses = [wish(mailing, person, email).status_code for _ in range(11)]

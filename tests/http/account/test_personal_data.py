@@ -149,6 +149,7 @@ def _names_in(value: Any) -> list[str]:
     return []
 
 
+@pytest.mark.long
 def test_only_the_person_and_administrators_get_the_export(
     gatebell: LiveGatebell, charlie: Charlie
 ) -> None:
@@ -167,6 +168,7 @@ def test_only_the_person_and_administrators_get_the_export(
     assert kinds.count("user.exported") == 4  # the command's own is there already
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_is_erased_leaves_no_name_behind_and_nothing_opens_the_account(
     gatebell: LiveGatebell, charlie: Charlie
@@ -188,6 +190,7 @@ def test_who_is_erased_leaves_no_name_behind_and_nothing_opens_the_account(
         assert session.scalars(member).first() is None
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_events_and_notes_stay_and_the_audit_log_is_intact(
     gatebell: LiveGatebell, charlie: Charlie

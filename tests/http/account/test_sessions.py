@@ -242,6 +242,7 @@ def test_too_many_guesses_at_one_account_stop_even_the_right_password(
     assert try_to_sign_in(gatebell, other.username, other.password).status_code == 302
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_right_password_starts_the_count_anew(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell, name="charlie")

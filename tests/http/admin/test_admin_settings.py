@@ -135,6 +135,7 @@ MISTAKES = (
 )
 
 
+@pytest.mark.long
 def test_what_a_setting_cannot_be_is_said_and_nothing_is_lost(gatebell: LiveGatebell) -> None:
     for path, name, text, sentence in MISTAKES:
         page = fill_in(gatebell, path, name, **{name: text})

@@ -102,6 +102,7 @@ def test_the_connection_is_tested_and_what_is_wrong_is_said(
     assert "did not answer with a JSON object" in press(gatebell, page, "/test").text
 
 
+@pytest.mark.long
 def test_mistakes_are_shown_beside_their_fields_and_nothing_is_lost(
     gatebell: LiveGatebell, page: str
 ) -> None:

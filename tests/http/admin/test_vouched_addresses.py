@@ -60,6 +60,7 @@ def test_a_page_shown_before_does_not_confirm_another_address(
     assert stored(gatebell, charlie) == (charlie.email, False)
 
 
+@pytest.mark.long
 def test_all_addresses_are_vouched_for_by_a_page_and_a_command(new_service: NewService) -> None:
     with running(new_service("sqlite", only="app")) as service:
         people = [make_user(service) for _ in range(3)]

@@ -41,6 +41,7 @@ def do(
     return browser.get(endpoint.service + answer.headers["Location"])
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_activity_tells_who_did_what(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -73,6 +74,7 @@ def test_the_activity_tells_who_did_what(gatebell: LiveGatebell) -> None:
     assert '<a href="https://wiki.example/db-1" rel="noopener noreferrer nofollow"' in activity
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_alerts_are_assigned_to_those_who_may_see_them(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -212,6 +214,7 @@ def test_the_page_says_why_reports_were_grouped(
     assert "hosts</bdi>" not in why
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_maintainer_deletes_an_alert_and_its_next_report_opens_another(
     gatebell: LiveGatebell,

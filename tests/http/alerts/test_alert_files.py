@@ -80,6 +80,7 @@ def test_a_year_of_a_confused_clock_is_written_with_four_digits(gatebell: LiveGa
     assert 'datetime="0026-01-02T03:04:05Z"' in browser.get(address).text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", ["patient", "hangs up"])
 def test_files_leave_no_connection_behind(gatebell: LiveGatebell, reader: str) -> None:
     endpoint = filtered(gatebell)
@@ -93,6 +94,7 @@ def test_files_leave_no_connection_behind(gatebell: LiveGatebell, reader: str) -
     assert {browser.get(address).status_code for _ in range(6)} == {200}
 
 
+@pytest.mark.long
 def test_file_and_chart_of_all_projects_have_those_whose_alerts_one_may_read(
     gatebell: LiveGatebell,
 ) -> None:

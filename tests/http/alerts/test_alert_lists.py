@@ -135,6 +135,7 @@ FOUND = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_filters_leave_what_they_say(gatebell: LiveGatebell) -> None:
     endpoint = filtered(gatebell)
@@ -157,6 +158,7 @@ def test_alerts_of_a_person_and_of_an_integration_are_found(gatebell: LiveGatebe
     assert '<option value="it&#39;s &lt;b&gt;">' in page.text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_counting_stops_at_ten_thousand(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -228,6 +230,7 @@ def test_a_conflict_of_one_leaves_the_others_alone_and_is_told_by_name(
     assert found == ["resolved", "triggered", "triggered"]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_numbers_that_are_none_change_nothing(gatebell: LiveGatebell) -> None:
     endpoint = filtered(gatebell)

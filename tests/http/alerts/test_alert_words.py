@@ -2,6 +2,7 @@
 
 from string import punctuation
 
+import pytest
 from sqlalchemy import delete, select, text
 
 from domain.alerts.listing.search import find_matches, search_words
@@ -21,6 +22,7 @@ def found_by(gatebell: LiveGatebell, endpoint: Endpoint, typed: str) -> list[int
         return list(session.scalars(statement.order_by(Alert.iid)))
 
 
+@pytest.mark.long
 def test_any_punctuation_separates_words(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for sign in punctuation:

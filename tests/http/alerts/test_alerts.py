@@ -77,6 +77,7 @@ def test_a_metrics_alerts_page_shows_query_links_and_notes(gatebell: LiveGatebel
 EVIL = "<script>alert(1)</script>{{7*7}}${7*7}%s\u202e<img src=x onerror=alert(1)>\"'"
 
 
+@pytest.mark.long
 @pytest.mark.spec("J5")
 @pytest.mark.parametrize("kind", ["http", "prometheus"])
 def test_what_senders_write_is_never_markup_on_any_page(gatebell: LiveGatebell, kind: str) -> None:
@@ -98,6 +99,7 @@ def test_what_senders_write_is_never_markup_on_any_page(gatebell: LiveGatebell, 
 
 
 # What is no address of the web: tests/domain/test_text_links.py.
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2023-40577")
 @pytest.mark.spec("J5")
 def test_a_link_that_does_not_lead_to_the_web_is_no_link(gatebell: LiveGatebell) -> None:
@@ -115,6 +117,7 @@ def test_a_link_that_does_not_lead_to_the_web_is_no_link(gatebell: LiveGatebell)
         assert "evil.example" not in "".join(addresses)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J5")
 def test_the_list_has_a_tab_for_each_status(gatebell: LiveGatebell) -> None:
@@ -138,6 +141,7 @@ def test_the_list_has_a_tab_for_each_status(gatebell: LiveGatebell) -> None:
 
 
 # Which words are found: tests/http/alerts/test_alert_words.py.
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_search_finds_words_by_their_beginnings(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -193,6 +197,7 @@ def set_status(
     return submit(browser, page, form_with(page, "status"), status=status)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("I17", "J5")
 def test_a_status_changes_to_any_other_and_back(gatebell: LiveGatebell) -> None:

@@ -68,6 +68,7 @@ def finished(browser: requests.Session, url: str) -> requests.Response:
     pytest.fail("the change was not finished")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_all_that_match_get_a_status_after_a_question_and_get_it_back(
     gatebell: LiveGatebell,

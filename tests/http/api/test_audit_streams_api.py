@@ -149,6 +149,7 @@ def test_what_no_request_can_be_sent_to_is_refused(gatebell: LiveGatebell) -> No
     assert call(gatebell, "PUT", "/0", paused="maybe").status_code in {400, 404}
 
 
+@pytest.mark.long
 def test_the_backlog_is_in_the_metrics(gatebell: LiveGatebell, stream: dict[str, Any]) -> None:
     call_applications(gatebell, name=unique("Wiki"))
     metrics = requests.get(f"{gatebell.url}/metrics", timeout=30).text

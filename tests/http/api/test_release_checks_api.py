@@ -102,6 +102,7 @@ def test_no_body_makes_it_fail(gatebell: LiveGatebell) -> None:
         assert answer.status_code in {status, 400}, body
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "part", "said"),
     [
@@ -139,12 +140,14 @@ def test_more_than_the_limit_is_413_however_it_comes(gatebell: LiveGatebell) -> 
     assert [each.status_code for each in (as_json, as_file, packed, page)] == [413] * 4
 
 
+@pytest.mark.long
 def test_more_than_the_usual_form_is_read(gatebell: LiveGatebell) -> None:
     content = "x\n" * 400_000 + "GET /api/v4/users?page=2\n"
     answer = requests.post(gatebell.url + PATH, files={"file": ("a.http", content)}, timeout=60)
     assert [each["line"] for each in answer.json()["findings"]] == [400_001]
 
 
+@pytest.mark.long
 def test_callers_are_counted(gatebell: LiveGatebell) -> None:
     # Each process counts for itself, so that one of them is above the rate before long.
     with changed_settings(gatebell, release_check_rate_limit="2/hour"):

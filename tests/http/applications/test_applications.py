@@ -345,6 +345,7 @@ def authorize(
     return browser, pair_in(redeem(gatebell, client, code)).refresh
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("F1")
 def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:

@@ -62,6 +62,7 @@ def page_of(gatebell: LiveGatebell, person: Person, client: ClientCredentials) -
     return words(answer)
 
 
+@pytest.mark.long
 def test_the_owner_sees_those_whom_the_application_can_identify(
     gatebell: LiveGatebell, owner: Person, client: ClientCredentials
 ) -> None:

@@ -277,6 +277,7 @@ def test_what_registers_without_a_token_belongs_to_the_instance(opened: Open) ->
     assert event.details == {"application_id": row.uid, "by": "the client itself"}
 
 
+@pytest.mark.long
 def test_without_an_administrator_nobody_keeps_such_clients(opened: Open) -> None:
     visitor = opened()
     with visitor.application.app_context():
@@ -347,6 +348,7 @@ def test_an_instance_may_want_every_request_to_be_pushed(opened: Open) -> None:
     assert taken.headers["Location"].startswith("/users/sign_in")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_clients_of_nobody_that_never_came_are_forgotten(opened: Open) -> None:
     visitor = opened()
@@ -378,6 +380,7 @@ NAMES = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 @bounded(35)
 @given(said=st.dictionaries(NAMES, JSON, max_size=4))

@@ -211,6 +211,7 @@ def test_refreshing_ends_after_the_days_of_the_application(
     assert "expired" in refused.json()["error_description"]
 
 
+@pytest.mark.long
 def test_the_days_are_entered_and_taken_away_on_the_page(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:

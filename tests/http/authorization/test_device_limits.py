@@ -59,6 +59,7 @@ def own(request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
         yield live
 
 
+@pytest.mark.long
 @pytest.mark.spec("C5")
 @pytest.mark.rfc("rfc8628-3.5-e")
 def test_who_keeps_the_interval_is_never_told_to_slow_down(own: LiveGatebell) -> None:
@@ -167,6 +168,7 @@ def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
     assert statuses == [422] * 6 + [429] * 2
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc8628-5.1-a")
 def test_guessing_is_limited_for_everybody_together(own: LiveGatebell) -> None:
     fresh_counts(own)

@@ -188,6 +188,7 @@ def test_the_page_may_be_loaded_again_until_it_is_answered(
         assert "invalid_request_uri" in again.text
 
 
+@pytest.mark.long
 def test_a_no_uses_it_up_as_well(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     browser = open_browser(gatebell, alice(gatebell))
     url = pushed(gatebell, client)

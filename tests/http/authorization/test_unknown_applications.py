@@ -62,6 +62,7 @@ def test_people_are_warned_of_who_registered_itself_and_see_what_it_says(
     assert "code" in landing(decide(browser, page))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("registrar", ["nobody", "somebody"])
 def test_no_page_takes_it_for_an_application_of_the_instance(
     gatebell: LiveGatebell, robot: ClientCredentials, registrar: str
@@ -172,6 +173,7 @@ def test_administrators_see_which_applications_registered_themselves(
     assert "It registered itself." in shown.text
 
 
+@pytest.mark.long
 def test_the_owner_of_an_application_can_have_its_tokens_bound(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     mine = make_application(gatebell, person)

@@ -64,6 +64,7 @@ def test_conditions_are_kept_and_what_is_left_out_stays(gatebell: LiveGatebell) 
     assert call.done("PUT", at, json={"escalation_policy_id": None})["escalation_policy_id"] is None
 
 
+@pytest.mark.long
 def test_each_change_is_in_the_audit_log_and_what_changes_nothing_is_not(
     gatebell: LiveGatebell,
 ) -> None:
@@ -97,6 +98,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.long
 def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
     _, call, _ = project_of(gatebell)
     for body, problem in WRONG:

@@ -20,6 +20,7 @@ def words(page: requests.Response) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text)).split())
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
 def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
@@ -82,6 +83,7 @@ def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell
     assert (kept["name"], kept["default"]) == ("Night", True)
 
 
+@pytest.mark.long
 def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
     path, call, _ = project_of(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
@@ -106,6 +108,7 @@ def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
     assert call.done("GET", "/escalation_policies") == []
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
@@ -155,6 +158,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
     assert "The route Db leads to this policy." in words(deleting)
 
 
+@pytest.mark.long
 def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     endpoint = connect(gatebell, path)

@@ -94,6 +94,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.long
 def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
     _, call, _ = project_of(gatebell)
     me = alice(gatebell).username
@@ -105,6 +106,7 @@ def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
         assert problem in call.refused("POST", "/escalation_policies", json=sent), body
 
 
+@pytest.mark.long
 def test_names_are_unique_and_a_stranger_is_no_target(gatebell: LiveGatebell) -> None:
     _, call, bob = project_of(gatebell)
     body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
@@ -124,6 +126,7 @@ def test_names_are_unique_and_a_stranger_is_no_target(gatebell: LiveGatebell) ->
     assert [each["name"] for each in found if each["default"]] == ["Day"]
 
 
+@pytest.mark.long
 def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> None:
     _, call, bob = project_of(gatebell)
     _, other, _ = project_of(gatebell)
@@ -136,6 +139,7 @@ def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> Non
     assert f"There is no escalation policy “{made['id']}” here" in refused
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
 def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> None:
@@ -161,6 +165,7 @@ def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> N
     assert gatebell.cli("escalations", "list", path) == {"escalation_policies": [], "total": 0}
 
 
+@pytest.mark.long
 def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     made = gatebell.cli(

@@ -81,6 +81,7 @@ def test_the_api_lists_what_the_groups_above_have_if_asked(gatebell: LiveGatebel
     assert gatebell.cli("channels", "list", group)["total"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGatebell) -> None:
     group, project, call, below, bob = team_of(gatebell)

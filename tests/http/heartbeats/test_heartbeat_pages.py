@@ -29,6 +29,7 @@ def at(gatebell: LiveGatebell, project: str, rest: str = "") -> str:
     return f"{gatebell.url}/{project}/-/heartbeats{rest}"
 
 
+@pytest.mark.long
 def test_a_maintainer_creates_one_and_pastes_its_snippet(
     gatebell: LiveGatebell, project: str, browser: requests.Session
 ) -> None:
@@ -50,6 +51,7 @@ def test_a_maintainer_creates_one_and_pastes_its_snippet(
     assert "1 heartbeat is down" in browser.get(at(gatebell, project)).text
 
 
+@pytest.mark.long
 def test_wrong_fields_are_told_beside_them(
     gatebell: LiveGatebell, project: str, browser: requests.Session
 ) -> None:
@@ -67,6 +69,7 @@ def test_wrong_fields_are_told_beside_them(
         assert 'aria-invalid="true"' in answer.text, wrong
 
 
+@pytest.mark.long
 def test_it_is_changed_paused_resumed_and_deleted(
     gatebell: LiveGatebell, project: str, browser: requests.Session
 ) -> None:

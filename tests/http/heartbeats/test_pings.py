@@ -2,6 +2,7 @@
 
 import uuid
 
+import pytest
 import requests
 from sqlalchemy import select
 
@@ -129,6 +130,7 @@ def test_unknown_urls_are_not_found_and_all_look_alike(gatebell: LiveGatebell) -
     assert answers == {(404, "not found\n", "text/plain; charset=utf-8")}
 
 
+@pytest.mark.long
 @ON_POSTGRES
 def test_pings_are_limited_by_heartbeat(gatebell: LiveGatebell) -> None:
     flooded, other = heartbeat(gatebell), heartbeat(gatebell)
@@ -141,6 +143,7 @@ def test_pings_are_limited_by_heartbeat(gatebell: LiveGatebell) -> None:
     assert int(answer.headers["Retry-After"]) > 0
 
 
+@pytest.mark.long
 @ON_SQLITE
 def test_pings_are_limited_by_address(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)

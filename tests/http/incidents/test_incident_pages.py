@@ -57,6 +57,7 @@ def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) ->
     assert script.get("/1")["quiet_alerts"] is True
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J2")
 def test_a_developer_opens_an_incident_from_an_alert_and_closes_it(
@@ -111,6 +112,7 @@ def test_a_developer_opens_an_incident_from_an_alert_and_closes_it(
     assert "Alert 9 not found" in pages.do("/incidents/1", "/incidents/1/alerts", alert="9")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_list_is_filtered_sorted_and_searched(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -167,6 +169,7 @@ def test_comments_are_changed_by_their_author_and_by_maintainers(gatebell: LiveG
     assert "<p>First</p>" not in developer.get("/incidents/1")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_maintainer_makes_rules(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

@@ -9,6 +9,7 @@ from tests.support.alerts.incidents import IncidentProject
 from tests.support.alerts.senders import item
 
 
+@pytest.mark.long
 @pytest.mark.spec("J2")
 def test_an_alert_that_meets_a_rule_opens_an_incident(project: IncidentProject) -> None:
     rule = project.rule(severities=["critical"], environments=["prod*"], labels={"team": "db"})
@@ -74,6 +75,7 @@ def test_a_rule_that_is_off_opens_nothing_until_it_is_on_again(project: Incident
     assert (found["title"], found["rule_id"]) == ("b", second["id"])
 
 
+@pytest.mark.long
 @pytest.mark.spec("J3")
 def test_an_incident_is_closed_when_all_of_its_alerts_are_resolved(
     project: IncidentProject,
@@ -98,6 +100,7 @@ def test_an_incident_is_closed_when_all_of_its_alerts_are_resolved(
     assert project.timeline(1)[-1] == "closed it: its alerts are resolved"
 
 
+@pytest.mark.long
 @pytest.mark.spec("J3")
 def test_an_alert_that_fires_again_joins_the_open_incident(project: IncidentProject) -> None:
     rule = project.rule()
@@ -128,6 +131,7 @@ def test_an_alert_that_fires_again_joins_the_open_incident(project: IncidentProj
     assert [each["alerts"] for each in project.incidents()] == [[1, 2], [3, 4]]
 
 
+@pytest.mark.long
 def test_what_an_incident_closed_opens_a_new_one(project: IncidentProject) -> None:
     project.rule()
     project.fire("a")
@@ -144,6 +148,7 @@ def test_what_an_incident_closed_opens_a_new_one(project: IncidentProject) -> No
     assert [each["alerts"] for each in project.incidents()] == [[1], [2], [1]]
 
 
+@pytest.mark.long
 def test_an_alert_that_becomes_more_urgent_meets_a_rule_then(project: IncidentProject) -> None:
     project.rule("grave", severities=["critical"])
     project.fire("a", severity="low")
@@ -168,6 +173,7 @@ def test_the_first_rule_that_is_met_opens_the_incident(project: IncidentProject)
     assert (incident["rule_id"], incident["close_when_resolved"]) == (second["id"], False)
 
 
+@pytest.mark.long
 def test_a_changed_rule_applies_to_alerts_that_come_later(project: IncidentProject) -> None:
     rule = project.rule(close_when_resolved=True)
     project.fire("a")
@@ -188,6 +194,7 @@ def test_a_changed_rule_applies_to_alerts_that_come_later(project: IncidentProje
     ]
 
 
+@pytest.mark.long
 def test_a_storm_of_alerts_becomes_a_list_that_people_can_read(project: IncidentProject) -> None:
     project.rule()
     names = [f"a{number}" for number in range(STORM_SIZE + 230)]

@@ -22,6 +22,7 @@ def refused(project: IncidentProject, method: str, path: str, code: int, **json:
     return str(answer.get("error") or answer["message"])
 
 
+@pytest.mark.long
 @pytest.mark.spec("J2")
 def test_an_incident_is_composed_from_its_first_alert(project: IncidentProject) -> None:
     project.fire("a", severity="low")
@@ -42,6 +43,7 @@ def test_an_incident_is_composed_from_its_first_alert(project: IncidentProject) 
     assert [each["iid"] for each in project.api("GET", "/incidents?alert=2")] == [1]
 
 
+@pytest.mark.long
 def test_what_makes_no_incident_is_refused_in_words(project: IncidentProject) -> None:
     project.fire("a")
     project.api("POST", "/incidents", code=201, alerts=[1])
@@ -63,6 +65,7 @@ def test_what_makes_no_incident_is_refused_in_words(project: IncidentProject) ->
     assert len(project.incidents()) == 1
 
 
+@pytest.mark.long
 def test_a_change_takes_the_alerts_with_it(project: IncidentProject) -> None:
     project.fire("a", "b", "c", "d")
     project.api("PUT", "/alert_management_alerts/2", status="acknowledged")
@@ -90,6 +93,7 @@ def test_a_change_takes_the_alerts_with_it(project: IncidentProject) -> None:
     assert project.api("GET", "/incidents/1")["alerts"] == [1, 2, 3, 5]
 
 
+@pytest.mark.long
 def test_lists_are_filtered_sorted_searched_and_paged(project: IncidentProject) -> None:
     for number, severity in enumerate(("low", "critical", "low", "high", "unknown"), 1):
         project.api("POST", "/incidents", code=201, title=f"Café {number}", severity=severity)
@@ -124,6 +128,7 @@ def test_lists_are_filtered_sorted_searched_and_paged(project: IncidentProject) 
     assert "does not exist" in refused(project, "GET", "/incidents?cursor=x", 400)
 
 
+@pytest.mark.long
 def test_comments_are_listed_changed_and_hidden(project: IncidentProject) -> None:
     project.api("POST", "/incidents", code=201, title="x")
     developer = member(project, "dave", "Developer")
@@ -182,6 +187,7 @@ def test_a_request_that_is_sent_again_opens_one_incident(project: IncidentProjec
     assert len(project.incidents()) == 1
 
 
+@pytest.mark.long
 def test_every_change_is_in_the_audit_log(project: IncidentProject) -> None:
     rule = project.rule(close_when_resolved=True)
     project.fire("a")

@@ -1,5 +1,6 @@
 """The second day of an incident: people, projects and payloads are gone, and alerts come again."""
 
+import pytest
 from sqlalchemy import delete, select
 
 from domain.projects.deletion import delete_project
@@ -40,6 +41,7 @@ def test_an_erased_person_leaves_no_name_behind(project: IncidentProject) -> Non
     assert notes[0]["author"]["username"].startswith("deleted user")
 
 
+@pytest.mark.long
 def test_an_archived_project_shows_its_incidents_and_takes_no_changes(
     project: IncidentProject,
 ) -> None:
@@ -60,6 +62,7 @@ def test_an_archived_project_shows_its_incidents_and_takes_no_changes(
     project.api("GET", "/incidents", code=403)
 
 
+@pytest.mark.long
 def test_an_alert_whose_payload_is_no_longer_stored_opens_one_as_well(
     project: IncidentProject,
 ) -> None:
@@ -76,6 +79,7 @@ def test_an_alert_whose_payload_is_no_longer_stored_opens_one_as_well(
     assert len(project.incidents()) == 1  # without its payload it has no labels
 
 
+@pytest.mark.long
 def test_nobody_follows_alerts_that_no_rule_and_no_incident_is_about(
     project: IncidentProject,
 ) -> None:
@@ -96,6 +100,7 @@ def test_nobody_follows_alerts_that_no_rule_and_no_incident_is_about(
     assert not follows()
 
 
+@pytest.mark.long
 def test_a_storm_of_thousands_is_opened_and_closed_in_bulk(project: IncidentProject) -> None:
     project.rule(close_when_resolved=True)
     names = [f"a{number}" for number in range(1_000)]

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from sqlalchemy import update
 
 from models import Deployment
@@ -39,6 +40,7 @@ def told(line: dict[str, Any]) -> tuple[str, object]:
     return line["kind"], line["text"]
 
 
+@pytest.mark.long
 def test_an_alert_tells_its_story_with_deployments_near_by(project: IncidentProject) -> None:
     for environment, ref, minutes in (
         ("prod", "long-before", 90),
@@ -71,6 +73,7 @@ def test_an_alert_tells_its_story_with_deployments_near_by(project: IncidentProj
     assert project.api("GET", "/alerts/2/timeline", code=404)
 
 
+@pytest.mark.long
 def test_pages_of_a_timeline_have_each_line_once(project: IncidentProject) -> None:
     deploy(project, "prod", "before", minutes_ago=5)
     for number in range(6):
@@ -105,6 +108,7 @@ def test_who_may_not_see_environments_sees_no_deployments(project: IncidentProje
         assert "deployment" not in {each["kind"] for each in project.api("GET", path)}
 
 
+@pytest.mark.long
 def test_an_incident_tells_the_story_of_its_alerts(project: IncidentProject) -> None:
     deploy(project, "prod", "suspect", minutes_ago=10)
     runbook = {"runbook_url": "https://wiki.example/disk"}

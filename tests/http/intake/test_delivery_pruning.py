@@ -38,6 +38,7 @@ def test_what_opened_an_alert_outlives_the_rest_of_the_log(gatebell: LiveGatebel
     assert "kept whole" in page.text
 
 
+@pytest.mark.long
 def test_a_long_log_is_pruned_to_its_end_past_all_that_stays(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(*(item(f"a{number}") for number in range(3))))

@@ -37,6 +37,7 @@ def test_what_is_no_json_object_is_refused_in_a_sentence_and_kept(
         assert delivery.reason in message
 
 
+@pytest.mark.long
 @pytest.mark.spec("I3", "I4")
 def test_an_alert_is_not_lost_over_what_is_strange_in_it(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -49,6 +50,7 @@ def test_an_alert_is_not_lost_over_what_is_strange_in_it(gatebell: LiveGatebell)
     assert stored == [title for _, title in STRANGE.values()]
 
 
+@pytest.mark.long
 @ON_POSTGRES
 def test_a_hundred_thousand_names_are_read_or_refused_by_size_alone(
     gatebell: LiveGatebell,
@@ -127,6 +129,7 @@ any_items = st.lists(
 )
 
 
+@pytest.mark.long
 @pytest.mark.hypothesis
 @pytest.mark.spec("I3", "I7")
 def test_whatever_a_generic_alert_holds_it_is_kept(gatebell: LiveGatebell) -> None:
@@ -168,6 +171,7 @@ def test_whatever_a_metrics_webhook_holds_the_answer_is_clear(gatebell: LiveGate
     assert "Traceback" not in gatebell.log_text()
 
 
+@pytest.mark.long
 @pytest.mark.hypothesis
 @pytest.mark.spec("I1")
 @pytest.mark.parametrize(

@@ -183,6 +183,7 @@ def test_a_packed_body_that_is_damaged_is_a_bad_request(gatebell: LiveGatebell) 
     assert log == [(400, len(damaged)) for damaged in bodies]
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 def test_as_many_items_as_fit_are_all_stored(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")

@@ -51,6 +51,7 @@ def test_a_generic_alert_with_any_value_in_all_its_fields_is_stored(gatebell: Li
         assert len(alert.hosts.replace("\n", "")) <= 255
 
 
+@pytest.mark.long
 @pytest.mark.spec("I11", "I12", "I13")
 def test_a_webhook_with_any_value_in_every_place_is_stored_but_for_what_is_wrong(
     gatebell: LiveGatebell,
@@ -69,6 +70,7 @@ def test_a_webhook_with_any_value_in_every_place_is_stored_but_for_what_is_wrong
             assert delivery.body == body, name
 
 
+@pytest.mark.long
 @ON_POSTGRES
 def test_hostile_text_is_only_text_wherever_it_is_shown(gatebell: LiveGatebell) -> None:
     generic = connect(gatebell, name="".join(HOSTILE[:2]))

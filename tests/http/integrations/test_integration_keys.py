@@ -91,6 +91,7 @@ def noted(gatebell: LiveGatebell, endpoint: Endpoint) -> tuple[bool, bool]:
     return row.key_last_used_at is not None, row.previous_key_last_used_at is not None
 
 
+@pytest.mark.long
 @pytest.mark.spec("H5")
 def test_the_old_key_can_be_ended_before_its_time(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -104,6 +105,7 @@ def test_the_old_key_can_be_ended_before_its_time(gatebell: LiveGatebell) -> Non
     assert renewed.send().status_code == 200
 
 
+@pytest.mark.long
 def test_a_page_that_shows_an_older_key_changes_nothing(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, stale = opened(gatebell, endpoint, "{id}/credentials")
@@ -117,6 +119,7 @@ def test_a_page_that_shows_an_older_key_changes_nothing(gatebell: LiveGatebell) 
     assert (endpoint.send().status_code, renewed.send().status_code) == (200, 200)
 
 
+@pytest.mark.long
 @pytest.mark.spec("H5", "I1", "I2")
 @pytest.mark.parametrize("kind", ["http", "prometheus"])
 def test_snippets_for_the_command_line_work_as_they_are_pasted(

@@ -74,6 +74,7 @@ class Editor:
         return row.sample, row.mapping
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("H8", "I18")
 def test_a_sample_is_read_mapped_and_saved(gatebell: LiveGatebell) -> None:
@@ -101,6 +102,7 @@ def test_a_sample_is_read_mapped_and_saved(gatebell: LiveGatebell) -> None:
     assert dict(editor.form.fields)["map_title"] == TITLE
 
 
+@pytest.mark.long
 def test_a_deep_or_large_sample_is_shown_as_well(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
     for sample in ('{"a":' * 99 + "{}" + "}" * 99, json.dumps({"many": list(range(9_000))})):
@@ -110,6 +112,7 @@ def test_a_deep_or_large_sample_is_shown_as_well(gatebell: LiveGatebell) -> None
     assert editor.press("read", sample="{}").status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("H8", "I5", "I18")
 def test_deliveries_are_read_by_the_saved_mapping(gatebell: LiveGatebell) -> None:
@@ -128,6 +131,7 @@ def test_deliveries_are_read_by_the_saved_mapping(gatebell: LiveGatebell) -> Non
     assert alert.ended_at == alert.started_at
 
 
+@pytest.mark.long
 @pytest.mark.spec("H8")
 def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -143,6 +147,7 @@ def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGate
     assert "the sender says “High”" in words(shown.text)
 
 
+@pytest.mark.long
 @pytest.mark.spec("H8")
 def test_another_sample_has_to_be_mapped_again(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
@@ -162,6 +167,7 @@ def test_another_sample_has_to_be_mapped_again(gatebell: LiveGatebell) -> None:
     assert editor.saved() == (json.dumps(other), {"title": [["summary"]]})
 
 
+@pytest.mark.long
 @pytest.mark.spec("H8")
 def test_a_sample_that_is_none_is_refused_in_a_sentence(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
@@ -196,6 +202,7 @@ def test_the_preview_shows_the_alert_that_the_sample_would_become(gatebell: Live
     assert editor.saved() == (None, None)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("H8", "I8", "I18")
 def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None:

@@ -23,6 +23,7 @@ def pasted(name: str) -> str:
     return (TOOLS / f"{name}.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_a_pasted_payload_makes_an_integration_that_reads_it(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "new")
@@ -91,6 +92,7 @@ def test_what_cannot_be_read_is_said_and_nothing_is_lost(gatebell: LiveGatebell)
         assert dict(form_to(answer, "/new/recognize").fields)["sample"].strip() == text
 
 
+@pytest.mark.long
 def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Disk", severity="warning")
@@ -110,6 +112,7 @@ def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) 
     assert "warning = low" in configure.text
 
 
+@pytest.mark.long
 def test_what_is_proposed_for_a_new_sample_is_saved_with_its_words(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/configure")

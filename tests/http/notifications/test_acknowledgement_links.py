@@ -66,6 +66,7 @@ def statuses(pages: Pages) -> list[str]:
     return [row.status for row in pages.rows(Alert)]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_button_acknowledges_and_a_look_does_not(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
@@ -95,6 +96,7 @@ def test_the_button_acknowledges_and_a_look_does_not(
     assert [row.via for row in pages.rows(AlertNote)] == ["from the link in a message"]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_message_lets_an_alert_rest_as_well(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
@@ -114,6 +116,7 @@ def test_a_message_lets_an_alert_rest_as_well(
     assert event.actor_id == alice.id
 
 
+@pytest.mark.long
 def test_a_page_about_many_alerts_acknowledges_those(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
@@ -127,6 +130,7 @@ def test_a_page_about_many_alerts_acknowledges_those(
     assert statuses(pages)[other - 1] == "triggered"
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_a_digest_over_projects_each_alert_can_be_left_out(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
@@ -169,6 +173,7 @@ def test_without_a_selection_nothing_is_acknowledged_and_nothing_of_others_with_
     assert statuses(pages) == ["triggered", "acknowledged", "triggered"]
 
 
+@pytest.mark.long
 def test_a_message_that_gathers_an_outage_acknowledges_all_of_it(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
@@ -180,6 +185,7 @@ def test_a_message_that_gathers_an_outage_acknowledges_all_of_it(
     assert statuses(pages) == ["acknowledged", "acknowledged"]
 
 
+@pytest.mark.long
 def test_the_second_time_says_that_nothing_is_left_to_do(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
@@ -253,6 +259,7 @@ def test_a_link_survives_a_change_of_the_key(
     assert statuses(pages) == ["acknowledged"]
 
 
+@pytest.mark.long
 def test_a_follow_up_tells_the_others_who_it_was(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:

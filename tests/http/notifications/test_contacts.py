@@ -95,6 +95,7 @@ def test_without_a_mail_server_the_page_promises_no_code(gatebell: LiveGatebell)
     assert "ntfy://127.0.0.1:9/" in browser.get(page.url).text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
     gatebell, address = post.gatebell, "a1@pager.example"
@@ -188,6 +189,7 @@ def test_nobody_sees_the_contacts_of_others(post: Post) -> None:
     assert [each["id"] for each in mine.done("GET")] == [made["id"]]
 
 
+@pytest.mark.long
 def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: Receiver) -> None:
     gatebell = post.gatebell
     alice = make_user(gatebell)
@@ -213,6 +215,7 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
     assert _SECRET not in gatebell.log_text()
 
 
+@pytest.mark.long
 def test_nobody_reads_what_a_service_answers_before_it_takes_messages(
     post: Post, receiver: Receiver
 ) -> None:
@@ -252,6 +255,7 @@ NO_CONTACTS = (
 )
 
 
+@pytest.mark.long
 def test_what_is_no_contact_is_refused(post: Post) -> None:
     call = api_caller(post.gatebell, make_user(post.gatebell), "/user/contacts")
     for body, words in NO_CONTACTS:
@@ -259,6 +263,7 @@ def test_what_is_no_contact_is_refused(post: Post) -> None:
     assert call.done("GET") == []
 
 
+@pytest.mark.long
 def test_quiet_hours_are_kept_and_checked(post: Post) -> None:
     gatebell = post.gatebell
     alice = make_user(gatebell)
@@ -308,6 +313,7 @@ def sent_by_email(gatebell: LiveGatebell) -> float:
     return float(found[1]) if found else 0.0
 
 
+@pytest.mark.long
 def test_administrators_see_the_queue_and_metrics_count_it(post: Post) -> None:
     gatebell = post.gatebell
     before = sent_by_email(gatebell)

@@ -13,6 +13,7 @@ from tests.support.wire.html_forms import form_to, submit
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
 
 
+@pytest.mark.long
 def test_a_turn_is_covered_after_a_look_at_its_shifts(gatebell: LiveGatebell) -> None:
     me, other = make_user(gatebell), make_user(gatebell)
     project = make_project(gatebell, alice(gatebell))

@@ -66,6 +66,7 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
     assert "Every page goes to all your contacts at once." in page.text
 
 
+@pytest.mark.long
 def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell) -> None:
     alice, bob = make_user(gatebell), make_user(gatebell, name="bob")
     phone = contact(gatebell, alice, "Phone")

@@ -168,6 +168,7 @@ def test_a_release_that_is_none_cannot_be_rehearsed(gatebell: LiveGatebell, rele
     assert "Platform-Release" in answer.json()["message"]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("D5")
 @pytest.mark.rfc("oidc-core-10.1.1-a")

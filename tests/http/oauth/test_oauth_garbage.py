@@ -99,6 +99,7 @@ def test_each_parameter_of_a_token_request_may_be_garbage(
             assert_clear(post_token(gatebell, {**form, name: value}), 429)
 
 
+@pytest.mark.long
 @bounded(30)
 @given(form=st.dictionaries(st.sampled_from(TOKEN), TEXT), grant=st.sampled_from(GRANTS))
 def test_a_token_request_may_be_garbage_all_over(
@@ -120,6 +121,7 @@ def test_a_body_may_be_any_bytes(live_sqlite: LiveGatebell, body: bytes, kind: s
     assert_clear(machine(live_sqlite).post(address, data=body, headers=headers))
 
 
+@pytest.mark.long
 @bounded(30)
 @given(value=st.binary(max_size=120).map(lambda each: each.translate(None, b"\x00\r\n").strip()))
 def test_a_header_may_be_any_bytes(live_sqlite: LiveGatebell, value: bytes) -> None:
@@ -148,6 +150,7 @@ JWT = st.lists(st.text("ABCabc019-_=é\x00", max_size=40), min_size=3, max_size=
 LOGOUT = ("id_token_hint", "client_id", "post_logout_redirect_uri", "state", "request", "decision")
 
 
+@pytest.mark.long
 @bounded(30)
 @given(form=st.dictionaries(st.sampled_from(LOGOUT), TEXT | JWT))
 def test_a_request_to_sign_out_may_be_garbage_all_over(

@@ -161,6 +161,7 @@ def test_an_address_is_counted_at_the_machine_endpoints_together(
         assert over.headers["RateLimit-Remaining"] == "0"
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 def test_pages_are_limited_only_where_the_instance_wants_it(
     limited: Callable[..., FlaskClient],
@@ -233,6 +234,7 @@ def test_a_refusal_for_another_reason_keeps_its_own_retry_after(
     assert rate_limit_headers(answer) == (9, 1, 8)
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 def test_a_limit_is_changed_and_switched_off_within_a_second(
     limited: Callable[..., FlaskClient],

@@ -29,6 +29,7 @@ def test_the_index_has_every_document_once_and_begins_with_guides() -> None:
     assert names[0].startswith("guides/")
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_every_link_of_the_help_leads_to_a_page_that_has_its_anchor(client: FlaskClient) -> None:
     pages: dict[str, str] = {}
@@ -56,6 +57,7 @@ def _is_page(answer: TestResponse) -> bool:
     return answer.mimetype == "text/html"
 
 
+@pytest.mark.long
 def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell), name="Notes")
     url = f"{gatebell.url}/help/guides/web-application?application={client.id}"
@@ -84,6 +86,7 @@ def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveG
         assert "Notes" not in others
 
 
+@pytest.mark.long
 def test_a_guide_has_the_url_of_the_readers_integration_alone(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     base = f"{gatebell.url}/help/guides/curl?integration={endpoint.id}&project="

@@ -45,6 +45,7 @@ POLICIES = (
 )
 
 
+@pytest.mark.long
 def test_forms_stay_here_except_on_pages_that_applications_lead_to(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     for path, expected in POLICIES:
@@ -56,6 +57,7 @@ def test_forms_stay_here_except_on_pages_that_applications_lead_to(gatebell: Liv
 OF_OTHERS = {"/oauth/authorize", "/oauth/logout"}
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2014-8144")
 def test_no_form_of_any_page_does_anything_without_its_token(app: Flask) -> None:
     pages, client = set(page_blueprints(app)), app.test_client()

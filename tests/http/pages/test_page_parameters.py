@@ -61,6 +61,7 @@ def test_a_nasty_value_is_taken_or_refused_in_words(gatebell: LiveGatebell, path
     assert_no_fault(gatebell, path, PAGES[path], values)
 
 
+@pytest.mark.long
 def test_a_nasty_value_is_no_fault_of_an_export_either(gatebell: LiveGatebell) -> None:
     assert_no_fault(gatebell, EXPORTS[kind_of(gatebell)], LIST, FEW)
 

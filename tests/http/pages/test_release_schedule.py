@@ -261,6 +261,7 @@ def test_a_reader_of_feeds_is_told_every_change(gatebell: LiveGatebell) -> None:
     assert [each.term for each in users.tags] == ["rest", "release-17.0"]
 
 
+@pytest.mark.long
 def test_a_name_with_signs_of_xml_breaks_no_feed(gatebell: LiveGatebell) -> None:
     name = '<b>A & "B"</b>; C, \\D'
     with changed_settings(gatebell, instance_name=name, release_dates=DATES):
@@ -296,6 +297,7 @@ def test_without_dates_a_calendar_is_empty(gatebell: LiveGatebell) -> None:
     assert calendar_of(gatebell).events == []
 
 
+@pytest.mark.long
 def test_a_release_that_comes_later_keeps_its_event(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release_dates="18.0=2025-05-15"):
         first = calendar_of(gatebell).events[0]

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.one_database("postgres")
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.long
 def test_who_may_not_see_alerts_is_not_told_that_there_are_none(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="a")

@@ -39,6 +39,7 @@ def silence(gatebell: LiveGatebell, project: str) -> None:
         session.execute(insert(Silence).values(**values))
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_home_counts_open_alerts_and_shows_what_is_mine(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)  # whose lists are short

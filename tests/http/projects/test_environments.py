@@ -63,6 +63,7 @@ ODD_NAMES = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J4")
 def test_whatever_an_environment_is_called_its_page_is_found(gatebell: LiveGatebell) -> None:
@@ -118,6 +119,7 @@ def without_environment(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     assert links(list_of(browser, endpoint)) == {}
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J4")
 def test_a_deleted_environment_comes_back_with_a_report_and_with_its_alert(

@@ -34,6 +34,7 @@ NO_GROUPS = (
 )
 
 
+@pytest.mark.long
 def test_what_no_group_can_be_is_refused(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/groups/new")
@@ -44,6 +45,7 @@ def test_what_no_group_can_be_is_refused(gatebell: LiveGatebell) -> None:
         assert "8641969" not in head, path
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_group_is_seen_by_its_members_and_by_those_who_see_a_project_in_it(
     gatebell: LiveGatebell,

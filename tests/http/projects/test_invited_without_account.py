@@ -74,6 +74,7 @@ def is_known(service: LiveGatebell, person: Person) -> bool:
         return session.query(User).filter_by(email=person.email).count() > 0
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_link_makes_an_account_and_a_member_in_one_step(service: LiveGatebell) -> None:
     person, owner, browser = newcomer(), make_user(service), service.http()
@@ -101,6 +102,7 @@ def test_the_link_makes_an_account_and_a_member_in_one_step(service: LiveGatebel
     sign_in(service, person)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
     owner, email = make_user(service), newcomer().email
@@ -128,6 +130,7 @@ def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
         assert session.query(User).filter_by(email=email).count() == 1
 
 
+@pytest.mark.long
 def test_what_is_refused_costs_no_invitation(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
@@ -274,6 +277,7 @@ def test_who_has_an_account_signs_in_first(service: LiveGatebell) -> None:
     assert role_of(service, project, owner, person) == 30
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
@@ -300,6 +304,7 @@ def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
         assert finish(service, link, other).status_code == 302
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_many_tries_of_user_names_have_to_wait(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)

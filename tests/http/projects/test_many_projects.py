@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from domain.access.roles import Role
 from domain.projects.creation import create_project
 from models import Member, User
@@ -40,6 +42,7 @@ def paths_on(page: str, group: str) -> list[str]:
     return re.findall(rf'href="/({group}/[^"/]+)"', page)
 
 
+@pytest.mark.long
 def test_a_group_shows_its_projects_page_by_page(gatebell: LiveGatebell) -> None:
     word = unique("shop")
     group = make_large_group(gatebell, word)
@@ -53,6 +56,7 @@ def test_a_group_shows_its_projects_page_by_page(gatebell: LiveGatebell) -> None
     assert len({*paths_on(first, group), *paths_on(second, group)}) == SIZE + 1
 
 
+@pytest.mark.long
 def test_a_search_finds_groups_and_projects(gatebell: LiveGatebell) -> None:
     word = unique("word")
     group = make_large_group(gatebell, word)
@@ -69,6 +73,7 @@ def test_a_search_finds_groups_and_projects(gatebell: LiveGatebell) -> None:
     assert paths_on(stranger, group) == []
 
 
+@pytest.mark.long
 def test_the_list_of_groups_has_some_projects_of_each_and_leads_to_all(
     gatebell: LiveGatebell,
 ) -> None:

@@ -169,6 +169,7 @@ def custom_role(gatebell: LiveGatebell, base: Role) -> dict[str, object]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G6")
 def test_a_custom_role_is_given_and_taken_on_the_page(gatebell: LiveGatebell) -> None:

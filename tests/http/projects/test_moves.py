@@ -84,6 +84,7 @@ def test_strangers_learn_nothing_of_a_former_path(gatebell: LiveGatebell) -> Non
     assert anonymous.get(f"{gatebell.url}/{old}.git/{_REFS}").status_code == 401
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_renamed_group_keeps_what_is_below_it_until_its_owner_releases_the_path(
     gatebell: LiveGatebell,
@@ -142,6 +143,7 @@ def test_a_group_cannot_take_the_name_of_a_route(gatebell: LiveGatebell) -> None
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "path"), word
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_transfer_says_whose_roles_change_and_keeps_the_rest(gatebell: LiveGatebell) -> None:
     owner, helper, newcomer = (
@@ -181,6 +183,7 @@ def test_a_transfer_says_whose_roles_change_and_keeps_the_rest(gatebell: LiveGat
         assert found.path == new
 
 
+@pytest.mark.long
 def test_a_transfer_needs_a_group_that_one_maintains(gatebell: LiveGatebell) -> None:
     owner, stranger = make_user(gatebell), make_user(gatebell, name="bob")
     project, foreign = make_project(gatebell, owner), make_project(gatebell, stranger)

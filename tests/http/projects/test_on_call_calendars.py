@@ -74,6 +74,7 @@ def events_of(answer: requests.Response) -> list[Any]:
     return calendar.walk("VEVENT")
 
 
+@pytest.mark.long
 def test_a_calendar_has_the_shifts_that_the_api_lists(subscriber: Subscriber) -> None:
     address = subscriber.subscribe()
     answer = read(address)
@@ -97,6 +98,7 @@ def test_a_calendar_has_the_shifts_that_the_api_lists(subscriber: Subscriber) ->
     assert read(f"{address}?shifts=theirs").status_code == 400
 
 
+@pytest.mark.long
 def test_an_address_ends_when_it_is_reset_and_when_its_owner_leaves(
     subscriber: Subscriber,
 ) -> None:
@@ -128,6 +130,7 @@ def test_an_address_ends_when_it_is_reset_and_when_its_owner_leaves(
         assert read(f"{gatebell.url}/-/on_call/{wrong}.ics").status_code == 404
 
 
+@pytest.mark.long
 def test_each_member_has_an_address_of_their_own(subscriber: Subscriber) -> None:
     address = subscriber.subscribe()
     other = signed_in(subscriber.gatebell, subscriber.owner)

@@ -29,6 +29,7 @@ def test_a_private_project_is_for_its_members(gatebell: LiveGatebell) -> None:
     assert status(browser_of(gatebell, project, Role.GUEST), gatebell, project) == 200
 
 
+@pytest.mark.long
 def test_a_path_with_a_dot_is_a_path_like_any_other(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     for path in (f"{group}/shop.v2", unique("crew.io")):
@@ -60,6 +61,7 @@ def test_who_is_no_member_sees_what_its_visibility_says(
     assert status(stranger, gatebell, f"{endpoint.project}/-/settings/members") == 403
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_developers_see_on_the_overview_and_the_start_page_what_is_open(
     gatebell: LiveGatebell,
@@ -95,6 +97,7 @@ def test_a_maintainer_of_a_group_makes_a_project_and_owns_it(gatebell: LiveGateb
     assert "already exists" in again.text
 
 
+@pytest.mark.long
 def test_what_no_project_can_be_is_refused(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     browser = signed_in(gatebell, alice(gatebell))

@@ -16,6 +16,7 @@ from tests.support.wire.html_forms import form_to, submit
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
 
 
+@pytest.mark.long
 def test_a_rotation_of_several_people_and_times_is_put_together_and_changed(
     gatebell: LiveGatebell,
 ) -> None:

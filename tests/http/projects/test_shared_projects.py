@@ -121,6 +121,7 @@ def test_members_of_the_groups_above_are_members_of_the_group(gatebell: LiveGate
     assert stranger.username not in members_of(script, project)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_highest_of_all_roles_counts(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
@@ -141,6 +142,7 @@ def test_the_highest_of_all_roles_counts(gatebell: LiveGatebell) -> None:
     assert role_of(one, project) is None
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_share_ends_on_its_day(gatebell: LiveGatebell) -> None:
     from models import ProjectShare  # noqa: PLC0415 - a row that only time could change

@@ -56,6 +56,7 @@ def repository(gatebell: LiveGatebell) -> Repository:
     return Repository(gatebell)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G3")
 def test_an_oauth_token_lists_and_shows_what_was_pushed(
@@ -200,6 +201,7 @@ def test_a_rule_that_is_none_is_refused(repository: Repository) -> None:
         assert field in answer.text
 
 
+@pytest.mark.long
 def test_too_many_waiting_removals_are_refused(repository: Repository) -> None:
     rule = {"name_regex_delete": "x"}
     statuses = [

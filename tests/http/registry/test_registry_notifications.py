@@ -88,6 +88,7 @@ def test_a_new_project_does_not_get_the_images_of_a_deleted_one(gatebell: LiveGa
     assert listed(gatebell, project) == {}
 
 
+@pytest.mark.long
 def test_events_of_unknown_projects_are_counted_and_forgotten(
     gatebell: LiveGatebell, project: str
 ) -> None:
@@ -99,6 +100,7 @@ def test_events_of_unknown_projects_are_counted_and_forgotten(
     assert listed(gatebell, project) == {}
 
 
+@pytest.mark.long
 def test_what_says_nothing_is_left_out_and_the_rest_is_stored(
     gatebell: LiveGatebell, project: str
 ) -> None:

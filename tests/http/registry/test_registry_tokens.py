@@ -123,6 +123,7 @@ def expected_actions(who: Role | str, visibility: str, scopes: str) -> set[str]:
     return {"pull", "push", "delete", "*"} if role >= Role.MAINTAINER else {"pull", "push"}
 
 
+@pytest.mark.long
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("visibility", VISIBILITIES)
 def test_role_visibility_and_scope_say_what_a_token_allows(

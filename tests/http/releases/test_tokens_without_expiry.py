@@ -71,6 +71,7 @@ def used(places: Places, made: Mapping[str, Any]) -> ApiCaller:
     return ApiCaller(url=places.api.url, token=made["token"])
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_they_never_end_before_16_0_and_get_a_year_with_it_for_good(places: Places) -> None:
     with changed_settings(places.gatebell, release="15.11"):

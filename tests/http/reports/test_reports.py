@@ -226,6 +226,7 @@ def test_a_proposal_fills_in_its_form(gatebell: LiveGatebell, night: Night) -> N
     assert (form.value("labels"), form.value("name")) == ('title="x"', "x")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_whoever_is_on_call_leaves_a_note_for_the_next(
     gatebell: LiveGatebell, night: Night
@@ -292,6 +293,7 @@ def test_a_note_of_a_group_is_about_its_projects(gatebell: LiveGatebell, night: 
     assert report["handover_notes"] == [note]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_team_writes_down_what_it_learned_from_an_incident(
     gatebell: LiveGatebell, night: Night

@@ -98,6 +98,7 @@ def test_names_of_any_bytes_are_shown_and_lead_to_their_files(
     assert not any("line" in words for words in links)
 
 
+@pytest.mark.long
 def test_large_and_binary_files_are_named_and_not_shown(
     gatebell: LiveGatebell, alice: Person, git: GitClient
 ) -> None:
@@ -123,6 +124,7 @@ def test_large_and_binary_files_are_named_and_not_shown(
     assert "<pre" in page(browser, gatebell, project).text
 
 
+@pytest.mark.long
 def test_what_is_not_there_is_not_found_and_never_an_error_of_ours(
     gatebell: LiveGatebell, alice: Person, git: GitClient
 ) -> None:
@@ -143,6 +145,7 @@ def test_what_is_not_there_is_not_found_and_never_an_error_of_ours(
         assert answer.status_code in {400, 404}, query
 
 
+@pytest.mark.long
 def test_commits_come_in_pages(gatebell: LiveGatebell, alice: Person, git: GitClient) -> None:
     project = make_project(gatebell, alice)
     work = git.new_work({"a": b"a"})

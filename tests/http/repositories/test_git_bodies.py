@@ -77,6 +77,7 @@ BROKEN: dict[str, tuple[dict[str, Any], int, str]] = {
 }
 
 
+@pytest.mark.long
 def test_a_body_that_is_not_what_its_headers_say_is_refused_in_words(
     gatebell: LiveGatebell,
 ) -> None:

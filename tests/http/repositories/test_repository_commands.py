@@ -147,6 +147,7 @@ def test_a_check_finds_broken_objects_and_what_belongs_to_no_project(
     shutil.rmtree(path)
 
 
+@pytest.mark.long
 def test_the_worker_packs_what_was_pushed_to(
     own: LiveGatebell, git: GitClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -211,6 +211,7 @@ def test_what_ends_with_the_password_is_asked(mailing: LiveGatebell) -> None:
     assert last.details["tokens_revoked"] == 1
 
 
+@pytest.mark.long
 def test_a_wish_for_another_address_is_forgotten(mailing: LiveGatebell) -> None:
     person, wished = make_user(mailing), new_address()
     wish(mailing, person, wished)
@@ -246,6 +247,7 @@ def test_the_second_factor_stays(mailing: LiveGatebell) -> None:
     assert answer.headers["Location"].startswith("/users/two_factor")
 
 
+@pytest.mark.long
 def test_whoever_guessed_too_often_is_let_in_with_the_new_password(mailing: LiveGatebell) -> None:
     person, new = make_user(mailing), random_password()
     while try_to_sign_in(mailing, person.username, "a wrong one").status_code != 429:
@@ -254,6 +256,7 @@ def test_whoever_guessed_too_often_is_let_in_with_the_new_password(mailing: Live
     assert is_let_in(mailing, person.username, new)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_two_who_use_a_link_at_once_one_sets_the_password(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
@@ -278,6 +281,7 @@ def test_of_two_who_use_a_link_at_once_one_sets_the_password(mailing: LiveGatebe
     assert len(events_about(mailing, person, EventKind.PASSWORD_CHANGED)) == 1
 
 
+@pytest.mark.long
 def test_nobodys_mail_is_flooded(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     for _ in range(30):
@@ -297,6 +301,7 @@ def test_who_asks_for_many_is_told_to_wait(new_service: NewService) -> None:
         assert "Too many attempts" in words(answers[-1])
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_without_a_mail_server_the_page_says_whom_to_ask(new_service: NewService) -> None:
     with running(new_service("sqlite", only="app")) as service:
@@ -310,6 +315,7 @@ def test_without_a_mail_server_the_page_says_whom_to_ask(new_service: NewService
         assert "sends no e-mail" in words(answer)
 
 
+@pytest.mark.long
 def test_who_has_no_password_gets_one_by_the_link(
     mailing: LiveGatebell, provider: FakeProvider
 ) -> None:

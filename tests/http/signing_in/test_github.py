@@ -179,6 +179,7 @@ def test_an_answer_that_is_not_as_documented_leads_to_a_page(
     assert reason in last_failure(gatebell, slug)
 
 
+@pytest.mark.long
 def test_roles_follow_organizations_and_teams(gatebell: LiveGatebell, github: FakeGitHub) -> None:
     of_team, of_organization, of_none = (new_group(gatebell) for _ in range(3))
     roles = (
@@ -207,6 +208,7 @@ def test_a_claim_of_groups_has_no_meaning_there(
     assert (user.email, user.is_admin) == (github.person["email"], False)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_administrator_adds_github_and_tests_the_connection(
     gatebell: LiveGatebell, github: FakeGitHub

@@ -414,6 +414,7 @@ def test_the_last_owner_of_a_group_stays_one(
     assert role_of(gatebell, provider, group) is None
 
 
+@pytest.mark.long
 def test_a_deleted_group_is_no_obstacle(gatebell: LiveGatebell, provider: FakeProvider) -> None:
     group, other = new_group(gatebell), new_group(gatebell)
     slug = mapped(gatebell, provider, f"sre = {group}: Guest", f"sre = {other}: Guest")

@@ -100,6 +100,7 @@ def api(service: LiveGatebell, token: str, method: str, path: str) -> requests.R
     return requests.request(method, f"{service.url}/api/v4{path}", headers=headers, timeout=30)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_is_idle_is_told_and_deactivated_a_week_later(service: LiveGatebell) -> None:
     person, early = unused(service), unused(service, days=32)
@@ -264,6 +265,7 @@ def test_others_than_active_people_are_left_alone(service: LiveGatebell, state: 
     assert messages_to(service, person.email) == []
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_signing_in_activates_and_nothing_else_does(service: LiveGatebell) -> None:
     person = make_user(service)
@@ -306,6 +308,7 @@ def test_with_a_second_factor_the_password_alone_activates_nothing(service: Live
     assert state_of(service, person) == "active"
 
 
+@pytest.mark.long
 def test_who_forgot_the_password_gets_in_by_a_link(service: LiveGatebell) -> None:
     person = deactivated(service)
     browser = service.http()
@@ -375,6 +378,7 @@ def test_who_is_activated_has_a_week_again(service: LiveGatebell) -> None:
     assert len(messages_to(service, person.email)) == 1
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_without_the_setting_nobody_is(service: LiveGatebell) -> None:
     person = unused(service)

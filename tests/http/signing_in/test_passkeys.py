@@ -189,6 +189,7 @@ def test_a_key_belongs_to_one_account(gatebell: LiveGatebell, charlie: Person) -
     assert add(gatebell, open_browser(gatebell, dora), dora, key, "mine now").status_code == 422
 
 
+@pytest.mark.long
 def test_passkeys_are_renamed_and_removed_by_their_owner_alone(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -252,6 +253,7 @@ def test_an_answer_is_good_once(gatebell: LiveGatebell, charlie: Person, *, coun
     assert not is_signed_in(gatebell, thief)
 
 
+@pytest.mark.long
 def test_what_was_signed_for_something_else_opens_nothing(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -289,6 +291,7 @@ def test_a_key_whose_count_does_not_grow_was_copied_and_is_refused(
         assert refused.status_code == 422
 
 
+@pytest.mark.long
 def test_somebody_elses_passkey_is_no_second_step_of_mine(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -311,6 +314,7 @@ def test_a_key_with_another_public_key_signs_for_nobody(
     assert refused.status_code == 422
 
 
+@pytest.mark.long
 def test_guessing_codes_does_not_lock_out_who_has_a_passkey_and_trying_passkeys_is_limited(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -417,6 +421,7 @@ GARBAGE = (
 )
 
 
+@pytest.mark.long
 def test_garbage_opens_nothing_and_breaks_nothing(gatebell: LiveGatebell, charlie: Person) -> None:
     give_passkey(gatebell, charlie)
     door, front, _ = at_the_door(gatebell)
@@ -455,6 +460,7 @@ def test_the_questions_need_the_token_of_the_page(gatebell: LiveGatebell) -> Non
         assert refused.json()["message"]
 
 
+@pytest.mark.long
 @pytest.mark.spec("B8")
 def test_a_password_is_exchanged_for_no_token_where_there_is_a_passkey(
     gatebell: LiveGatebell, charlie: Person

@@ -137,6 +137,7 @@ def test_a_new_app_opens_the_pages_at_once(start: Start) -> None:
     assert opened(service, browser, PROFILE) == PROFILE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lacks", ["second factor", "password of their own", "both"])
 def test_after_setting_up_what_is_missing_one_goes_on_to_the_application(
     start: Start, lacks: str
@@ -165,6 +166,7 @@ def test_after_setting_up_what_is_missing_one_goes_on_to_the_application(
     assert landing(decide(browser, page))["state"] == "kept"
 
 
+@pytest.mark.long
 def test_of_administrators_alone(start: Start) -> None:
     service = start("administrators")
     person, administrator = make_user(service), make_user(service, admin=True)
@@ -174,6 +176,7 @@ def test_of_administrators_alone(start: Start) -> None:
     assert token_for_password(service, administrator).json()["error"] == "invalid_grant"
 
 
+@pytest.mark.long
 def test_until_its_day_people_are_told(start: Start) -> None:
     begins = day(3)
     service = start("everybody", begins)
@@ -221,6 +224,7 @@ def test_a_wrong_day_is_refused_with_an_example(start: Start, wrong: str) -> Non
     assert "a date such as 2027-01-31" in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_who_signs_in_through_a_provider_needs_one_unless_that_is_trusted_to_have_asked(
     start: Start, provider: FakeProvider
 ) -> None:
@@ -430,6 +434,7 @@ def test_a_deleted_group_requires_nothing_of_the_members_above(
     assert not is_bound(gatebell, member)
 
 
+@pytest.mark.long
 def test_owners_set_it_on_the_page(gatebell: LiveGatebell, owner: Person, project: str) -> None:
     group, maintainer = project.rpartition("/")[0], make_user(gatebell)
     give_role(gatebell, group, maintainer, Role.MAINTAINER)

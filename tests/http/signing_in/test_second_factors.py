@@ -117,6 +117,7 @@ def test_the_first_factor_signs_other_browsers_out(gatebell: LiveGatebell, charl
     assert not is_signed_in(gatebell, elsewhere)
 
 
+@pytest.mark.long
 def test_neither_a_wrong_code_nor_a_wrong_password_sets_anything_up(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_second_app_is_not_set_up_over_the_first(gatebell: LiveGatebell, charl
     assert_signed_in(sign_in_with(gatebell, charlie, code_of(app)))
 
 
+@pytest.mark.long
 def test_recovery_codes_are_shown_once_and_kept_as_digests(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -196,6 +198,7 @@ def test_the_codes_are_downloaded_as_a_file_and_the_page_needs_no_script_for_it(
     assert "script" not in junk.text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_new_codes_take_the_place_of_the_old_ones(gatebell: LiveGatebell, charlie: Person) -> None:
     give_app(gatebell, charlie)
@@ -211,6 +214,7 @@ def test_new_codes_take_the_place_of_the_old_ones(gatebell: LiveGatebell, charli
     assert events_of(gatebell, charlie).count("recovery_codes.made") == 1
 
 
+@pytest.mark.long
 def test_removing_the_app_asks_for_the_password_and_leaves_the_password_alone(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -247,6 +251,7 @@ def test_the_password_cannot_be_guessed_at_here_either(
     assert statuses_of_guesses(gatebell, browser, APP) == [422] * 10 + [429]
 
 
+@pytest.mark.long
 def test_guesses_on_all_pages_are_counted_together(gatebell: LiveGatebell, charlie: Person) -> None:
     app = give_app(gatebell, charlie)
     browser, page = give_password(gatebell, charlie)

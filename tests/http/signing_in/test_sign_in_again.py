@@ -98,6 +98,7 @@ def test_a_new_sign_in_takes_the_place_of_the_former_and_is_what_the_application
     assert datetime.now(UTC) - when < timedelta(hours=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes", AGAIN)
 def test_who_is_asked_for_the_second_step_again_stays_signed_in_until_it_is_taken(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
@@ -118,6 +119,7 @@ def test_who_is_asked_for_the_second_step_again_stays_signed_in_until_it_is_take
     assert "code" in landing(ask_at(browser, urljoin(gatebell.url, onward.headers["Location"])))
 
 
+@pytest.mark.long
 def test_somebody_else_may_sign_in_and_the_former_is_out(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -128,6 +130,7 @@ def test_somebody_else_may_sign_in_and_the_former_is_out(
     assert (sign_ins_of(gatebell, charlie), sign_ins_of(gatebell, dora)) == (0, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes", AGAIN)
 def test_a_pushed_request_signs_nobody_out_either(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]

@@ -253,6 +253,7 @@ def test_an_open_sign_in_gives_way_to_the_new_account(service: LiveGatebell) -> 
     assert person.username in browser.get(service.url + PROFILE).text
 
 
+@pytest.mark.long
 def test_nobodys_mail_is_flooded(service: LiveGatebell) -> None:
     email = newcomer().email
     other = email.replace("dora", "DORA")
@@ -261,6 +262,7 @@ def test_nobodys_mail_is_flooded(service: LiveGatebell) -> None:
     assert [len(messages_to(service, each)) for each in (email, other)] == [5, 5]
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_who_asks_for_many_or_tries_many_names_is_told_to_wait(new_service: NewService) -> None:
     few = {"SIGN_IN_ATTEMPTS_PER_ADDRESS": "4", "SIGN_UP": "open"}
@@ -278,6 +280,7 @@ def test_who_asks_for_many_or_tries_many_names_is_told_to_wait(new_service: NewS
         assert "Too many attempts" in words(answer)
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_only_addresses_of_the_domains_are_taken(service: LiveGatebell) -> None:
     domains = {"sign_up": "domains", "sign_up_email_domains": "people.example, b\u00fccher.example"}
@@ -300,6 +303,7 @@ def test_only_addresses_of_the_domains_are_taken(service: LiveGatebell) -> None:
         assert "can no longer be signed up with" in refusal(service, former)
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_new_account_sets_up_the_second_factor_that_is_required(service: LiveGatebell) -> None:
     person, browser = newcomer(), service.http()
@@ -308,6 +312,7 @@ def test_a_new_account_sets_up_the_second_factor_that_is_required(service: LiveG
         assert browser.get(service.url + PROFILE).url == f"{service.url}/-/user_settings/security"
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_where_nobody_can_sign_up_there_is_no_page(new_service: NewService) -> None:
     for settings in (MAIL, {"SIGN_UP": "open"}, {"SIGN_UP": "domains", **MAIL}):
@@ -396,6 +401,7 @@ def state_of(approving: LiveGatebell, person: Person) -> str | None:
         return user.state if user else None
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_signs_up_waits_and_gets_in_once_approved(approving: LiveGatebell) -> None:
     person, browser = newcomer(), approving.http()
@@ -438,6 +444,7 @@ def test_the_api_tells_the_state_and_approves(approving: LiveGatebell) -> None:
         assert requests.post(url, headers=mine, timeout=30).status_code == 403
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("face", ["page", "api"])
 def test_who_is_rejected_is_told_and_deleted(approving: LiveGatebell, face: str) -> None:
     person = waiting(approving)
@@ -465,6 +472,7 @@ def test_commands_list_and_approve(approving: LiveGatebell) -> None:
     assert "does not wait for approval" in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_administrators_are_told_once_of_a_flood_and_again_after_it(
     approving: LiveGatebell,
 ) -> None:

@@ -81,6 +81,7 @@ def sign_in(app: Flask, login: str) -> FlaskClient | None:
     return client if answer.status_code == 302 else None
 
 
+@pytest.mark.long
 def test_somebody_is_known_by_every_spelling(app: Flask) -> None:
     make(app, "joerg", "JÖRG@people.example")
     spellings = ("JÖRG@people.example", "jörg@people.example", "Jo\u0308rg@PEOPLE.example", "JOERG")
@@ -90,6 +91,7 @@ def test_somebody_is_known_by_every_spelling(app: Flask) -> None:
         assert "joerg" in client.get("/-/user_settings/profile").text, login
 
 
+@pytest.mark.long
 def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask) -> None:
     make(app, "joerg", "JÖRG@people.example")
     make(app, "bob", "bob@people.example")
@@ -219,6 +221,7 @@ def test_of_two_who_share_an_address_the_older_keeps_it_and_nobody_loses_anythin
         assert get_user("JÖRG@people.example", session=session).username == "bob"
 
 
+@pytest.mark.long
 def test_who_is_made_by_a_host_of_the_former_version_is_found(
     app: Flask, settings: Settings
 ) -> None:

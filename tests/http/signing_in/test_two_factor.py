@@ -99,6 +99,7 @@ def test_a_clock_may_be_half_a_minute_off_and_no_further(
     assert_signed_in(sign_in_with(gatebell, charlie, code_of(app, steps=1)))
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_code_is_good_once_and_so_are_those_before_it(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
@@ -126,6 +127,7 @@ def test_a_code_of_somebody_elses_app_opens_nothing(
         assert sign_in_with(gatebell, charlie, code).status_code == 422
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_recovery_code_is_good_once_however_it_is_written(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
@@ -163,6 +165,7 @@ def test_what_cannot_be_a_code_is_refused_and_not_counted(
 # Guessing
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2024-32868")
 @pytest.mark.both_databases
 def test_too_many_guesses_at_codes_stop_even_the_right_one_and_the_password_clears_nothing(
@@ -186,6 +189,7 @@ def test_too_many_guesses_at_codes_stop_even_the_right_one_and_the_password_clea
     assert told.count("second_factor.failed") == 10
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_right_code_starts_the_count_anew(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
@@ -215,6 +219,7 @@ def test_without_the_first_step_there_is_no_second(gatebell: LiveGatebell) -> No
         assert_must_begin_again(sent)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_pending_sign_in_is_good_for_one_sign_in_even_if_the_cookie_was_copied(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP

@@ -50,6 +50,7 @@ def test_a_window_shows_its_next_occurrences_in_local_time(maintainer: ApiCaller
     assert begins[0] == datetime(2030, 1, 6, 1, tzinfo=UTC)
 
 
+@pytest.mark.long
 def test_a_window_of_now_mutes_the_alerts_that_it_is_about(
     project: Project, maintainer: ApiCaller
 ) -> None:
@@ -138,6 +139,7 @@ def test_what_is_no_window_is_refused_with_the_reason(maintainer: ApiCaller) -> 
     assert maintainer.done("GET", "/maintenance_windows") == []
 
 
+@pytest.mark.long
 def test_flap_settings_have_usual_values_and_change_one_by_one(
     project: Project, maintainer: ApiCaller
 ) -> None:

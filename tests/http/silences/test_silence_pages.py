@@ -106,6 +106,7 @@ def test_a_silence_is_extended_and_ended_on_its_page(
     assert browser.get(f"{project.url}/silences?state=over").status_code == 400
 
 
+@pytest.mark.long
 def test_what_senders_wrote_is_only_text(project: Project, browser: requests.Session) -> None:
     evil = '"><script>alert(1)</script>{{ 7*7 }}'
     project.endpoint.accepted(title=evil, service="a\\b\nc", **{evil: evil})
@@ -142,6 +143,7 @@ def test_maintainers_change_flap_detection(project: Project, browser: requests.S
     assert "Flap detection is off." in text_of(browser.get(f"{project.url}/silences"))
 
 
+@pytest.mark.long
 def test_an_alert_says_that_it_flaps_or_continues_another(
     project: Project, browser: requests.Session
 ) -> None:

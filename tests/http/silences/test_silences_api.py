@@ -78,6 +78,7 @@ def test_a_silence_is_created_shown_changed_and_ended(
     ]
 
 
+@pytest.mark.long
 def test_silences_are_listed_by_state(developer: ApiCaller) -> None:
     later = (now() + timedelta(days=1)).isoformat()
     active, pending, expired = (
@@ -149,6 +150,7 @@ def test_what_is_no_silence_is_refused_with_the_reason(developer: ApiCaller) -> 
     assert developer.done("GET", "/silences") == []
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_the_longest_silence_is_a_setting(project: Project, developer: ApiCaller) -> None:
     with changed_settings(project.gatebell, longest_silence_days="1"):
@@ -183,6 +185,7 @@ def test_a_silence_outlives_the_role_of_its_author(project: Project) -> None:
     assert maintainer.done("GET", f"/silences/{made['id']}")["state"] == "active"
 
 
+@pytest.mark.long
 def test_the_author_of_a_silence_is_exported_and_keeps_a_pseudonym(project: Project) -> None:
     author = make_user(project.gatebell)
     give_role(project.gatebell, project.path, author, Role.DEVELOPER)

@@ -24,6 +24,7 @@ def browser(project: Project) -> requests.Session:
     return browser_of(project.gatebell, project.path, Role.MAINTAINER)
 
 
+@pytest.mark.long
 def test_a_window_is_planned_changed_and_deleted(
     project: Project, browser: requests.Session
 ) -> None:
@@ -57,6 +58,7 @@ def test_a_window_is_planned_changed_and_deleted(
     assert browser.get(f"{project.gatebell.url}{address}/edit").status_code == 404
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
@@ -91,6 +93,7 @@ def test_each_way_to_repeat_is_kept_in_the_form(
     follow(browser, submit(browser, edit, form))
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_mistakes_are_shown_beside_the_field(project: Project, browser: requests.Session) -> None:
     page = browser.get(f"{project.url}/maintenance_windows/new")

@@ -41,6 +41,7 @@ def opened_today(app: Flask) -> int:
     return sum(day.total for day in days[-2:])  # it may be midnight
 
 
+@pytest.mark.long
 def test_alerts_are_counted_before_and_after_they_are_added_up(
     app: Flask, settings: Settings
 ) -> None:
@@ -59,6 +60,7 @@ def test_alerts_are_counted_before_and_after_they_are_added_up(
             assert db.session.scalar(select(func.sum(AlertDay.alerts))) == 5
 
 
+@pytest.mark.long
 def test_numbers_go_on_whichever_way_an_alert_took(app: Flask) -> None:
     project(app)
     http = integration_of(app, "http", "one by one")
@@ -83,6 +85,7 @@ def test_a_deleted_project_takes_its_numbers_along(app: Flask) -> None:
         assert not db.session.scalar(is_there)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_counting_an_event_leaves_an_alert_on_its_page(app: Flask) -> None:
     project(app)

@@ -135,6 +135,7 @@ DELIVERIES: dict[str, tuple[str, Callable[[str], bytes], int]] = {
 }
 
 
+@pytest.mark.long
 def test_a_delivery_waits_as_often_however_many_items_it_has(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +157,7 @@ def test_a_delivery_waits_as_often_however_many_items_it_has(
 PINGS = {"": 1, "/start": 1, "/log": 1, "/0": 1}
 
 
+@pytest.mark.long
 def test_a_ping_waits_once(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ def hasty(settings: Settings, make_app: Callable[[Settings], Flask]) -> Flask:
     return make_app(replace(settings, database_statement_timeout_ms=2_000))
 
 
+@pytest.mark.long
 def test_a_page_waits_for_no_statement_without_an_end(hasty: Flask) -> None:
     with hasty.app_context():
         statement, began = text(ENDLESS[db.engine.dialect.name]), monotonic()
@@ -49,6 +50,7 @@ def test_the_hot_paths_wait_for_no_statement_without_an_end(hasty: Flask) -> Non
     assert connections.first(text("SELECT 1"), {}) is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_what_rows_wait_for_is_not_the_statement_s_time(hasty: Flask) -> None:
     with hasty.app_context():

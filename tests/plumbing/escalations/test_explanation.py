@@ -24,6 +24,7 @@ def pages_for(shop: Escalated, alert_id: int) -> Sequence[SentPage]:
         return pages_among([alert_id], None, size=9, is_oldest_first=False, session=session)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
 def test_it_says_who_was_paged_and_who_is_next(shop: Escalated) -> None:
@@ -52,6 +53,7 @@ def test_it_says_who_was_paged_and_who_is_next(shop: Escalated) -> None:
     assert view.sentence.startswith("Paging stopped when the alert was acknowledged")
 
 
+@pytest.mark.long
 def test_it_says_when_a_further_contact_follows_and_no_step_waits_for_it(shop: Escalated) -> None:
     later = shop.email_contact(shop.alice.id, "later@pager.example")
     assert shop.alice.contact is not None
@@ -100,6 +102,7 @@ def test_it_says_why_nobody_is_paged(shop: Escalated) -> None:
     assert held.policy == "Night"
 
 
+@pytest.mark.long
 def test_who_is_deleted_is_not_named(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     alert = shop.alert()

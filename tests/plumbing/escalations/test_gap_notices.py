@@ -33,6 +33,7 @@ def leave(shop: Escalated, user_id: int) -> None:
         session.execute(delete(Member).where(Member.user_id == user_id))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("maria")
 def test_a_member_who_leaves_is_told_and_so_are_the_maintainers(shop: Escalated) -> None:
     shop.schedule("Primary", shop.alice, shop.bob)

@@ -63,6 +63,7 @@ def time_out(shop: Escalated, policy_id: int, length: str | None) -> None:
         change_policy(shop.work(session), shop.project_view(session), policy_id, change)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_next_step_is_taken_at_once(shop: Escalated) -> None:
     shop.policy("0s user:alice", "30m user:bob", repeats=1)
@@ -80,6 +81,7 @@ def test_the_next_step_is_taken_at_once(shop: Escalated) -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_acknowledged_alert_that_is_escalated_goes_on_with_the_next_step(
     shop: Escalated,
@@ -120,6 +122,7 @@ def test_nothing_is_escalated_where_nobody_would_be_paged(shop: Escalated) -> No
         do(shop, handling.escalate_alert, alert)
 
 
+@pytest.mark.long
 def test_when_all_steps_have_run_it_begins_again(shop: Escalated) -> None:
     shop.policy("0s user:alice", pause="1m")
     alert = shop.alert()
@@ -189,6 +192,7 @@ def test_a_snoozed_alert_rests_until_its_time_and_then_begins_anew(shop: Escalat
     ]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_snooze_ends_by_hand_by_a_worse_report_and_with_the_alert(shop: Escalated) -> None:
     shop.policy("0s user:alice")
@@ -213,6 +217,7 @@ def test_a_snooze_ends_by_hand_by_a_worse_report_and_with_the_alert(shop: Escala
         do(shop, handling.wake_alert, woken)
 
 
+@pytest.mark.long
 def test_an_alert_that_no_policy_pages_for_rests_as_well(shop: Escalated) -> None:
     alert = shop.alert()
     do(shop, handling.snooze_alert, alert, AlertSnooze(duration=timedelta(hours=1)))
@@ -235,6 +240,7 @@ def test_tomorrow_is_nine_o_clock_where_the_person_is(
     assert view.model_dump(mode="json")["snoozed_until"].replace(".000", "") == until
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_acknowledgement_runs_out_and_its_author_is_asked_first(shop: Escalated) -> None:
     policy = shop.policy("0s user:alice", "10m user:bob")
@@ -264,6 +270,7 @@ def test_an_acknowledgement_runs_out_and_its_author_is_asked_first(shop: Escalat
     assert shop.said(alert)[0].startswith("Who acknowledged the alert is paged first.")
 
 
+@pytest.mark.long
 def test_who_cannot_be_asked_is_passed_over(shop: Escalated) -> None:
     policy = shop.policy("0s user:alice")
     time_out(shop, policy.id, "5m")

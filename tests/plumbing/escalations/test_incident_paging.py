@@ -50,6 +50,7 @@ def begin_again(shop: Escalated, alert: int) -> int:
     return again
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_alerts_that_join_an_acknowledged_incident_page_nobody_until_they_leave_it(
     shop: Escalated,
@@ -76,6 +77,7 @@ def test_alerts_that_join_an_acknowledged_incident_page_nobody_until_they_leave_
     assert shop.paged(third) == [("alice", 1, 1)]
 
 
+@pytest.mark.long
 def test_without_the_switch_they_page(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     rule(shop, quiets=False)

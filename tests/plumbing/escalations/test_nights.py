@@ -68,6 +68,7 @@ def test_an_alert_that_rises_leaves_the_policy_of_low_alerts(shop: Escalated) ->
     assert "The alert is more severe now. Paging begins with Night." in shop.said(alert)
 
 
+@pytest.mark.long
 def test_an_alert_that_rises_after_the_last_step_begins_again(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     alert = shop.alert(severity=3)
@@ -77,6 +78,7 @@ def test_an_alert_that_rises_after_the_last_step_begins_again(shop: Escalated) -
     assert shop.paged(alert) == [("alice", 1, 1), ("alice", 1, 1)]
 
 
+@pytest.mark.long
 def test_an_alert_that_rises_on_its_way_is_not_begun_again(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alert = shop.alert(severity=3)
@@ -86,6 +88,7 @@ def test_an_alert_that_rises_on_its_way_is_not_begun_again(shop: Escalated) -> N
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
+@pytest.mark.long
 def test_an_acknowledged_alert_that_rises_pages_nobody(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", name="Night", is_default=False)
     shop.route(night, "Critical", severities=["critical"])
@@ -98,6 +101,7 @@ def test_an_acknowledged_alert_that_rises_pages_nobody(shop: Escalated) -> None:
     assert shop.paged(alert) == [("bob", 1, 1)]
 
 
+@pytest.mark.long
 def test_an_alert_that_falls_stays_with_its_policy(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "5m user:bob", name="Night", is_default=False)
     shop.route(night, "Critical", severities=["critical"])
@@ -126,6 +130,7 @@ def test_a_contact_that_refuses_is_passed_over_for_the_account(
     assert shop.paged(alert) == [("carol", 1, 1)]
 
 
+@pytest.mark.long
 def test_a_step_whose_contacts_all_fail_is_followed_at_once(
     shop: Escalated, mailbox: Mailbox, receiver: Receiver
 ) -> None:
@@ -154,6 +159,7 @@ def test_a_step_whose_contacts_all_fail_is_followed_at_once(
     )
 
 
+@pytest.mark.long
 def test_maintainers_hear_of_it_by_their_own_contacts_as_well(
     shop: Escalated, mailbox: Mailbox, receiver: Receiver
 ) -> None:
@@ -254,6 +260,7 @@ def test_a_flapping_outage_reaches_everybody_and_goes_on_paging(shop: Escalated)
     assert len([at for at, name in found if name == "alice" and at >= 30]) <= 60 / 10 + 1
 
 
+@pytest.mark.long
 def test_a_critical_alert_pages_at_each_opening(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     opened = shop.outage(hours=1, severity=0)
@@ -270,6 +277,7 @@ def test_critical_alerts_are_held_back_if_the_project_wants_it(shop: Escalated) 
     assert 6 <= len(shop.pages()) < len(opened) - 4
 
 
+@pytest.mark.long
 def test_an_alert_that_was_answered_and_comes_back_begins_at_the_first_step(
     shop: Escalated,
 ) -> None:
@@ -327,6 +335,7 @@ def test_a_clock_that_ran_ahead_delays_no_step(shop: Escalated) -> None:
 # No answer
 
 
+@pytest.mark.long
 def test_an_escalation_without_an_answer_ends_with_a_word(
     shop: Escalated, mailbox: Mailbox
 ) -> None:

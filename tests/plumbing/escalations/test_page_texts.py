@@ -90,6 +90,7 @@ def test_a_page_has_what_one_needs_to_begin(shop: Escalated, mailbox: Mailbox) -
     assert "Unanswered" not in text
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_the_second_person_reads_why_and_for_how_long_nobody_answered(
     shop: Escalated, mailbox: Mailbox
@@ -119,6 +120,7 @@ def test_the_second_person_reads_why_and_for_how_long_nobody_answered(
     assert "Unanswered: for 19 minutes\nNext: nobody\n" in last
 
 
+@pytest.mark.long
 def test_quiet_hours_tell_the_zone_of_a_person_whose_profile_has_none(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
@@ -133,6 +135,7 @@ def test_quiet_hours_tell_the_zone_of_a_person_whose_profile_has_none(
     assert "Started: 2026-03-02 05:00 +09:00\n" in text
 
 
+@pytest.mark.long
 def test_what_nobody_gave_a_title_is_told_by_its_first_fields(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
@@ -153,6 +156,7 @@ def test_what_nobody_gave_a_title_is_told_by_its_first_fields(
     assert "[critical] New: Alert (acme/shop #3)\n" in second.get_content().replace("\r\n", "\n")
 
 
+@pytest.mark.long
 def test_a_digest_says_of_which_projects_its_alerts_are(shop: Escalated, mailbox: Mailbox) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     shop.alert("Disk full")
@@ -183,6 +187,7 @@ def test_only_the_title_of_a_long_subject_is_cut(shop: Escalated, mailbox: Mailb
     assert subject.endswith("yyy… (acme/shop #1)")
 
 
+@pytest.mark.long
 def test_a_report_that_cannot_be_read_keeps_no_page_from_leaving(
     shop: Escalated, mailbox: Mailbox
 ) -> None:

@@ -321,6 +321,7 @@ class Recount:
         assert ranks == sorted((each[:2] for each in expected.values()), reverse=True)[:10]
 
 
+@pytest.mark.long
 def test_all_numbers_of_random_histories_are_exact(shop: Escalated) -> None:
     for seed, place in enumerate(ZONES):
         history = History(shop, seed)
@@ -337,6 +338,7 @@ def test_all_numbers_of_random_histories_are_exact(shop: Escalated) -> None:
         Recount(shop, whole, {row.id for row in shop.rows(Project)}).check(of_group)
 
 
+@pytest.mark.long
 def test_a_page_says_through_what_it_went_and_why_even_when_the_alert_opens_again(
     shop: Escalated,
 ) -> None:

@@ -40,6 +40,7 @@ def addressees(mailbox: Mailbox) -> list[str]:
     return [each[0].partition("@")[0] for each in mailbox.recipients]
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_the_second_person_is_paged_if_the_first_does_not_answer(
     shop: Escalated, mailbox: Mailbox
@@ -117,6 +118,7 @@ def test_whoever_is_named_twice_in_a_step_is_paged_once(shop: Escalated) -> None
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 1)]
 
 
+@pytest.mark.long
 def test_steps_are_repeated_as_often_as_the_policy_says(shop: Escalated) -> None:
     shop.policy("0s user:alice", "1m user:bob", repeats=2, pause="10m")
     alert = shop.alert()

@@ -36,6 +36,7 @@ def pages(shop: Escalated, alert_id: int) -> list[tuple[str, str | None, list[An
     ]
 
 
+@pytest.mark.long
 def test_a_page_that_a_contact_refuses_is_not_called_one(shop: Escalated) -> None:
     dave = shop.person("dave", has_contact=False)
     shop.policy("0s user:dave", "20m user:bob")

@@ -31,6 +31,7 @@ def paged(shop: Escalated, count: int = 1) -> list[str]:
     return [name for alert in alerts for name, _, _ in shop.paged(alert)]
 
 
+@pytest.mark.long
 def test_each_new_alert_pages_the_next_one(three: Escalated) -> None:
     policy = three.policy(ROUND_ROBIN, "30m user:bob")
     said = "Immediately, one after the other, a new alert each: @alice, @bob and @carol."
@@ -38,6 +39,7 @@ def test_each_new_alert_pages_the_next_one(three: Escalated) -> None:
     assert paged(three, 4) == ["alice", "bob", "carol", "alice"]
 
 
+@pytest.mark.long
 def test_alerts_of_one_moment_page_one_person_each(three: Escalated) -> None:
     three.policy(ROUND_ROBIN)
     alerts = three.alerts(6)
@@ -94,6 +96,7 @@ def test_if_nobody_can_be_reached_the_step_says_so(shop: Escalated) -> None:
     assert "Step 1 of Night reached nobody: nobody is on call in nobody" in shop.said(alert)[0]
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_repetition_pages_the_next_one_as_well(three: Escalated) -> None:
     three.policy(ROUND_ROBIN, repeats=1, pause="5m")
@@ -103,6 +106,7 @@ def test_a_repetition_pages_the_next_one_as_well(three: Escalated) -> None:
     assert three.paged(alert) == [("alice", 1, 1), ("bob", 2, 1)]
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_an_alert_that_comes_back_pages_whoever_had_it(three: Escalated) -> None:
     three.policy(ROUND_ROBIN, "30m user:carol")
@@ -118,6 +122,7 @@ def test_an_alert_that_comes_back_pages_whoever_had_it(three: Escalated) -> None
     assert paged(three) == ["bob"]
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_dry_run_lets_them_take_turns(three: Escalated) -> None:
     three.policy(ROUND_ROBIN)

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from sqlalchemy import update
 
 from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
@@ -45,6 +46,7 @@ def test_pages_that_were_queued_by_a_clock_ahead_leave_when_it_is_right(
         assert correction_remark(session=session, now=shop.now + timedelta(hours=2)) is None
 
 
+@pytest.mark.long
 def test_the_next_steps_of_an_escalation_are_taken_by_the_right_clock(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
@@ -66,6 +68,7 @@ def test_the_next_steps_of_an_escalation_are_taken_by_the_right_clock(
     assert ahead(shop) == {}
 
 
+@pytest.mark.long
 def test_a_step_that_a_clock_ahead_took_does_not_hold_back_the_one_after_it(
     shop: Escalated,
 ) -> None:

@@ -142,6 +142,7 @@ def test_an_alert_that_is_stored_as_resolved_is_no_change(
     assert project.waiting() == 0
 
 
+@pytest.mark.long
 def test_an_alert_that_becomes_more_urgent_is_a_change_and_a_milder_one_is_none(
     project: Project,
 ) -> None:
@@ -161,6 +162,7 @@ def test_each_follower_has_changes_of_its_own(project: Project) -> None:
     assert project.waiting() == 1  # that of the webhooks, which have no handler here
 
 
+@pytest.mark.long
 def test_a_change_that_fails_holds_up_its_own_alert_only(
     project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -191,6 +193,7 @@ def test_a_change_that_fails_holds_up_its_own_alert_only(
     assert project.waiting() == 0
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_two_workers_never_take_changes_of_one_alert(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
@@ -241,6 +244,7 @@ def storms(settings: Settings) -> Iterator[Storms]:
     made.engine.dispose()
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_what_is_more_urgent_is_told_first(storms: Storms) -> None:
     project_id = storms.followed("acme/storm")
@@ -252,6 +256,7 @@ def test_what_is_more_urgent_is_told_first(storms: Storms) -> None:
     assert len(told) == len(set(told)) == 452
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_projects_take_turns(storms: Storms) -> None:
     stormy = [storms.followed(f"acme/storm-{number}") for number in range(3)]
@@ -265,6 +270,7 @@ def test_projects_take_turns(storms: Storms) -> None:
     assert len(told) == len(set(told)) == 940
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_alert_that_becomes_critical_takes_its_earlier_changes_along(storms: Storms) -> None:
     project_id = storms.followed("acme/storm")

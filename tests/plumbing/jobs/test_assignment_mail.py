@@ -40,6 +40,7 @@ def told(project: IncidentProject) -> list[tuple[str, str, str]]:
     return rows
 
 
+@pytest.mark.long
 def test_an_assignment_by_somebody_else_is_told_with_its_link(project: IncidentProject) -> None:
     project.now_fire("Disk full", severity="high")
     assign(project, 1, "bob")
@@ -54,6 +55,7 @@ def test_an_assignment_by_somebody_else_is_told_with_its_link(project: IncidentP
     assert len(told(project)) == 1
 
 
+@pytest.mark.long
 def test_many_assignments_are_one_message(project: IncidentProject) -> None:
     project.now_fire(*(f"alert {number}" for number in range(30)))
     for iid in range(1, 31):
@@ -90,6 +92,7 @@ def test_what_was_taken_back_or_is_not_wanted_is_not_told(project: IncidentProje
     assert subject == "Assigned to you: x Bcc: evil (acme/shop #1)"
 
 
+@pytest.mark.long
 def test_without_a_mail_server_nothing_piles_up(project: IncidentProject) -> None:
     project.now_fire("a")
     assign(project, 1, "bob")

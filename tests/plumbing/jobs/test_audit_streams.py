@@ -26,6 +26,7 @@ from tests.support.service.receiver import Received, Receiver, running_receiver
 DOWN = "http://127.0.0.1:1/"
 
 
+@pytest.mark.long
 def test_events_arrive_in_order_signed_and_as_the_api_shows_them(
     streams: Streams, receiver: Receiver
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_streamed_event_is_sent_and_never_stored(streams: Streams, receiver: R
     assert last.message_id == f"evt_{last.event['data']['id']}"
 
 
+@pytest.mark.long
 def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_order(
     streams: Streams, receiver: Receiver
 ) -> None:

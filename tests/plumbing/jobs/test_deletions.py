@@ -119,6 +119,7 @@ def count(table: Any, session: Session) -> int:
     return session.scalar(select(func.count()).select_from(table)) or 0
 
 
+@pytest.mark.long
 def test_nothing_is_left_of_a_deleted_project_and_all_of_others(session: Session) -> None:
     site = get_namespace("acme/site", session=session).project_id or 0
     before = rows_of(site, session=session)
@@ -141,6 +142,7 @@ def kinds_of(project_id: int, session: Session) -> list[str]:
     return list(session.scalars(events.order_by(AuditEvent.id)))
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("name", ["shop", "newest"])
 def test_its_audit_events_stay_and_are_not_those_of_a_later_project(
@@ -170,6 +172,7 @@ def test_its_audit_events_stay_and_are_not_those_of_a_later_project(
     assert kinds_of(later, session) == ["project.created"]
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_at_any_moment_is_followed_by_one_that_goes_on(
     session: Session,
 ) -> None:

@@ -90,6 +90,7 @@ def night(settings: Settings) -> Iterator[Night]:
     close_app(made.app)
 
 
+@pytest.mark.long
 def test_an_alert_opens_when_the_grace_time_is_over_and_the_next_ping_resolves_it(
     night: Night,
 ) -> None:
@@ -139,6 +140,7 @@ def test_silence_while_the_worker_was_away_is_found_when_it_is_back(night: Night
         assert alert.started_at == NOON + timedelta(minutes=6)
 
 
+@pytest.mark.long
 def test_a_late_ping_that_the_worker_did_not_see_missing_opens_nothing(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     night.ping()
@@ -162,6 +164,7 @@ def test_a_schedule_of_cron_expects_pings_in_its_zone(night: Night) -> None:
     assert night.at(24 * 3_600 + 30 * 60 + 700) == [f"{MISSED}: resolved"]
 
 
+@pytest.mark.long
 def test_a_run_that_does_not_end_within_the_grace_time_opens_an_alert(night: Night) -> None:
     night.create("--every", "1d", "--grace", "10m")
     night.ping()
@@ -192,6 +195,7 @@ def test_entries_of_the_log_are_no_sign_of_life(night: Night) -> None:
     assert night.at(300) == [f"{MISSED}: triggered"]
 
 
+@pytest.mark.long
 def test_what_is_paused_expects_nothing_and_counts_from_its_resumption(night: Night) -> None:
     night.create("--every", "5m", "--grace", "0s")
     night.ping()
@@ -202,6 +206,7 @@ def test_what_is_paused_expects_nothing_and_counts_from_its_resumption(night: Ni
     assert night.at(100_300) == [f"{MISSED}: triggered"]
 
 
+@pytest.mark.long
 def test_a_new_schedule_counts_from_the_last_ping(night: Night) -> None:
     night.create("--every", "1h", "--grace", "0s")
     night.ping()
@@ -220,6 +225,7 @@ def resolve(night: Night, status: str = "resolved") -> None:
         db.session.commit()
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_alert_that_somebody_resolved_opens_again_if_the_job_still_does_not_report(
     night: Night,
@@ -289,6 +295,7 @@ def test_a_project_that_takes_no_alerts_gets_none_until_it_does(night: Night) ->
     assert night.at(360) == [f"{MISSED}: triggered"]
 
 
+@pytest.mark.long
 def test_workers_beside_each_other_open_each_alert_once(night: Night) -> None:
     for number in range(20):
         night.create("--every", "5m", "--grace", "0s", name=f"job {number}")
@@ -312,6 +319,7 @@ def test_the_log_keeps_the_newest_pings(night: Night) -> None:
     assert night.count(HeartbeatPing) == 11
 
 
+@pytest.mark.long
 def test_urls_survive_a_change_of_the_secret_key(night: Night) -> None:
     night.create("--every", "5m", "--grace", "0s")
     old, night.settings = (
@@ -343,6 +351,7 @@ def test_a_deleted_project_takes_its_heartbeats_with_it(night: Night) -> None:
     assert (night.count(Heartbeat), night.count(HeartbeatPing)) == (0, 0)
 
 
+@pytest.mark.long
 def test_what_a_ping_left_undone_the_worker_does(
     night: Night, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,6 +368,7 @@ def _away(*_: object, **__: object) -> None:
     raise OperationalError("", None, Exception())
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("schedule", [("--every", "1h"), ("--cron", "0 * * * *")])
 def test_a_clock_that_ran_ahead_delays_no_alert(night: Night, schedule: tuple[str, str]) -> None:

@@ -102,6 +102,7 @@ def is_token_live(service: LiveGatebell, person: Person) -> bool:
 HOUR = timedelta(hours=1, seconds=1)
 
 
+@pytest.mark.long
 def test_who_is_still_there_is_asked_about_once_an_hour(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
@@ -211,6 +212,7 @@ def test_refreshed_tokens_of_somebody_else_change_nothing(
     assert identity_of(service, provider).email == before.email
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("id_token", ["with", "without"])
 def test_roles_follow_the_groups_without_a_sign_in(
     service: LiveGatebell, provider: FakeProvider, id_token: str
@@ -225,6 +227,7 @@ def test_roles_follow_the_groups_without_a_sign_in(
     assert role_of(service, provider, group) is None
 
 
+@pytest.mark.long
 def test_nobody_is_asked_about_who_is_locked_or_whose_provider_is_off(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
@@ -241,6 +244,7 @@ def test_nobody_is_asked_about_who_is_locked_or_whose_provider_is_off(
     assert provider.asked == []
 
 
+@pytest.mark.long
 def test_one_provider_that_is_away_holds_up_no_other(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
@@ -262,6 +266,7 @@ def test_one_provider_that_is_away_holds_up_no_other(
     assert provider.asked.count("/token") == 1
 
 
+@pytest.mark.long
 def test_a_sign_in_meanwhile_counts_more_than_a_check(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
@@ -282,6 +287,7 @@ def test_a_sign_in_meanwhile_counts_more_than_a_check(
     assert identity_of(service, provider).refresh_token_ciphertext is not None
 
 
+@pytest.mark.long
 def test_github_is_asked_with_the_token_itself_and_roles_follow(
     service: LiveGatebell, github: FakeGitHub
 ) -> None:
@@ -306,6 +312,7 @@ def test_github_is_asked_with_the_token_itself_and_roles_follow(
     assert [keyring.decrypt(identity.refresh_token_ciphertext or "")] == list(github.tokens)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "how", ["revoked", "suspended", "suspended by an administrator", "a token that has expired"]
 )
@@ -333,6 +340,7 @@ def test_whom_github_lets_in_no_more_loses_access_here(
     assert github.asked == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -362,6 +370,7 @@ def test_while_github_is_away_or_wants_fewer_requests_nothing_changes(
     assert is_token_live(service, person_of(github))
 
 
+@pytest.mark.long
 def test_the_tokens_of_a_github_app_are_refreshed(
     service: LiveGatebell, github: FakeGitHub
 ) -> None:

@@ -48,6 +48,7 @@ def test_a_message_has_the_days_and_times_of_its_reader(outbox: Outbox) -> None:
     assert "expires on 2026-03-07, at 02:00 +14:00." in message.get_content()
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_each_notice_is_written_once_and_there_are_two_at_the_most(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice"), days=7.5)
@@ -144,6 +145,7 @@ def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind:
     assert f"http://localhost/{page}" in text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_many_workers_at_once_each_message_is_written_and_sent_by_one(outbox: Outbox) -> None:
     for number in range(12):

@@ -23,6 +23,7 @@ def deliver_for(streams: Streams, stream: AuditStream, length: timedelta) -> Aud
     return streams.state(stream)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", [400, 500])
 def test_an_event_that_is_always_refused_holds_up_later_ones_for_minutes_alone(
     streams: Streams, receiver: Receiver, status: int
@@ -59,6 +60,7 @@ def test_an_event_that_is_always_refused_holds_up_later_ones_for_minutes_alone(
     assert (state.set_aside, streams.waiting()) == (0, 0)
 
 
+@pytest.mark.long
 def test_a_receiver_that_refuses_everything_is_waited_for(
     streams: Streams, receiver: Receiver
 ) -> None:

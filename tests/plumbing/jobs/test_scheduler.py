@@ -117,6 +117,7 @@ def test_a_job_that_fails_holds_up_no_other_and_is_told(
     assert [each.__dict__["job"] for each in told] == ["broken"]
 
 
+@pytest.mark.long
 def test_an_outage_is_one_line_and_no_traceback(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

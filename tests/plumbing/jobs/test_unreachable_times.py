@@ -57,6 +57,7 @@ def away(settings: Settings) -> Iterator[Away]:
     close_app(made.app)
 
 
+@pytest.mark.long
 def test_after_an_hour_without_the_service_no_heartbeat_pages_falsely(away: Away) -> None:
     for number in range(5):
         away.create("--every", "1m", "--grace", "5m", name=f"job {number}")
@@ -84,6 +85,7 @@ def test_after_an_hour_without_the_service_no_heartbeat_pages_falsely(away: Away
     )
 
 
+@pytest.mark.long
 def test_a_job_that_goes_on_after_the_service_is_back_stays_up(away: Away) -> None:
     away.create("--every", "1m", "--grace", "5m")
     away.start()
@@ -96,6 +98,7 @@ def test_a_job_that_goes_on_after_the_service_is_back_stays_up(away: Away) -> No
     assert away.alerts() == [f"{MISSED}: triggered"]
 
 
+@pytest.mark.long
 def test_while_the_worker_is_up_and_the_web_server_is_not_nothing_is_missed(away: Away) -> None:
     away.create("--every", "1m", "--grace", "5m")
     away.ping()
@@ -129,6 +132,7 @@ def test_one_host_that_receives_is_enough(away: Away) -> None:
         assert db.session.scalars(select(UnreachableTime)).all() == []
 
 
+@pytest.mark.long
 def test_an_alert_is_not_resolved_for_a_silence_in_which_no_report_could_arrive(
     away: Away,
 ) -> None:
@@ -175,6 +179,7 @@ def test_two_servers_that_are_back_at_once_note_one_time(away: Away) -> None:
         assert len(db.session.scalars(select(UnreachableTime)).all()) == 1
 
 
+@pytest.mark.long
 def test_a_clock_that_is_set_back_makes_nobody_wait(away: Away) -> None:
     away.create("--every", "1m", "--grace", "5m")
     away.pass_time(3_600)

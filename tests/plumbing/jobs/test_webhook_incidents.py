@@ -34,6 +34,7 @@ def set_incident(webhooks: Webhooks, iid: int, status: str) -> None:
         session.execute(update(Incident).where(Incident.iid == iid).values(status=status))
 
 
+@pytest.mark.long
 @pytest.mark.spec("J2")
 def test_each_change_of_an_incident_is_told_in_order(
     webhooks: Webhooks, receiver: Receiver
@@ -58,6 +59,7 @@ def test_each_change_of_an_incident_is_told_in_order(
     IncidentMessage.model_validate(receiver.received[0].event)
 
 
+@pytest.mark.long
 def test_an_incident_that_was_deleted_meanwhile_is_not_told(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
@@ -71,6 +73,7 @@ def test_an_incident_that_was_deleted_meanwhile_is_not_told(
         assert not session.scalar(select(INCIDENT_CHANGES_ARE_DUE), moments(webhooks.now))
 
 
+@pytest.mark.long
 def test_a_project_without_webhooks_stores_no_changes_of_incidents(webhooks: Webhooks) -> None:
     open_incident(webhooks, 1)
     with webhooks.session() as session:

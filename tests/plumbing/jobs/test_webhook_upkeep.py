@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+import pytest
 from sqlalchemy import delete, func, select, update
 
 from domain.keyring import Keyring
@@ -22,6 +23,7 @@ def states(webhooks: Webhooks, endpoint: Webhook) -> list[DeliveryState]:
     return [each.state for each in webhooks.log(endpoint)]
 
 
+@pytest.mark.long
 def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> None:
     endpoint = webhooks.add(DOWN).destination
     webhooks.send("Old")
@@ -40,6 +42,7 @@ def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> N
     assert "three days" in (webhooks.log(endpoint)[0].error or "")
 
 
+@pytest.mark.long
 def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: Receiver) -> None:
     endpoint = webhooks.add(receiver.url).destination
     for name in ("One", "Two", "Three"):
@@ -79,6 +82,7 @@ def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
     assert secrets == [made.secret]
 
 
+@pytest.mark.long
 def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
@@ -98,6 +102,7 @@ def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
         assert WEBHOOKS.get(kept.id, owner=other, session=session, now=webhooks.now) == kept
 
 
+@pytest.mark.long
 def test_a_project_that_is_being_deleted_tells_nothing(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
@@ -109,6 +114,7 @@ def test_a_project_that_is_being_deleted_tells_nothing(
     assert receiver.received == []
 
 
+@pytest.mark.long
 def test_a_delivery_that_is_sent_again_does_not_wait_for_the_next_attempt(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:

@@ -38,6 +38,7 @@ def alert_of(message: Received) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_each_change_of_an_alert_is_told_signed_and_in_order(
     webhooks: Webhooks, receiver: Receiver
@@ -79,6 +80,7 @@ def test_each_change_of_an_alert_is_told_signed_and_in_order(
     assert webhooks.state(made.destination).backlog == 0
 
 
+@pytest.mark.long
 def test_an_endpoint_gets_the_events_that_it_chose_and_whose_alerts_meet_its_conditions(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
@@ -95,6 +97,7 @@ def test_an_endpoint_gets_the_events_that_it_chose_and_whose_alerts_meet_its_con
     assert (len(labels), max(map(len, labels.values()))) == (64, 1_000)
 
 
+@pytest.mark.long
 def test_a_project_without_webhooks_for_alerts_stores_no_changes(webhooks: Webhooks) -> None:
     assert not webhooks.is_followed()
     incidents = webhooks.add(DOWN, "incident.opened").destination
@@ -115,6 +118,7 @@ def test_a_project_without_webhooks_for_alerts_stores_no_changes(webhooks: Webho
     assert not webhooks.is_followed()
 
 
+@pytest.mark.long
 def test_an_endpoint_of_another_project_hears_nothing(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
@@ -125,6 +129,7 @@ def test_an_endpoint_of_another_project_hears_nothing(
     assert receiver.received == []
 
 
+@pytest.mark.long
 def test_one_that_is_down_for_an_hour_gets_everything_once_and_in_order_for_each_alert(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
@@ -191,6 +196,7 @@ def test_a_message_that_is_never_taken_holds_up_its_own_alert_only(
     assert held.tries > 0
 
 
+@pytest.mark.long
 def test_one_that_takes_nothing_for_days_is_paused_and_maintainers_are_told(
     webhooks: Webhooks,
 ) -> None:
@@ -277,6 +283,7 @@ def test_a_removed_webhook_takes_its_backlog_with_it(
     assert prune_database(webhooks.settings)["webhook_deliveries"] == 1
 
 
+@pytest.mark.long
 def test_an_alert_that_was_deleted_meanwhile_is_not_told(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:

@@ -295,6 +295,7 @@ def test_a_process_has_nothing_of_the_environment(
     del monkeypatch
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("url", "words"),
     [
@@ -316,6 +317,7 @@ def test_urls_that_cannot_be_used_are_refused(local: Settings, url: str, words: 
         check_apprise_url(url, local)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("url", "name", "shown", "lane"),
     [
@@ -340,6 +342,7 @@ def test_a_url_is_shown_without_its_secrets(
     assert check_apprise_url(url, local) == (name, shown, lane)
 
 
+@pytest.mark.long
 def test_a_service_that_hangs_is_given_up_and_stops_no_other(
     local: Settings, receiver: Receiver
 ) -> None:

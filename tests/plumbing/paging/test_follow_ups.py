@@ -38,6 +38,7 @@ def test_who_was_paged_is_told_that_it_is_over_and_never_before(
     ]
 
 
+@pytest.mark.long
 def test_who_was_not_paged_is_not_told_that_it_is_over(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     pages.page([alert], alice)
@@ -80,6 +81,7 @@ def test_an_alert_that_fires_again_is_not_called_resolved(pages: Pages, mailbox:
     assert len(mailbox.messages) == 1
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_quiet_hours_hold_pages_back_but_for_critical_alerts(
     pages: Pages, mailbox: Mailbox
@@ -104,6 +106,7 @@ def test_quiet_hours_hold_pages_back_but_for_critical_alerts(
     assert "Resolved: Loud" in mailbox.messages[1].get_content()
 
 
+@pytest.mark.long
 def test_the_end_of_quiet_hours_frees_what_they_held_back(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     prefer(pages, alice, PagingPreferences(quiet_hours=NIGHT))

@@ -67,6 +67,7 @@ def test_a_storm_is_one_page_with_the_count(pages: Pages, mailbox: Mailbox) -> N
     assert len(mailbox.messages) == 2
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_five_hundred_alerts_in_a_minute_are_at_most_ten_pages(
     pages: Pages, mailbox: Mailbox
@@ -86,6 +87,7 @@ def test_five_hundred_alerts_in_a_minute_are_at_most_ten_pages(
     assert pages.waiting_pages() == []
 
 
+@pytest.mark.long
 def test_other_people_do_not_wait_for_the_one_who_was_just_paged(
     pages: Pages, mailbox: Mailbox
 ) -> None:
@@ -99,6 +101,7 @@ def test_other_people_do_not_wait_for_the_one_who_was_just_paged(
     assert mailbox.recipients[2:] == [["alice@pager.example"]]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_what_is_more_severe_than_the_last_page_leaves_at_once(
     pages: Pages, mailbox: Mailbox
@@ -133,6 +136,7 @@ def test_a_waiting_page_leaves_at_once_when_its_alert_becomes_critical(
     assert len(mailbox.messages) == 2
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_clock_that_ran_ahead_keeps_nobody_from_the_next_page(
     pages: Pages, mailbox: Mailbox
@@ -188,6 +192,7 @@ def test_every_confirmed_contact_gets_the_page_and_no_other(pages: Pages, mailbo
     assert sorted(mailbox.recipients) == [["alice@pager.example"], ["alice@second.example"]]
 
 
+@pytest.mark.long
 def test_without_a_contact_the_address_of_the_account_stands_in(
     pages: Pages, mailbox: Mailbox
 ) -> None:
@@ -201,6 +206,7 @@ def test_without_a_contact_the_address_of_the_account_stands_in(
     assert mailbox.recipients == [["alice@accounts.example"], ["alice@pager.example"]]
 
 
+@pytest.mark.long
 def test_an_alert_says_that_somebody_could_not_be_paged(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice", has_contact=False), pages.alert()
     pages.page([alert], alice)
@@ -273,6 +279,7 @@ def test_nothing_is_sent_about_a_deleted_project(pages: Pages, mailbox: Mailbox)
     assert mailbox.messages == []
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_recipient_that_cannot_be_stored_holds_up_no_other(
     pages: Pages, mailbox: Mailbox

@@ -58,6 +58,7 @@ def test_the_first_retry_follows_within_half_a_minute_and_pauses_grow() -> None:
     assert all(0 < low < high for low, high in zip(shortest, longest, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_other(
     pages: Pages, mailbox: Mailbox, receiver: Receiver
@@ -95,6 +96,7 @@ def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_o
     assert pages.waiting_messages() == []
 
 
+@pytest.mark.long
 def test_a_page_tries_a_failing_channel_again_at_once(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     pages.page([pages.alert()], alice)
@@ -106,6 +108,7 @@ def test_a_page_tries_a_failing_channel_again_at_once(pages: Pages, mailbox: Mai
     assert subjects(mailbox) == ["[critical] 2 alerts in acme/shop: Disk full and others"]
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_what_cannot_be_sent_is_given_up_with_a_record_and_one_notice(
     pages: Pages, mailbox: Mailbox
@@ -170,6 +173,7 @@ def test_what_was_given_up_is_sent_again_by_an_administrator(
     assert subjects(mailbox) == ["[critical] Still there (acme/shop #1)"]
 
 
+@pytest.mark.long
 def test_an_address_under_a_lost_key_is_named_as_such(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     with pages.session() as session:
@@ -192,6 +196,7 @@ def test_without_a_mail_server_the_reason_is_said(pages: Pages) -> None:
     assert error == "e-mail is not configured: MAIL_URL is not set"
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_slow_channels_slow_nobody_else_down(
     pages: Pages, mailbox: Mailbox, receiver: Receiver
@@ -223,6 +228,7 @@ def test_slow_channels_slow_nobody_else_down(
     assert mailbox.recipients == [["quick@pager.example"]]
 
 
+@pytest.mark.long
 def test_two_workers_send_nothing_twice(pages: Pages, mailbox: Mailbox) -> None:
     people = [pages.person(f"person{number}") for number in range(20)]
     for person in people:

@@ -90,6 +90,7 @@ def outcomes(pages: Pages) -> list[str | None]:
         return list(session.scalars(select(Page.outcome).order_by(Page.id)))
 
 
+@pytest.mark.long
 def test_a_contact_follows_later_unless_somebody_answered(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice", has_contact=False)
     rule(pages, mail(pages, alice, "first"))
@@ -164,6 +165,7 @@ def test_both_kinds_at_once_are_one_message_for_a_contact_of_both(
     }
 
 
+@pytest.mark.long
 def test_when_the_first_contacts_fail_the_later_ones_do_not_wait(
     pages: Pages, mailbox: Mailbox, receiver: Receiver, alice: Person
 ) -> None:
@@ -200,6 +202,7 @@ def test_who_is_told_depends_on_who_can_be_reached(
     assert told_after == {each: timedelta(minutes=delay) for each, delay in minutes.items()}
 
 
+@pytest.mark.long
 def test_when_all_contacts_of_the_rules_fail_the_others_and_the_account_are_told(
     pages: Pages, mailbox: Mailbox, receiver: Receiver, alice: Person
 ) -> None:

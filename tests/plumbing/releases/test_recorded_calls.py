@@ -21,6 +21,7 @@ from tests.support.releases.recorded_calls import NOON, RecordedService
 from web.jobs.retention import prune_database
 
 
+@pytest.mark.long
 def test_a_call_is_kept_by_token_route_and_names_without_any_value(
     service: RecordedService,
 ) -> None:
@@ -57,6 +58,7 @@ def test_counts_of_a_day_are_added_up_and_those_of_another_day_are_not(
     assert len({shape.id for shape, _ in service.rows()}) == 1
 
 
+@pytest.mark.long
 def test_consumers_are_applications_with_their_users_tokens_of_projects_and_nobody(
     service: RecordedService,
 ) -> None:
@@ -172,6 +174,7 @@ def test_ten_thousand_shapes_take_bounded_room() -> None:
     assert max(each.count.calls for each in of_one) == 10_000 // 60 + 1 - MOST_SHAPES
 
 
+@pytest.mark.long
 def test_a_consumer_has_a_bounded_number_of_rows_a_day(service: RecordedService) -> None:
     alice = service.person("alice")
     counter = service.app.extensions["gatebell"].calls

@@ -75,6 +75,7 @@ def test_an_owner_is_told_what_breaks_when_and_what_to_use_instead(
     assert "http://localhost/-/user_settings/api_changes" in mail.text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_there_is_one_mail_of_all_that_is_due_and_none_the_second_day(
     service: RecordedService,
@@ -122,6 +123,7 @@ def test_without_a_date_soon_nobody_is_told(
     assert queue(service) == 1
 
 
+@pytest.mark.long
 def test_nobody_is_told_of_traffic_that_is_no_more_or_may_not_feel_it(
     service: RecordedService,
 ) -> None:
@@ -166,6 +168,7 @@ def test_maintainers_of_the_day_are_told_of_the_token_of_their_project(
     assert sorted(told(service)) == ["alice", "carol"]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_owner_of_an_application_is_told_whoever_uses_it_and_a_new_owner_as_well(
     service: RecordedService,
@@ -186,6 +189,7 @@ def test_the_owner_of_an_application_is_told_whoever_uses_it_and_a_new_owner_as_
     assert (queue(service), told(service)) == (1, ["bob", "alice", root.username])
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_many_workers_at_once_one_writes(service: RecordedService) -> None:
     for name in ("alice", "bob"):

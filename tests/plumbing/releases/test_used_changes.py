@@ -183,6 +183,7 @@ def test_a_rotated_token_is_the_same_consumer(service: RecordedService) -> None:
     assert sure["calls"] == 2
 
 
+@pytest.mark.long
 def test_after_a_release_only_calls_that_still_feel_it_are_told(service: RecordedService) -> None:
     alice = service.person("alice")
     service.project_of(alice)
@@ -263,6 +264,7 @@ def confirmation_in(page: str) -> HtmlForm:
 SETTINGS = "/admin/settings/interfaces-and-records"
 
 
+@pytest.mark.long
 def test_the_running_release_changes_after_a_page_that_shows_what_breaks(
     service: RecordedService,
 ) -> None:
@@ -326,6 +328,7 @@ def test_a_person_that_is_deleted_is_in_no_count(service: RecordedService) -> No
     assert service.rows() == []
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_only_who_came_near_a_rate_limit_is_told_of_it(service: RecordedService) -> None:
     quiet, busy = (service.token_of(service.person(name)) for name in ("alice", "bob"))

@@ -156,6 +156,7 @@ def test_an_event_that_was_changed_is_found(sealed: Trail) -> None:
     assert sealed.verify()["intact"]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_what_was_added_or_removed_is_found(sealed: Trail) -> None:
     answers = {name: sealed.verify_after(change) for name, change in ADDED_OR_REMOVED.items()}
@@ -186,6 +187,7 @@ def test_a_head_that_is_none_is_refused(app: Flask) -> None:
         assert done.exit_code == 2, head
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_old_events_go_with_their_seals_and_the_rest_is_intact(trail: Trail) -> None:
     for days in (400, 399, 398, 10, 0):
@@ -217,6 +219,7 @@ def test_a_trail_of_which_all_has_grown_too_old_goes_on(trail: Trail) -> None:
     assert not trail.verify()["intact"]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_several_workers_that_seal_at_once_make_one_chain(trail: Trail) -> None:
     trail.write(*[f"event {number}" for number in range(1_200)])
@@ -229,6 +232,7 @@ def test_several_workers_that_seal_at_once_make_one_chain(trail: Trail) -> None:
     assert (answer["events"], answer["unsealed"]) == (1_200, 0)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("sealed")
 def test_the_seals_outlive_another_secret_key(
     settings: Settings, make_app: Callable[[Settings], Flask]

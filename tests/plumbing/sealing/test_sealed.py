@@ -104,6 +104,7 @@ def authorize(uid: str) -> str:
     )
 
 
+@pytest.mark.long
 def test_an_open_consent_page_outlives_a_change_of_the_key(app: Flask, rotated: Flask) -> None:
     uid = register_board(app)
     browser = app.test_client()
@@ -115,6 +116,7 @@ def test_an_open_consent_page_outlives_a_change_of_the_key(app: Flask, rotated: 
     assert answer.headers["Location"].startswith(f"{CALLBACK}?code=")
 
 
+@pytest.mark.long
 def test_an_open_question_to_sign_out_outlives_it(app: Flask, rotated: Flask) -> None:
     register_board(app)
     browser = app.test_client()
@@ -140,6 +142,7 @@ def test_an_open_second_factor_page_outlives_it(app: Flask, rotated: Flask) -> N
     assert other.get("/-/user_settings/profile").status_code == 200
 
 
+@pytest.mark.long
 def test_an_open_form_outlives_it(app: Flask, rotated: Flask) -> None:
     register_board(app)
     browser = app.test_client()

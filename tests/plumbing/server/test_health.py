@@ -128,6 +128,7 @@ SCRAPES: tuple[Scrape, ...] = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_metrics_without_a_token_are_for_this_machine_and_trusted_networks(
     settings: Settings, make_app: MakeApp

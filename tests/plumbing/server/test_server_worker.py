@@ -97,6 +97,7 @@ def test_an_old_client_is_answered_and_left(live: LiveGatebell, path: str) -> No
         assert old.rest() == b""
 
 
+@pytest.mark.long
 def test_nobody_waits_for_those_who_never_stop_asking(live: LiveGatebell) -> None:
     others_are_done = Event()
     with ThreadPoolExecutor(8) as clients, ExitStack() as opened:

@@ -25,6 +25,7 @@ def own(tmp_path: Path) -> Iterator[PlainServer]:
         yield running
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["/long", "/file"])
 def test_what_is_long_arrives_whole(plain: PlainServer, path: str) -> None:
     with KeptConnection(plain.port) as connection:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from time import monotonic, sleep
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 #: Ends with 0 when told to stop, but only after a moment.
@@ -69,6 +71,7 @@ def wait_for_starts(process: subprocess.Popen[str], count: int) -> None:
         assert process.stdout.readline() == "started\n"
 
 
+@pytest.mark.long
 def test_all_are_told_to_stop_and_may_finish() -> None:
     process = supervise(GENTLE, GENTLE)
     wait_for_starts(process, 2)
@@ -86,6 +89,7 @@ def test_one_that_is_told_to_stop_before_it_can_listen_has_stopped_as_told() -> 
     assert (output, process.returncode) == ("finished\n", 0)
 
 
+@pytest.mark.long
 def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so(tmp_path: Path) -> None:
     sign = tmp_path / "sign"
     brief = f"import os, time\nwhile not os.path.exists({str(sign)!r}): time.sleep(0.05)"
@@ -98,6 +102,7 @@ def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so(tmp_path
     assert process.returncode == 1
 
 
+@pytest.mark.long
 def test_one_that_does_not_listen_is_killed_after_a_while() -> None:
     process = supervise(DEAF, patience=1)
     wait_for_starts(process, 1)
@@ -108,6 +113,7 @@ def test_one_that_does_not_listen_is_killed_after_a_while() -> None:
     assert 0.5 < monotonic() - began < 40
 
 
+@pytest.mark.long
 def test_being_told_twice_means_at_once() -> None:
     process = supervise(DEAF, patience=60)
     wait_for_starts(process, 1)
@@ -118,6 +124,7 @@ def test_being_told_twice_means_at_once() -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.long
 def test_one_that_others_can_do_without_is_started_again_after_ever_longer_pauses() -> None:
     process = supervise(GENTLE, BRIEF, is_restarted=True)
     began = monotonic()
@@ -147,6 +154,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed() -> None:
     assert output == "finished\n"
 
 
+@pytest.mark.long
 def test_the_watchdog_is_started_again_when_it_was_killed() -> None:
     process = supervise(GENTLE)
     wait_for_starts(process, 1)

@@ -91,6 +91,7 @@ def exchange(visitor: FlaskClient, password: str) -> int:
     return visitor.post("/oauth/token", data=form).status_code
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "password", "status"),
     [("alice", PASSWORD, 302), ("alice", "wrong", 422), ("nobody", "wrong", 422)],
@@ -112,6 +113,7 @@ def test_nobody_waits_for_a_password_grant(
     assert all(seen.values()), seen
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_nobody_waits_for_a_hash_that_is_made_anew(
     visitor: FlaskClient, seen: dict[str, bool], monkeypatch: pytest.MonkeyPatch
@@ -121,6 +123,7 @@ def test_nobody_waits_for_a_hash_that_is_made_anew(
     assert seen == {"verify": True, "hash": True}
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_nobody_waits_for_another_password(visitor: FlaskClient, seen: dict[str, bool]) -> None:
     sign_in(visitor, "alice")
@@ -131,6 +134,7 @@ def test_nobody_waits_for_another_password(visitor: FlaskClient, seen: dict[str,
     assert sign_in(visitor.application.test_client(), "alice", NEW) == 302
 
 
+@pytest.mark.long
 def test_nobody_waits_for_the_password_before_a_second_factor(
     visitor: FlaskClient, seen: dict[str, bool]
 ) -> None:
@@ -141,6 +145,7 @@ def test_nobody_waits_for_the_password_before_a_second_factor(
     assert seen == {"verify": True, "make": True}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "form"),
     [
@@ -163,6 +168,7 @@ def test_nobody_waits_for_a_new_signing_key(app: Flask, seen: dict[str, bool]) -
     assert seen == {"generate_key": True}
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_password_that_is_changed_while_it_is_looked_at_is_right_no_more(
     app: Flask, visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch
@@ -181,6 +187,7 @@ def test_a_password_that_is_changed_while_it_is_looked_at_is_right_no_more(
     assert exchange(visitor, PASSWORD) == 400
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_two_who_make_a_hash_anew_at_once_both_come_in(
     visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch

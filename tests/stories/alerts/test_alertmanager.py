@@ -73,6 +73,7 @@ def labelled(instance: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.spec("I11", "I12", "I14", "I15", "I16", "I17")
 def test_prometheus_fires_and_resolves(
     gatebell: LiveGatebell, notify: Notify, measured: Callable[[Alertmanager], Metric]
@@ -116,6 +117,7 @@ def is_repeated(gatebell: LiveGatebell, endpoint: Endpoint) -> bool:
     return any(alert.events > 1 for alert in alerts_of(gatebell, endpoint.project))
 
 
+@pytest.mark.long
 def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) -> None:
     endpoint = connect(live_sqlite, kind="prometheus")
     alertmanager = notify(bearer(endpoint))

@@ -61,6 +61,7 @@ def test_curl_without_a_content_type_reads_which_one_is_wanted(gatebell: LiveGat
     assert "application/json" in json.loads(printed.body)["message"]
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1", "I3")
 def test_apprise_sends_and_the_team_sees_it(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

@@ -48,6 +48,7 @@ def balance(
     return hours, found["gap_seconds"] // 3600
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_colleague_has_my_shifts_of_a_time_in_all_schedules_and_nobody_elses(
     settings: Settings, make_app: Callable[[Settings], Flask]
@@ -96,6 +97,7 @@ def test_a_colleague_has_my_shifts_of_a_time_in_all_schedules_and_nobody_elses(
     ]
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: Flask) -> None:
     night = Nights(app, berlin("2026-11-23 10:00"))
@@ -222,6 +224,7 @@ def test_time_in_a_rotation_that_was_deleted_counts_until_then(app: Flask) -> No
     assert balance(night) == ({"alice": 72, "bob": 48}, 24)
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_turn_of_nights_is_one_turn_that_is_swapped_whole(app: Flask) -> None:
     night = Nights(app, berlin("2026-11-23 10:00"))

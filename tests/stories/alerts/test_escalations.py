@@ -115,6 +115,7 @@ def test_a_swap_in_the_middle_of_an_escalation_counts(shop: Escalated) -> None:
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_a_silence_holds_pages_back_until_its_end(shop: Escalated, mailbox: Mailbox) -> None:
     shop.policy("0s user:alice", "10m user:bob")
@@ -140,6 +141,7 @@ def test_a_silence_holds_pages_back_until_its_end(shop: Escalated, mailbox: Mail
     assert shop.paged(loud) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_a_storm_pages_a_person_a_few_times_with_the_count(
     shop: Escalated, mailbox: Mailbox
@@ -161,6 +163,7 @@ def test_a_storm_pages_a_person_a_few_times_with_the_count(
     assert len(shop.rows(Page)) >= 900
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_two_workers_on_two_hosts_page_everybody_once(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")

@@ -146,6 +146,7 @@ def test_a_payload_that_comes_again_after_its_recovery_is_a_new_alert(
     assert {each.status for each in alerts_of(gatebell, endpoint.project)[:2]} == {"resolved"}
 
 
+@pytest.mark.long
 @pytest.mark.spec("I16")
 @pytest.mark.both_databases
 def test_senders_without_copies_can_do_without_the_window(gatebell: LiveGatebell) -> None:

@@ -229,6 +229,7 @@ def transformed(event: dict[str, Any], transformer: dict[str, Any]) -> str:
     return re.sub(r"<(\w+)>", lambda found: json.dumps(value_at(paths[found[1]])), template)
 
 
+@pytest.mark.long
 def test_sentry_is_recognized_and_tells_when_an_issue_is_over(
     gatebell: LiveGatebell, endpoint: Endpoint
 ) -> None:

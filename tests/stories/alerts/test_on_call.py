@@ -30,6 +30,7 @@ def begin(app: Flask) -> Begin:
     return lambda text: Nights(app, berlin(text))
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_the_hour_that_occurs_twice_and_the_one_that_does_not(begin: Begin) -> None:
     # Sunday, 25 October 2026: 03:00 becomes 02:00. Hand-over is at half past two.
@@ -70,6 +71,7 @@ def test_the_hour_that_occurs_twice_and_the_one_that_does_not(begin: Begin) -> N
     assert night.on_call() != before
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_a_week_with_a_night_shift_an_override_and_a_gap(begin: Begin) -> None:
     night = begin("2026-11-23 08:00")
@@ -171,6 +173,7 @@ def test_two_people_swap_shifts_and_one_of_them_leaves(begin: Begin) -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_whoever_is_locked_leaves_or_is_deleted_is_not_on_call(begin: Begin) -> None:
     night = begin("2026-11-23 10:00")
@@ -196,6 +199,7 @@ def test_whoever_is_locked_leaves_or_is_deleted_is_not_on_call(begin: Begin) -> 
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_a_change_in_the_middle_of_a_shift_leaves_the_past_and_whoever_is_on_call(
     begin: Begin,
@@ -229,6 +233,7 @@ def test_a_change_in_the_middle_of_a_shift_leaves_the_past_and_whoever_is_on_cal
     assert night.shifts(week, berlin("2026-11-25 12:00"))[0][2] == []
 
 
+@pytest.mark.long
 def test_past_shifts_are_told_for_four_hundred_days(begin: Begin) -> None:
     night = begin("2026-11-23 10:00")
     night.create("weekly alice mon 09:00")

@@ -67,6 +67,7 @@ def enqueue(
         )
 
 
+@pytest.mark.long
 def test_an_alert_is_triggered_acknowledged_and_resolved(
     gatebell: LiveGatebell, endpoint: Endpoint, client: pagerduty.EventsApiV2Client
 ) -> None:

@@ -60,6 +60,7 @@ def test_an_alert_is_stored_and_resolved_and_the_switch_is_told(
         assert session.scalars(newest).one().problem is None
 
 
+@pytest.mark.long
 def test_the_page_is_timed_where_somebody_is_to_be_paged(
     gatebell: LiveGatebell, project: str, switch: Receiver
 ) -> None:
@@ -82,6 +83,7 @@ def test_the_page_is_timed_where_somebody_is_to_be_paged(
     assert len(switch.received) == 1
 
 
+@pytest.mark.long
 @ON_SQLITE
 def test_a_page_that_does_not_leave_is_a_problem_and_the_switch_is_not_told(
     gatebell: LiveGatebell, project: str, switch: Receiver
@@ -124,6 +126,7 @@ def test_what_cannot_be_sent_is_told_in_a_sentence(
         assert said == "The dead man's switch could not be told: it refused the connection."
 
 
+@pytest.mark.long
 @ON_SQLITE
 def test_the_worker_checks_and_administrators_see_it(gatebell: LiveGatebell, project: str) -> None:
     connect(gatebell, project)

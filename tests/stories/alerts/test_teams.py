@@ -118,6 +118,7 @@ def team(settings: Settings, mailbox: Mailbox) -> Iterator[Team]:
         made.close()
 
 
+@pytest.mark.long
 def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) -> None:
     schedule = team.schedule_at("acme/", "Primary", team.alice)
     room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))
@@ -163,6 +164,7 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
     assert (told.policy, own.group, policy.group) == ("Night", None, "acme")
 
 
+@pytest.mark.long
 def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
     team.schedule_at("acme/", "Primary", team.alice)
     team.policy_at("acme/", "0s schedule:primary", "30m user:bob")

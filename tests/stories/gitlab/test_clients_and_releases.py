@@ -125,6 +125,7 @@ def test_a_script_of_python_gitlab_fails_where_the_schedule_says(
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_script_of_gitbeaker_fails_where_the_schedule_says(
     gatebell: LiveGatebell, release: str

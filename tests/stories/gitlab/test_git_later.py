@@ -127,6 +127,7 @@ CHANGES: dict[str, tuple[Change, int, int]] = {
 }
 
 
+@pytest.mark.long
 def test_a_role_that_changes_counts_from_the_next_command_on(team: Team) -> None:
     assert team.push().status == 0
     give_role(team.gatebell, team.project, team.developer, Role.REPORTER)
@@ -212,6 +213,7 @@ def test_a_clone_that_runs_comes_to_its_end_and_the_next_is_judged_anew(
     assert listed(team) == later
 
 
+@pytest.mark.long
 def test_a_clone_of_what_is_removed_from_the_disk_fails_in_words(team: Team) -> None:
     with not_reading(team.gatebell, clone_request_of(team)) as client:
         answer = begun(client)

@@ -70,6 +70,7 @@ def pages(script: Api, path: str, query: Mapping[str, Any]) -> Iterator[dict[str
         page = answer.headers["X-Next-Page"]
 
 
+@pytest.mark.long
 def test_an_assistant_finds_projects_by_the_servers_own_schemas(
     gatebell: LiveGatebell, team: dict[str, Any]
 ) -> None:
@@ -80,6 +81,7 @@ def test_an_assistant_finds_projects_by_the_servers_own_schemas(
     assert (found["count"], set(found["paths"])) == (2, paths)
 
 
+@pytest.mark.long
 def test_backstage_reads_projects_users_groups_and_members(
     gatebell: LiveGatebell, team: dict[str, Any]
 ) -> None:
@@ -164,6 +166,7 @@ def test_argo_cd_lists_the_repositories_of_a_group(
         assert each["default_branch"] == "main"
 
 
+@pytest.mark.long
 def test_rubys_gitlab_gets_what_it_asks_for(gatebell: LiveGatebell, team: dict[str, Any]) -> None:
     told = run_ruby(FOLDER_OF_CLIENTS / "story.rb", given_to_clients(gatebell, team))
     shop, blog = team["name"], "blog"

@@ -21,6 +21,7 @@ def library(gatebell: LiveGatebell, open_gitlab: OpenGitlab) -> gitlab.Gitlab:
     return open_gitlab(make_token(gatebell, make_user(gatebell)).clear)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G1")
 def test_a_script_sets_up_a_group_and_a_project_and_ends_them(

@@ -35,6 +35,7 @@ def errors(log: object) -> list[str]:
     return [f"{each.instance_path}: {each.message}" for each in schema().iter_errors(log)]
 
 
+@pytest.mark.long
 def test_a_log_with_every_change_is_valid(gatebell: LiveGatebell, tmp_path: Path) -> None:
     files = {}
     for number, example in enumerate(BREAKS):

@@ -101,6 +101,7 @@ def api_token(gatebell: LiveGatebell) -> str:
     return make_token(gatebell, alice(gatebell), scopes="read_api").clear
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["SignIn.kt", "SignIn.swift"])
 def test_a_mobile_application_has_what_its_library_needs(gatebell: LiveGatebell, name: str) -> None:
     client = make_application(
@@ -134,6 +135,7 @@ def test_a_mobile_application_has_what_its_library_needs(gatebell: LiveGatebell,
     assert {"access_token", "refresh_token", "id_token"} <= token.keys()
 
 
+@pytest.mark.long
 def test_a_program_in_a_terminal_shows_a_code_and_signs_in(
     gatebell: LiveGatebell, tmp_path: Path
 ) -> None:
@@ -173,6 +175,7 @@ def status_of(api: Flask, token: str) -> int:
     return api.test_client().get("/notes", headers={"Authorization": f"Bearer {token}"}).status_code
 
 
+@pytest.mark.long
 def test_a_script_reads_and_acknowledges_alerts(gatebell: LiveGatebell, tmp_path: Path) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Disk full", severity="critical")

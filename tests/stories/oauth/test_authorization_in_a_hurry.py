@@ -57,6 +57,7 @@ def test_a_code_is_good_for_a_short_time_only(hasty: LiveGatebell) -> None:
     assert_refused(redeem(hasty, client, late), "invalid_grant")
 
 
+@pytest.mark.long
 @pytest.mark.spec("B4", "B6")
 def test_a_lifetime_that_is_set_while_the_service_runs_counts_and_a_refresh_outlives_it(
     hasty: LiveGatebell,
@@ -73,6 +74,7 @@ def test_a_lifetime_that_is_set_while_the_service_runs_counts_and_a_refresh_outl
     hasty.cli("settings", "set", "access_token_lifetime_seconds", "7200")
 
 
+@pytest.mark.long
 @pytest.mark.spec("B6")
 def test_a_client_library_goes_on_after_its_token_has_expired(hasty: LiveGatebell) -> None:
     hasty.cli("settings", "set", "access_token_lifetime_seconds", "1")

@@ -56,6 +56,7 @@ def test_the_same_through_requests_oauthlib(gatebell: LiveGatebell) -> None:
         assert user["username"] == account_of(gatebell, client)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", "private_key_jwt"])
 def test_the_same_through_openid_client(gatebell: LiveGatebell, method: str) -> None:
     install()

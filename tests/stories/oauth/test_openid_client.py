@@ -33,6 +33,7 @@ def browser_of_alice(gatebell: LiveGatebell) -> Browser:
     return Browser(sign_in(gatebell, person), person)
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc8414-3.3-a")
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", "none"])
 def test_an_application_signs_a_person_in_and_gives_everything_back(
@@ -61,6 +62,7 @@ def test_an_application_signs_a_person_in_and_gives_everything_back(
     assert browser.seen == ["consent"]
 
 
+@pytest.mark.long
 def test_an_application_without_a_secret_may_not_introspect(gatebell: LiveGatebell) -> None:
     client = application(gatebell, confidential=False)
     with running_application(gatebell, client, method="none") as program:
@@ -80,6 +82,7 @@ def test_an_application_hears_that_the_person_said_no(gatebell: LiveGatebell) ->
     assert refused.value.cause == "access_denied"
 
 
+@pytest.mark.long
 @pytest.mark.rfc("oidc-logout-2-f", "oidc-logout-2.1-a")
 def test_an_application_signs_the_person_out_here_too(gatebell: LiveGatebell) -> None:
     browser = browser_of_alice(gatebell)
@@ -92,6 +95,7 @@ def test_an_application_signs_the_person_out_here_too(gatebell: LiveGatebell) ->
     assert browser.session.get(gatebell.url).url.startswith(f"{gatebell.url}/users/sign_in")
 
 
+@pytest.mark.long
 @pytest.mark.spec("C4", "C5", "C8")
 @pytest.mark.rfc("rfc8628-3.5-b")
 def test_a_device_that_is_too_fast_slows_down_and_is_let_in(gatebell: LiveGatebell) -> None:

@@ -101,6 +101,7 @@ def test_a_hint_for_an_application_of_anybody_sends_on_nobody_who_is_not_signed_
     assert at(browser, end_session(gatebell, **asked)).headers["Location"] == f"{CALLBACK}?state=s"
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc6749-10.15-a", "oidc-logout-3-a", "oidc-logout-4-a")
 def test_the_way_back_has_to_be_registered(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
@@ -129,6 +130,7 @@ def test_the_hint_has_to_be_the_applications_own(gatebell: LiveGatebell) -> None
 
 
 # The tests make forgeries that joserfc rightly finds unwise.
+@pytest.mark.long
 @pytest.mark.rfc("oidc-core-16-b", "oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_a_forged_hint_signs_nobody_out(gatebell: LiveGatebell) -> None:

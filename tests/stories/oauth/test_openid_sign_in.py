@@ -91,6 +91,7 @@ def a_browser(gatebell: LiveGatebell, person: Person) -> Browser:
     return Browser(gatebell.http(), person)
 
 
+@pytest.mark.long
 @pytest.mark.spec("D4", "D5", "D7")
 @pytest.mark.rfc("oidc-core-5.3.2-a", "oidc-core-10.1-a")
 def test_a_person_signs_in_to_an_application_that_nobody_here_wrote(
@@ -108,6 +109,7 @@ def test_a_person_signs_in_to_an_application_that_nobody_here_wrote(
     assert known["email"] == person.email
 
 
+@pytest.mark.long
 @pytest.mark.spec("D5")
 @pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_a_rotation_signs_nobody_out(gatebell: LiveGatebell, visitor: FlaskClient) -> None:
@@ -130,6 +132,7 @@ def test_who_signs_out_at_the_application_is_signed_out_here_without_a_question(
     assert page.url.startswith(f"{gatebell.url}/users/sign_in")
 
 
+@pytest.mark.long
 @pytest.mark.rfc("oidc-core-2-b", "oidc-core-8-a")
 def test_the_same_person_is_the_same_subject_everywhere(
     gatebell: LiveGatebell, visitor: FlaskClient

@@ -78,6 +78,7 @@ def through_its_pages(browser: requests.Session, url: str, back: str) -> str:
     raise AssertionError(page.text)
 
 
+@pytest.mark.long
 def test_the_whole_way_with_oidc_provider(ours: LiveGatebell) -> None:
     install(FOLDER)
     owner = make_user(ours)

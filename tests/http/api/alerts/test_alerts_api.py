@@ -85,6 +85,7 @@ def test_an_alert_gets_a_status(gatebell: LiveGatebell) -> None:
     assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G5", "J5")
 def test_all_alerts_are_written_as_a_file(gatebell: LiveGatebell) -> None:

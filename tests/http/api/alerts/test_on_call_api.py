@@ -186,6 +186,7 @@ WRONG_SCHEDULES: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.long
 def test_bad_input_is_refused_with_what_is_wrong(team: Team) -> None:
     for change, said in WRONG_SCHEDULES:
         text = json.dumps({"name": "Primary", "time_zone": "UTC", **change})

@@ -226,6 +226,7 @@ def test_a_delivery_of_another_webhook_is_not_there(shop: Shop, receiver: Receiv
     assert "state" in shop.call.refused("GET", f"/{one}/deliveries?state=lost")
 
 
+@pytest.mark.long
 def test_the_backlog_is_in_the_metrics(gatebell: LiveGatebell, shop: Shop) -> None:
     made = shop.call.done("POST", status=201, json={"url": ELSEWHERE, "events": "*"})
     shop.sender.accepted(title="Disk full")

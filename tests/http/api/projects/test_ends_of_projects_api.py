@@ -107,6 +107,7 @@ def test_monitoring_that_is_turned_off_takes_and_shows_no_alerts(gatebell: LiveG
     endpoint.accepted(title="seen")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_deleted_project_is_gone_at_once_and_its_rows_soon(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -143,6 +144,7 @@ def test_a_deleted_project_is_gone_at_once_and_its_rows_soon(gatebell: LiveGateb
     assert event.actor_id
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_deleted_group_takes_all_that_is_below_it(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
@@ -168,6 +170,7 @@ def test_a_deleted_group_takes_all_that_is_below_it(gatebell: LiveGatebell) -> N
     assert made(script.send("GET", f"/groups/{top['path']}"), 200)["id"] == again["id"]
 
 
+@pytest.mark.long
 def test_the_newest_row_stays_so_that_nothing_gets_its_id(live_sqlite: LiveGatebell) -> None:
     script = script_of(live_sqlite)
     group = new_group(script)

@@ -65,6 +65,7 @@ def invite(script: Api, project: str, email: str, **more: Any) -> dict[str, Any]
     return made(script.send("POST", f"{path_of(project)}/invitations", json=body))
 
 
+@pytest.mark.long
 def test_an_invited_person_becomes_a_member_by_the_link(mailing: LiveGatebell) -> None:
     owner, bob = make_user(mailing), make_user(mailing, name="bob")
     project, script = make_project(mailing, owner), script_of(mailing, owner)
@@ -106,6 +107,7 @@ def test_a_member_who_is_invited_keeps_the_role(mailing: LiveGatebell) -> None:
     assert member["access_level"] == 40
 
 
+@pytest.mark.long
 def test_what_ends_an_invitation(mailing: LiveGatebell) -> None:
     owner, maintainer, bob = (make_user(mailing) for _ in range(3))
     project = make_project(mailing, owner)

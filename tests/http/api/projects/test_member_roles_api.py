@@ -121,6 +121,7 @@ def statuses(api: ApiCaller) -> dict[str, int]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_member_gains_exactly_what_the_role_adds(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -164,6 +165,7 @@ def test_it_counts_below_a_group_and_ends_with_the_base_role(gatebell: LiveGateb
     assert api("GET", "/alert_management_alerts/1").status_code == 403
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_alerts_of_a_group_are_listed_for_its_custom_role(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -204,6 +206,7 @@ def test_a_role_is_taken_away_and_only_then_deleted(gatebell: LiveGatebell) -> N
     assert roles(gatebell)("DELETE", f"/{custom['id']}").status_code == 204
 
 
+@pytest.mark.long
 def test_pages_show_what_a_role_adds_and_nothing_more(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Fire")

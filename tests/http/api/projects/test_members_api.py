@@ -177,6 +177,7 @@ def test_inherited_members_are_in_the_list_of_all(gatebell: LiveGatebell) -> Non
     assert made(script.send("GET", f"{url}/all/{number}"), 200)["access_level"] == 40
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_role_that_has_ended_gives_nothing_and_is_tidied_up(gatebell: LiveGatebell) -> None:
     owner, bob = make_user(gatebell), make_user(gatebell)

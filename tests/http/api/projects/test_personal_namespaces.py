@@ -47,6 +47,7 @@ def test_a_project_without_a_group_is_ones_own(gatebell: LiveGatebell) -> None:
     assert other.send("POST", "/projects", json=theirs).status_code == 404
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_first_projects_at_once_each_is_made(gatebell: LiveGatebell) -> None:
     for _ in range(3):

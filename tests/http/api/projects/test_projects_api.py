@@ -123,6 +123,7 @@ def test_projects_are_made_by_maintainers_of_the_group(gatebell: LiveGatebell) -
     }
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_list_has_what_the_caller_sees_and_asks_for(gatebell: LiveGatebell) -> None:
     owner, guest = make_user(gatebell), make_user(gatebell)

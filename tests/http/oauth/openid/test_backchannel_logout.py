@@ -147,6 +147,7 @@ def test_oidcc_backchannel_rp_initiated_logout(gatebell: LiveGatebell, person: P
         assert landing(silent)["error"] == "login_required"
 
 
+@pytest.mark.long
 def test_an_application_hears_of_a_sign_out_with_the_session_that_it_knows(
     gatebell: LiveGatebell, person: Person
 ) -> None:
@@ -199,6 +200,7 @@ def test_an_application_that_is_away_hears_of_it_later_and_not_for_ever(
         assert tell(gatebell, later=timedelta(days=1)) == 0
 
 
+@pytest.mark.long
 def test_an_application_that_is_gone_is_given_up(gatebell: LiveGatebell, person: Person) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, _):
@@ -213,6 +215,7 @@ def test_an_application_that_is_gone_is_given_up(gatebell: LiveGatebell, person:
         assert session.scalars(select(BackchannelSession).where(mine)).all() == []
 
 
+@pytest.mark.long
 def test_an_application_that_fails_holds_up_no_other(
     gatebell: LiveGatebell, person: Person
 ) -> None:
@@ -233,6 +236,7 @@ def test_an_application_that_fails_holds_up_no_other(
         assert (len(asked), len(heard.received)) == (1, 3)
 
 
+@pytest.mark.long
 def test_a_later_sign_out_does_not_hasten_what_waits_for_longer(
     gatebell: LiveGatebell, person: Person
 ) -> None:

@@ -109,6 +109,7 @@ def test_an_id_token_says_of_the_user_what_userinfo_says(gatebell: LiveGatebell,
     assert checked(gatebell, again).claims.get("name") == named
 
 
+@pytest.mark.long
 def test_an_id_token_stays_short_enough_for_an_address(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     erin = make_user(gatebell, name="erin")

@@ -319,6 +319,7 @@ def test_without_passwords_for_git_there_is_no_password_grant(own: LiveGatebell)
     assert "password" in offered_grants(own)
 
 
+@pytest.mark.long
 def test_whoever_sets_it_is_told_that_passwords_for_git_change_nothing_for_git(
     own: LiveGatebell,
 ) -> None:
@@ -329,6 +330,7 @@ def test_whoever_sets_it_is_told_that_passwords_for_git_change_nothing_for_git(
     assert said in description
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc6749-10.7-a")
 def test_the_instance_can_insist_on_a_client(own: LiveGatebell) -> None:
     fresh_counts(own)

@@ -240,6 +240,7 @@ KEY_MEMBERS = st.sampled_from(["kty", "crv", "x", "y", "n", "e", "use", "key_ops
 CLAIMS = st.sampled_from(["jti", "htm", "htu", "iat", "exp", "nonce", "ath"])
 
 
+@pytest.mark.long
 @bounded(60)
 @given(
     header=st.dictionaries(MEMBERS, JSON, max_size=3),
