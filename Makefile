@@ -16,7 +16,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts bridges test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,17 +31,20 @@ pictures: $(VENV)/development ## Take the README's pictures again, from a separa
 	@scripts/ensure-chromium
 	@$(PY) -m demo.pictures
 
-# Types take as long as an eighth of the tests: they are checked beside them, and reported after them.
-# In a new checkout the tests are compiled while the counterparts are fetched, which is waiting: else
-# each process of the tests would compile them all.
-test: style ## Check and test everything, on SQLite, on Postgres and in a browser
+# What is fetched is waited for, so it is fetched while Python's packages are installed and the style is
+# checked. Types take as long as an eighth of the tests: they are checked beside them, and reported after
+# them.
+test: ## Check and test everything, on SQLite, on Postgres and in a browser
+	@$(MAKE) --no-print-directory --jobs=3 style compiled counterparts
 	@mkdir -p build
 	@$(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
-	    [ -n "$$(find tests -name __pycache__ -print -quit)" ] || $(PYTEST) --collect-only --quiet > build/collected.log 2>&1 & \
-	    $(MAKE) --no-print-directory counterparts || { wait; exit 1; }; \
 	    $(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS); tested=$$?; \
 	    wait $$types; checked=$$?; cat build/types.log; \
 	    [ $$tested -ne 1 ] || { scripts/test-again $(PYTEST_ARGS); tested=$$?; }; exit $$((tested | checked))
+
+# In a new checkout: else each process of the tests would compile them all.
+compiled: $(VENV)/development
+	@[ -n "$$(find tests -name __pycache__ -print -quit)" ] || $(PYTEST) --collect-only --quiet >/dev/null
 
 test-long: counterparts bridges ## Run the tests that `make test` leaves out since they take long, but for those of `make faults` (minutes)
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal -m long $(PYTEST_ARGS)
@@ -52,8 +55,10 @@ test-both: bridges ## As `make test` and `make test-long`, with every test on bo
 test-pythons: $(VENV)/development ## Run a sample of the tests under each Python from 3.11 to 3.14 that is here
 	@scripts/test-pythons $(PYTEST_ARGS)
 
-# Programs written by others, which the tests run beside the service.
-counterparts: $(VENV)/development $(BIN)/gatebell
+counterparts: $(VENV)/development $(BIN)/gatebell programs
+
+# Programs written by others, which the tests run beside the service. They need nothing of ours.
+programs:
 	@scripts/ensure-chromium
 	@scripts/ensure-monitoring
 	@scripts/ensure-registry

@@ -22,7 +22,7 @@ from domain.outgoing.errors import OutgoingError
 from web.settings.reader import Settings
 
 #: Loading all services takes half a second of a processor that has nothing else to do.
-_START_SECONDS = 10.0
+_START_SECONDS = 20.0
 _IDLE_SECONDS = 120.0
 _MOST_AT_ONCE = 16
 _LONGEST_URL = 1_000

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import NamedTuple
 
 from tests.support.service.live import ROOT
 from tests.support.service.plain_app import FILE_VARIABLE, LONG
 
+_START_SECONDS = 120
 _STOP_SECONDS = 30
 
 
@@ -27,7 +29,7 @@ class PlainServer(NamedTuple):
 def running_plain_server(
     directory: Path, *arguments: str, listener: socket.socket | None = None, **settings: str
 ) -> Iterator[PlainServer]:
-    """Start it in one web process, on a free port or a socket; connections wait until it is ready.
+    """Start it in one web process, on a free port or a socket, and wait until that is ready.
 
     The port of another socket is 0.
     """
@@ -61,7 +63,16 @@ def running_plain_server(
             stderr=written,
         )
     try:
+        _wait_until_ready(process, log)
         yield PlainServer(port, process, log)
     finally:
         process.terminate()
         process.wait(_STOP_SECONDS)
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = monotonic() + _START_SECONDS
+    while b"Booting worker" not in log.read_bytes():
+        assert process.poll() is None, log.read_text(encoding="utf-8")
+        assert monotonic() < deadline, "The web server did not start."
+        sleep(0.05)
