@@ -49,7 +49,10 @@ class Findings:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and report; return the exit status, 3 if the machine had too much else to do."""
+    """Measure, and report; return the exit status, 3 if the machine had too much else to do.
+
+    Whoever knows that beforehand measures nothing. What shows afterwards stands in the report.
+    """
     # Else whoever stops this would leave a dozen servers behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
     options = read_options(arguments)
@@ -67,10 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         soaked = soak(field.ours, options.soak) if options.soak else None
         doubts += _doubts_afterwards(outcomes)
         report = _report(field, options, Findings(outcomes, soaked), doubts)
-    if doubts and not options.anyway:
-        return _refuse(doubts)
     _write(report)
-    return 0
+    return _TOO_BUSY if doubts and not options.anyway else 0
 
 
 def _try_out(options: Options) -> int:
@@ -148,8 +149,8 @@ def _refuse(doubts: Sequence[str]) -> int:
     for doubt in doubts:
         sys.stderr.write(f"{doubt}\n")
     sys.stderr.write(
-        "No report: the figures could not be trusted. Let the machine do nothing else, or say"
-        " --anyway to see them with a warning.\n"
+        "Nothing was measured: the figures could not be trusted. Let the machine do nothing else,"
+        " or say --anyway to see them with a warning.\n"
     )
     return _TOO_BUSY
 

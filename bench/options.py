@@ -22,7 +22,7 @@ class Options:
     soak: int
     #: Everything once and for a second each: shows that it can be measured, and no figures.
     once: bool
-    #: Report even if the machine had other things to do.
+    #: Measure even if the machine has other things to do.
     anyway: bool
 
     @property
@@ -66,7 +66,7 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument(
         "--anyway",
         action="store_true",
-        help="report, with a warning, even if the machine is too busy to trust the figures",
+        help="measure, with a warning, even if the machine is too busy to trust the figures",
     )
     given = parser.parse_args(arguments)
     return Options(

@@ -13,6 +13,7 @@ from bench.options import Options
 from bench.samples import CannotMeasureError, Measure, NoAnswerError, Run, Sample
 from bench.workloads import Work
 
+TIMES = "\N{MULTIPLICATION SIGN}"
 _numbers = itertools.count(1)
 _WARM_SECONDS = 1
 #: So many answers show that something can be measured: more only keep the processors busy.
@@ -68,6 +69,33 @@ class Outcome:
         for each in self.samples:
             seen.update(each.statuses)
         return dict(seen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """How many times the rate of another a contender had in the same round."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    def __str__(self) -> str:
+        """Write it with its spread, such as 0.64 times (0.60 to 0.68)."""
+        return f"{self.median:.2f} {TIMES} ({self.lowest:.2f} to {self.highest:.2f})"
+
+
+def ratio_of(one: Outcome | None, other: Outcome | None) -> Ratio | None:
+    """Compare two round by round, so that what slowed the machine for a while counts little.
+
+    Returns None if there is nothing to compare.
+    """
+    if one is None or other is None:
+        return None
+    pairs = zip(one.samples, other.samples, strict=False)
+    ratios = [each.rate / beside.rate for each, beside in pairs if beside.rate]
+    if not ratios:
+        return None
+    return Ratio(median=statistics.median(ratios), lowest=min(ratios), highest=max(ratios))
 
 
 def next_run(seconds: int, *, answers: int = 0) -> Run:

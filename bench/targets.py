@@ -12,13 +12,12 @@ from bench.contenders import (
     Contender,
 )
 from bench.peer_programs import ALERTA, AUTHLIB, DJANGO_OAUTH_TOOLKIT, OIDC_PROVIDER
-from bench.rounds import Outcome
+from bench.rounds import TIMES, Outcome, ratio_of
 from bench.scale.soak import Soak
 from bench.workloads import Work
 
 Outcomes = Mapping[tuple[Work, str], Outcome]
 
-TIMES = "\N{MULTIPLICATION SIGN}"
 _P99_OF_P50 = 4.0
 #: With much stored, of the figure with little.
 _FLAT_RATE = 0.9
@@ -94,12 +93,13 @@ def verdicts(outcomes: Outcomes, ours: Contender, soaked: Soak | None) -> tuple[
 def _ratio(work: Work, name: str, factor: float, outcomes: Outcomes) -> Verdict:
     target = f"{work.label}: at least {factor:g} {TIMES} {name}"
     mine, theirs = outcomes.get((work, ON_POSTGRES)), outcomes.get((work, name))
-    if not (mine and theirs and mine.samples and theirs.samples and theirs.rate):
+    ratio = ratio_of(mine, theirs)
+    if ratio is None or mine is None or theirs is None:
         return Verdict(target=target)
-    ratio = mine.rate / theirs.rate
     spoilt = mine.errors + theirs.errors
-    measured = f"{ratio:.2f} {TIMES}" + (f", with {spoilt} errors" if spoilt else "")
-    return Verdict(target=target, measured=measured, is_met=ratio >= factor and not mine.errors)
+    measured = str(ratio) + (f", with {spoilt} errors" if spoilt else "")
+    is_met = ratio.median >= factor and not mine.errors
+    return Verdict(target=target, measured=measured, is_met=is_met)
 
 
 def _paged(outcomes: Outcomes) -> Iterator[Verdict]:
@@ -130,12 +130,11 @@ def _tails(outcomes: Outcomes) -> Iterator[Verdict]:
 def _histories(outcomes: Outcomes) -> Iterator[Verdict]:
     for work in Work:
         little, much = outcomes.get((work, ON_POSTGRES)), outcomes.get((work, MUCH_STORED))
-        if little and much and little.samples and much.samples:
-            ratio = much.rate / little.rate
+        if ratio := ratio_of(much, little):
             yield Verdict(
                 target=f"{work.label}, much stored: at least {_FLAT_RATE:g} {TIMES} little stored",
-                measured=f"{ratio:.2f} {TIMES}",
-                is_met=ratio >= _FLAT_RATE,
+                measured=str(ratio),
+                is_met=ratio.median >= _FLAT_RATE,
             )
 
 

@@ -10,9 +10,9 @@ from bench.gatebell import THREADS, WORKERS
 from bench.load import CONNECTIONS
 from bench.machine import Machine
 from bench.options import Options
-from bench.rounds import Outcome
+from bench.rounds import Outcome, ratio_of
 from bench.scale.soak import Soak
-from bench.targets import TIMES, Outcomes, Verdict
+from bench.targets import Outcomes, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,8 @@ def _head(report: Report) -> Iterator[str]:
         yield ""
     yield (
         f"{report.moment:%Y-%m-%d %H:%M} UTC. {options.rounds} interleaved rounds of"
-        f" {options.seconds} s, {CONNECTIONS} connections kept alive; medians. Each server has"
+        f" {options.seconds} s, {CONNECTIONS} connections kept alive; medians, and ratios within a"
+        f" round with their spread. Each server has"
         f" {WORKERS} processes, the peers in Python with {THREADS} threads. Everything, the client"
         " too, is on one machine: trust ratios, not rates."
     )
@@ -116,9 +117,8 @@ def _answers(outcome: Outcome) -> str:
 
 
 def _times(one: Outcome | None, other: Outcome | None) -> str:
-    if not (one and other and one.samples and other.samples and other.rate):
-        return ""
-    return f"{one.rate / other.rate:.2f} {TIMES}"
+    ratio = ratio_of(one, other)
+    return "" if ratio is None else str(ratio)
 
 
 def _in_line(text: str) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from bench.arrangements import LOAD, OTHERS, POSTGRES, WEB, WORKERS, Finding
 from bench.load import CONNECTIONS
 from bench.machine import Machine
-from bench.targets import TIMES
+from bench.rounds import TIMES
 from bench.workloads import Work
 
 #: Of one core; with less than this idle, nothing can be added.
