@@ -2,7 +2,8 @@
 
 A feature declares them in `domain/<feature>/types.py`: what a list can be asked for (`Query`), what
 a request may set (`Body`) and what is returned (`Resource`). They check requests, write responses,
-describe both at /api/openapi.json, and are what commands are made from.
+describe both at /api/openapi.json, and are what commands are made from. Pydantic builds each at its
+first use: a process uses few of them, and building all is a twelfth of its start.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -210,7 +211,7 @@ class Body(BaseModel):
     Pydantic tells which were given.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @property
     def given(self) -> Mapping[str, Any]:
@@ -275,7 +276,7 @@ def has_effect(field: FieldInfo) -> bool:
 class Query(BaseModel):
     """Parameters of a GET; unknown ones are an error, so that a misspelt filter is noticed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class GitLabQuery(Query):
@@ -285,7 +286,7 @@ class GitLabQuery(Query):
     the three types above.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @property
     def finds_nothing(self) -> bool:
@@ -410,7 +411,7 @@ class PagedQuery(OffsetQuery):
 class Resource(BaseModel):
     """What a response is made of."""
 
-    model_config = ConfigDict(frozen=True, from_attributes=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
 
 
 def columns_of(row: object, view: type[Any]) -> dict[str, Any]:

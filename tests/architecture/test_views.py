@@ -11,6 +11,7 @@ from typing import Any, get_args, get_origin
 import pytest
 from sqlalchemy import Row
 
+from domain.types.base import Body, Query, Resource
 from models.base import Base
 from tests.architecture.test_shape import modules, path_of
 
@@ -68,3 +69,19 @@ def test_no_row_of_the_database_reaches_a_view(package: str) -> None:
         for row in rows_in(found, set())
     }
     assert leading == set()
+
+
+def below(base: type[Any]) -> Iterator[type[Any]]:
+    """Return all types that are made of one."""
+    for each in base.__subclasses__():
+        yield each
+        yield from below(each)
+
+
+@pytest.mark.parametrize("base", [Body, Query, Resource])
+def test_what_is_built_at_its_first_use_can_be(base: type[Any]) -> None:
+    for file in modules("domain", "blueprints"):
+        import_module(path_of(file).removesuffix(".py").replace("/", "."))
+    found = list(below(base))
+    assert len(found) > 20
+    assert [each.__name__ for each in found if each.model_rebuild() is False] == []
