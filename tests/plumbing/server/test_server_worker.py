@@ -209,7 +209,6 @@ def test_what_is_no_http_is_refused_in_json_and_ends_the_connection(
     "lines",
     [
         ("Transfer-Encoding: chunked", "Transfer-Encoding: identity"),
-        ("Transfer-Encoding: identity", "Transfer-Encoding: chunked"),
         ("Transfer-Encoding: chunked, identity",),
         ("Transfer-Encoding: xchunked",),
         ("Transfer-Encoding: chunked", "Content-Length: 5"),
