@@ -166,7 +166,7 @@ def test_a_verifier_that_does_not_prove_the_challenge_is_refused(
 
 @pytest.mark.advisory("CVE-2026-41213")
 @pytest.mark.rfc("rfc7636-4.1-a")
-@pytest.mark.parametrize("verifier", ["a", "a" * 42, "a" * 129, "é" * 43])
+@pytest.mark.parametrize("verifier", ["a", "a" * 42, "a" * 129, "+" * 43])
 def test_a_verifier_of_another_length_or_alphabet_is_refused_though_it_proves_the_challenge(
     gatebell: LiveGatebell, phone: ClientCredentials, verifier: str
 ) -> None:
