@@ -17,7 +17,7 @@ ALLOWED = frozenset(
     {
         *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"),
         *("PSF-2.0", "ZPL-2.1", "Apache Software License", "BSD License", "ISC License (ISCL)"),
-        *("MIT License", "OSI Approved", "Python Software Foundation License"),
+        *("MIT License", "Python Software Foundation License"),
         "The Unlicense (Unlicense)",
         # They oblige whoever changes the package itself, which nobody here does.
         *("MPL-2.0", "Mozilla Public License 2.0 (MPL 2.0)", "LGPL-3.0-only"),
@@ -26,9 +26,10 @@ ALLOWED = frozenset(
 )
 #: What nobody installs with the service, and what its metadata say or leave out.
 LOOKED_AT = {
-    "axe-playwright-python": "MIT, in its repository alone",
-    "docutils": "public domain, but for single files; it builds the site of the documents",
-    "pagerduty": "MIT, in its repository alone",
+    "axe-playwright-python": "MIT, in the file LICENSE that it brings; its axe.min.js is MPL-2.0",
+    "docutils": "public domain, but for files under BSD-2-Clause and one of Emacs under the GPL, "
+    "as its COPYING.rst says; it builds the site of the documents",
+    "pagerduty": "MIT, in the file LICENSE of its repository; the package brings none",
 }
 _PIN = re.compile(r"^([\w.-]+)==\S+.*(?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)*", re.MULTILINE)
 
@@ -40,6 +41,7 @@ def licences_of(package: str) -> set[str]:
         return set(re.split(r"[() ]+(?:AND|OR)?[() ]*", found["License-Expression"])) - {""}
     classifiers = found.get_all("Classifier", [])
     stated = {each.split(" :: ")[-1] for each in classifiers if each.startswith("License ::")}
+    stated.discard("OSI Approved")  # which names none
     return stated or set(found.get_all("License", ["none"]))
 
 

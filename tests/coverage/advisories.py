@@ -1,7 +1,8 @@
 """Writes docs/advisories.md: published holes of others, and the tests that show they are not here.
 
 The advisories are data, `tests/rfc/advisories.toml`: a section, and for each identifier the
-product, what was wrong there, and what happens here. Tests name what they show:
+product, what was wrong there, what happens here, and the text that this was compared with. Tests
+name what they show:
 `@pytest.mark.advisory("CVE-2023-34246", …)`.
 """
 
@@ -22,6 +23,10 @@ Holes that were published in other authorization servers, clients, libraries of 
 receivers of alerts, and what happens here instead: {count} advisories, each with the tests that
 show it. Written by `make docs` from `tests/rfc/advisories.toml`.
 
+What it was was compared in November 2026 with what the last column names, as public copies have
+it: the GitHub Advisory Database, the records of the CVE programme, osv.dev, the databases of
+RubySec, of PyPA (for Python) and of Go, or what the finder published. The words are our own.
+
 What is found in Gatebell itself is reported as [SECURITY.md](../SECURITY.md) says.
 """
 
@@ -34,6 +39,8 @@ class Advisory(NamedTuple):
     product: str
     was: str
     here: str
+    #: What `was` was compared with.
+    source: str
 
 
 def advisories(file: Path = ADVISORIES) -> list[Advisory]:
@@ -58,11 +65,14 @@ def _rows(known: Sequence[Advisory], shown: Mapping[str, Sequence[str]]) -> Iter
         if each.section != section:
             section = each.section
             yield from ("", f"## {section}", "")
-            yield from ("| advisory | product | what it was | here | tests |", "|---" * 5 + "|")
+            yield from (
+                "| advisory | product | what it was | here | tests | source |",
+                "|---" * 6 + "|",
+            )
         # The file alone: it is renamed less often than its tests.
         files = dict.fromkeys(test.partition("::")[0] for test in shown.get(each.id, ()))
         tests = "<br>".join(f"`{file}`" for file in files)
-        yield f"| {each.id} | {each.product} | {each.was} | {each.here} | {tests} |"
+        yield f"| {each.id} | {each.product} | {each.was} | {each.here} | {tests} | {each.source} |"
 
 
 def main() -> None:

@@ -5,13 +5,16 @@ from html import unescape
 
 import pytest
 import requests
+from sqlalchemy import select
 
+from models import Application
 from tests.support.accounts.people import (
     CALLBACK,
     ClientCredentials,
     Person,
     alice,
     bob,
+    database_of,
     make_application,
     make_user,
     open_browser,
@@ -94,15 +97,27 @@ def test_an_application_is_registered_and_its_credentials_work(
     assert is_live(gatebell, pair_in(redeem(gatebell, client, code)).access)
 
 
-@pytest.mark.advisory("CVE-2020-10187")
+@pytest.mark.advisory("CVE-2020-10187", "CVE-2023-45151")
 @pytest.mark.spec("F2")
-def test_the_secret_is_shown_once(gatebell: LiveGatebell, browser: requests.Session) -> None:
+def test_the_secret_is_shown_once_and_kept_by_nobody(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
     page = follow(gatebell, browser, register(gatebell, browser))
     client = credentials_on(page)
     again = browser.get(page.url)
     assert client.client_id in again.text
     assert secrets_on(again) == set()
     assert client.secret not in again.text
+    with database_of(gatebell) as session:
+        row = session.scalars(select(Application).where(Application.uid == client.client_id)).one()
+        kept = repr([getattr(row, column.name) for column in row.__table__.columns])
+    assert client.client_id in kept
+    assert client.secret not in kept
+    # Nor does whoever authorizes the application see it.
+    visitor = signed_in(gatebell, alice(gatebell))
+    decide(visitor, ask(visitor, gatebell, client))
+    listed = visitor.get(f"{gatebell.url}/-/user_settings/authorized_applications")
+    assert client.secret not in listed.text
 
 
 @pytest.mark.spec("A10")

@@ -216,11 +216,16 @@ WRONG_METADATA: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.advisory("CVE-2021-20323")
+@pytest.mark.advisory("CVE-2021-20323", "CVE-2026-1180", "CVE-2026-70665")
 @pytest.mark.rfc("rfc7591-3.2.2-b")
 def test_wrong_metadata_is_refused(visitor: FlaskClient) -> None:
     for changes in WRONG_METADATA:
         assert_wrong(register(visitor, {**GOOD, **changes}), "invalid_client_metadata")
+    markup = "<img src=x onerror=alert(1)>"
+    answer = register(visitor, {**GOOD, markup: 1, "scope": markup})
+    assert_wrong(answer, "invalid_client_metadata")
+    assert answer.content_type == "application/json"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
 @pytest.mark.rfc("rfc7591-3.1-a")
@@ -295,6 +300,16 @@ def test_an_address_registers_only_so_many(opened: Open) -> None:
     assert int(answer.headers["Retry-After"]) > 0
 
 
+@pytest.mark.advisory("CVE-2026-44476")
+def test_a_client_that_was_given_a_secret_needs_it(visitor: FlaskClient) -> None:
+    told = register(visitor).get_json()
+    form = {"client_id": told["client_id"], "redirect_uri": CALLBACK, "code": "x"}
+    for secret in ({}, {"client_secret": ""}, {"client_secret": "x"}):
+        sent = {**form, **secret, "grant_type": "authorization_code"}
+        assert_wrong(visitor.post("/oauth/token", data=sent), "invalid_client", 401)
+
+
+@pytest.mark.advisory("CVE-2026-75866")
 @pytest.mark.rfc("rfc7591-2-e")
 def test_a_client_can_use_only_the_grants_that_it_named(visitor: FlaskClient) -> None:
     said = {**GOOD, "token_endpoint_auth_method": "none", "scope": "read_user"}

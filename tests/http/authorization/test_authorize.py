@@ -103,6 +103,7 @@ ERRORS: tuple[tuple[dict[str, Changes], str], ...] = (
     ({"response_type": "CODE"}, "unsupported_response_type"),
     ({"response_mode": "fragment"}, "invalid_request"),
     ({"response_mode": "form_post"}, "invalid_request"),
+    ({"response_mode": "form_post.jwt"}, "invalid_request"),
     ({"prompt": "always"}, "invalid_request"),
     ({"prompt": "none login"}, "invalid_request"),
     ({"max_age": "soon"}, "invalid_request"),
@@ -120,6 +121,7 @@ ERRORS: tuple[tuple[dict[str, Changes], str], ...] = (
 )
 
 
+@pytest.mark.advisory("CVE-2023-6927", "CVE-2026-75866")
 @pytest.mark.rfc("rfc9700-2.1.1-g")
 @pytest.mark.spec("A5", "A6", "A7")
 @pytest.mark.rfc("rfc6749-3.1-f", "rfc6749-3.1.1-a", "rfc6749-3.3-c", "rfc6749-4.1.1-a")

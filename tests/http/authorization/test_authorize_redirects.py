@@ -50,26 +50,34 @@ ATTACKS = (
     "https://CLIENT.example/callback",
     "https://client.example/callback/",
     "https://client.example/x/../callback",
+    "https://client.example/callback/..%2F..%2Fevil",
+    "https://client.example/callback/..;/evil",
+    "https://client.example/callback?code=x&state=y",
     "https://client.example/%63allback",
     "https://client.example/callback\x00",
     "https://client.example/callback\r\nX: y",
     "https://client.example@evil.example/callback",
+    "https://client.example@x@evil.example/callback",
     "https://evil.example\\@client.example/callback",
     "https://client.example.evil.example/callback",
+    "https://clientxexample/callback",
     "https://client.example/callback#fragment",
     "https://client.example:8444/port",
     "http://localhost:8080/callback",
     "http://127.0.0.1:8080/callback#",
     "http://127.0.0.1:8080@evil.example/callback",
+    "http://127.0.0.1:8080/callback?bar=foo",
+    "http://127.0.0.2:8080/callback",
     "http://[::1].evil.example:9000/callback",
+    f"http://[{':' * 39}]/callback",
     "javascript:alert(1)",
 )
 
 
 @pytest.mark.rfc("rfc9700-4.1.3-a")
-@pytest.mark.advisory("CVE-2020-15233", "CVE-2020-15234", "CVE-2023-6927", "CVE-2024-1132")
+@pytest.mark.advisory("CVE-2020-15233", "CVE-2020-15234", "CVE-2024-1132")
 @pytest.mark.advisory("CVE-2024-2419", "CVE-2024-8883", "CVE-2024-52289", "CVE-2026-3872")
-@pytest.mark.advisory("CVE-2026-7504")
+@pytest.mark.advisory("CVE-2022-36087", "CVE-2026-7504", "CVE-2026-9689")
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc6749-3.1.2.3-a", "rfc6749-3.1.2.4-b", "rfc6749-10.6-a", "rfc6749-10.15-a")
 @pytest.mark.rfc("rfc8252-8.3-a", "rfc8252-8.4-b")

@@ -429,7 +429,6 @@ def test_a_device_may_call_itself_anything(
 
 
 @pytest.mark.rfc("rfc9700-4.9.3-b")
-@pytest.mark.advisory("CVE-2023-45151")
 @pytest.mark.rfc("rfc6749-10.3-b")
 def test_codes_are_nowhere_in_clear(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session

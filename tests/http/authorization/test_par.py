@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode, urljoin
+from urllib.parse import unquote, urlencode, urljoin
 
 import pytest
 from flask import Flask
@@ -29,6 +29,7 @@ from tests.support.oauth.oauth_wire import (
     ask_at,
     assert_refused,
     assert_refused_on_a_page,
+    authorization_url,
     decide,
     landing,
     machine,
@@ -42,6 +43,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.oauth.proofs import Prover, redeem_with_key
 from tests.support.oauth.pushes import PREFIX, address, push, pushed, request_form
 from tests.support.service.live import LiveGatebell
+from tests.support.service.receiver import running_receiver
 from tests.support.wire.html_forms import form_with, forms_in, submit
 from web.settings.reader import Settings
 
@@ -80,6 +82,7 @@ def test_the_browser_brings_the_reference_and_goes_back_with_a_code(gatebell: Li
     server, phone = server_application(gatebell), phone_application(gatebell)
     back = landing(ask_at(browser, pushed(gatebell, server)))
     assert (back["state"], back["iss"]) == (STATE, gatebell.url)
+    assert STATE not in unquote(" ".join(browser.cookies.values()))
     assert redeem(gatebell, server, back["code"]).ok
     url = pushed(gatebell, phone, client_secret=None, **PKCE)
     assert redeem_publicly(gatebell, phone, landing(ask_at(browser, url))["code"]).ok
@@ -242,6 +245,16 @@ def test_only_the_client_that_pushed_it_may_use_it(
 
 
 @pytest.mark.advisory("CVE-2020-10770")
+def test_nothing_is_fetched_for_a_reference(gatebell: LiveGatebell) -> None:
+    browser, client = signed_in(gatebell, alice(gatebell)), server_application(gatebell)
+    with running_receiver() as receiver:
+        for parameter in ("request_uri", "request"):
+            url = authorization_url(gatebell, client, **{parameter: receiver.url})
+            answer = browser.get(url, allow_redirects=False)
+            assert "code=" not in answer.headers.get("Location", "")
+        assert receiver.received == []
+
+
 @pytest.mark.rfc("rfc9126-4-e")
 @pytest.mark.parametrize("uri", ["", "x", "gbq-" + "0" * 49, "\x00", "é", "a" * 2000])
 def test_a_reference_that_stands_for_nothing_ends_on_a_page(

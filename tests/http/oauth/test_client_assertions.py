@@ -101,7 +101,7 @@ def test_a_code_is_redeemed_with_it(gatebell: LiveGatebell, key: Key) -> None:
     assert post_token(gatebell, form).status_code == 200
 
 
-@pytest.mark.advisory("CVE-2020-5300", "CVE-2020-15222")
+@pytest.mark.advisory("CVE-2020-5300", "CVE-2020-15222", "CVE-2026-62995")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7523-3-e")
 def test_an_assertion_is_accepted_once(
@@ -110,6 +110,8 @@ def test_an_assertion_is_accepted_once(
     text = assertion(gatebell, client, key)
     assert ask_with_assertion(gatebell, text).status_code == 200
     refused(ask_with_assertion(gatebell, text), "already been used")
+    # Nor is it another one when it is padded.
+    assert_refused(ask_with_assertion(gatebell, f"{text}=="), "invalid_client", 401)
 
 
 _HOUR = 3600
@@ -177,6 +179,7 @@ def test_an_assertion_of_a_strange_shape_is_refused(
             assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.advisory("CVE-2026-114618")
 def test_an_assertion_for_two_servers_is_refused(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:

@@ -1,6 +1,7 @@
 """Whatever is sent to the OAuth endpoints, in forms or as JSON: a clear 4xx and never a 5xx."""
 
 import json
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -75,6 +76,20 @@ def test_each_parameter_of_an_authorization_request_may_be_garbage(
 
 @pytest.mark.advisory("CVE-2016-4977", "CVE-2018-1260")
 @pytest.mark.rfc("rfc6749-10.14-a")
+@pytest.mark.parametrize("name", AUTHORIZE)
+def test_an_expression_in_an_authorization_request_is_not_evaluated(
+    gatebell: LiveGatebell, name: str
+) -> None:
+    expression = "${1234*5678} {{1234*5678}} #{1234*5678} <%= 1234*5678 %>"
+    browser = signed_in(gatebell, alice(gatebell))
+    url = authorization_url(gatebell, server_application(gatebell), **{name: expression})
+    answer = browser.get(url, allow_redirects=False)
+    assert_clear(answer, 302)
+    said = answer.text + answer.headers.get("Location", "")
+    assert all(each not in said for each in ("7006652", "7,006,652"))
+
+
+@pytest.mark.rfc("rfc6749-10.14-a")
 @bounded(30)
 @given(changes=st.dictionaries(st.sampled_from(AUTHORIZE), st.none() | TEXT, min_size=1))
 def test_an_authorization_request_may_be_garbage_all_over(
@@ -86,6 +101,17 @@ def test_an_authorization_request_may_be_garbage_all_over(
 
 
 @pytest.mark.advisory("CVE-2026-4634")
+@pytest.mark.parametrize("grant", ["client_credentials", "refresh_token", "password"])
+def test_a_very_long_scope_is_refused_at_once(gatebell: LiveGatebell, grant: str) -> None:
+    client = server_application(gatebell)
+    form = {"client_id": client.client_id, "client_secret": client.secret, "grant_type": grant}
+    form |= {"refresh_token": "x", "username": "x", "password": "x"}
+    for scope in ("x" * 60_000, " ".join(f"s{number}" for number in range(10_000))):
+        begun = monotonic()
+        assert_clear(post_token(gatebell, {**form, "scope": scope}), 413, 429)
+        assert monotonic() - begun < 5
+
+
 @pytest.mark.parametrize("name", TOKEN)
 def test_each_parameter_of_a_token_request_may_be_garbage(
     gatebell: LiveGatebell, name: str

@@ -99,6 +99,7 @@ def test_each_role_reads_and_pushes_where_it_may(gatebell: LiveGatebell, visibil
                 assert_asks_for_credentials(answer)
 
 
+@pytest.mark.advisory("CVE-2026-28699")
 @pytest.mark.spec("G2", "G5")
 @pytest.mark.parametrize(
     ("scopes", "reads", "pushes"),

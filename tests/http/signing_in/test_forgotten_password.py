@@ -125,6 +125,20 @@ def test_a_link_goes_to_the_address_of_the_account_and_to_no_second_one(
     assert len(links_to(mailing, victim.email)) == 1
 
 
+@pytest.mark.advisory("CVE-2023-49097")
+def test_no_header_changes_where_a_link_leads(mailing: LiveGatebell) -> None:
+    person = make_user(mailing)
+    browser = mailing.http()
+    forged = {"X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
+    page = browser.get(mailing.url + ASK, headers=forged)
+    fields = form_with(page, "login").filled(login=person.username)
+    for headers in (forged, {**forged, "Host": "evil.example"}):
+        assert browser.post(mailing.url + ASK, data=fields, headers=headers).status_code < 500
+    links = links_to(mailing, person.email)
+    assert links
+    assert all(each.startswith(f"{mailing.url}/") for each in links)
+
+
 def test_the_page_of_a_link_is_kept_by_nobody_and_changes_nothing(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     link = link_for(mailing, person)

@@ -87,6 +87,7 @@ def test_no_proxy_of_the_environment_is_used(
         assert post(client, receiver.url).problem is None
 
 
+@pytest.mark.advisory("CVE-2022-1285")
 def test_a_name_is_asked_for_once_and_its_address_is_kept(
     client: OutgoingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_what_asks_to_wait_is_heard(client: OutgoingClient) -> None:
         assert [post(client, receiver.url).retry_after for _ in range(4)] == [7, None, None, None]
 
 
+@pytest.mark.advisory("CVE-2018-15192")
 def test_loopback_is_refused_unless_it_is_allowed() -> None:
     with running_receiver() as receiver:
         words = failure(OutgoingClient(AddressPolicy()), receiver.url)

@@ -205,6 +205,25 @@ def test_what_is_no_http_is_refused_in_json_and_ends_the_connection(
 
 
 @pytest.mark.advisory("CVE-2024-1135")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Transfer-Encoding: chunked", "Transfer-Encoding: identity"),
+        ("Transfer-Encoding: chunked, identity",),
+        ("Transfer-Encoding: xchunked",),
+        ("Transfer-Encoding: chunked", "Content-Length: 5"),
+    ],
+)
+def test_codings_that_contradict_each_other_hide_no_request(
+    live: LiveGatebell, lines: tuple[str, ...]
+) -> None:
+    head = asked("/oauth/token", *lines, method="POST")
+    with KeptConnection(live.port) as connection:
+        connection.socket.sendall(head + b"0\r\n\r\n" + asked("/healthz"))
+        assert connection.answer().status in {400, 501}
+        assert connection.rest() == b""
+
+
 def test_a_body_that_breaks_http_is_refused_in_json(live: LiveGatebell) -> None:
     lines = ("Transfer-Encoding: chunked", "Content-Type: application/x-www-form-urlencoded")
     with KeptConnection(live.port) as connection:

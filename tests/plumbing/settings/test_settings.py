@@ -104,6 +104,7 @@ def test_a_wrong_part_of_a_long_value_is_named(tmp_path: Path) -> None:
         ("SECRET_KEY_FALLBACKS", "hunter2"),
     ],
 )
+@pytest.mark.advisory("CVE-2023-27524")
 def test_a_wrong_secret_is_named_but_not_shown(tmp_path: Path, variable: str, text: str) -> None:
     sentence = sentence_for(tmp_path, **{variable: text})
     assert sentence.startswith(f"{variable} must be ")
@@ -196,6 +197,7 @@ def test_an_instance_path_that_is_a_file_is_named(tmp_path: Path) -> None:
     assert sentence.startswith("INSTANCE_PATH must be a directory")
 
 
+@pytest.mark.advisory("CVE-2023-27524")
 def test_the_secret_key_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "instance"
     with ThreadPoolExecutor(16) as several:

@@ -49,6 +49,8 @@ class FakeProvider:
     #: What userinfo says beside the ID token.
     userinfo: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    #: Of PKCE, as they came to the token endpoint.
+    verifiers: list[str] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def begin_anew(self) -> None:
@@ -56,6 +58,7 @@ class FakeProvider:
         self.claims, self.metadata, self.answers, self.userinfo = {}, {}, {}, {}
         self.sign = self.refresh_token = None
         self.asked.clear()
+        self.verifiers.clear()
         self.is_about()
 
     def is_about(self, **person: Any) -> None:
@@ -98,6 +101,7 @@ class FakeProvider:
         if asked is None:
             return 400, {"error": "invalid_grant"}
         assert create_s256_code_challenge(sent["code_verifier"]) == asked["code_challenge"]
+        self.verifiers.append(sent["code_verifier"])
         assert sent["redirect_uri"] == asked["redirect_uri"]
         return 200, self._pair({"nonce": asked["nonce"]})
 

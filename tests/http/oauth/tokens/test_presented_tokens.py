@@ -238,6 +238,7 @@ def test_dead_tokens_are_inactive(gatebell: LiveGatebell) -> None:
             assert_inactive(introspect(gatebell, client, token))
 
 
+@pytest.mark.advisory("CVE-2026-58425")
 @pytest.mark.rfc("rfc7662-2.2-d")
 def test_nothing_is_said_of_another_clients_token(gatebell: LiveGatebell) -> None:
     curious = make_application(gatebell, bob(gatebell))
@@ -371,6 +372,9 @@ def test_a_token_of_another_client_lives_on(
     pair = new_pair(gatebell, client)
     token = pair.access if which == "access" else pair.refresh
     assert_refused(revoke(gatebell, other, token), "unauthorized_client", 403)
+    phone = phone_application(gatebell)
+    public = revoke(gatebell, phone, token, client_secret=None)
+    assert_refused(public, "unauthorized_client", 403)
     assert is_live(gatebell, pair.access)
     assert refresh(gatebell, client, pair.refresh).status_code == 200
 

@@ -8,6 +8,7 @@ from time import time
 
 import pytest
 import requests
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from sqlalchemy import update
 
 from models import Authorization
@@ -112,6 +113,7 @@ WRONG: tuple[tuple[dict[str, Changes], str], ...] = (
 )
 
 
+@pytest.mark.advisory("CVE-2025-4144")
 @pytest.mark.spec("B3", "B11", "B12")
 @pytest.mark.rfc("rfc6749-3.2-b", "rfc6749-4.1.2-e", "rfc6749-4.1.2.1-g", "rfc6749-4.1.3-a")
 @pytest.mark.rfc("rfc6749-4.1.3-d", "rfc6749-5.2-a", "rfc6749-5.2-c", "rfc6749-5.2-d")
@@ -137,7 +139,7 @@ def test_whoever_asks_for_a_grant_that_is_not_here_is_told_what_to_use(
     assert instead in answer.json()["error_description"]
 
 
-@pytest.mark.advisory("CVE-2023-48228", "CVE-2026-41213")
+@pytest.mark.advisory("CVE-2023-48228", "CVE-2025-4144", "CVE-2026-73309")
 @pytest.mark.spec("A6", "B12")
 @pytest.mark.rfc("rfc7636-4.1-a", "rfc7636-4.4-a", "rfc7636-4.6-a", "rfc7636-4.6-b")
 @pytest.mark.rfc("rfc7636-7.2-a")
@@ -160,6 +162,18 @@ def test_a_verifier_that_does_not_prove_the_challenge_is_refused(
     code = new_code(gatebell, phone, **PKCE)
     assert_refused(redeem_publicly(gatebell, phone, code, code_verifier=verifier), error)
     assert redeem_publicly(gatebell, phone, code).status_code == 200
+
+
+@pytest.mark.advisory("CVE-2026-41213")
+@pytest.mark.rfc("rfc7636-4.1-a")
+@pytest.mark.parametrize("verifier", ["a", "a" * 42, "a" * 129, "+" * 43])
+def test_a_verifier_of_another_length_or_alphabet_is_refused_though_it_proves_the_challenge(
+    gatebell: LiveGatebell, phone: ClientCredentials, verifier: str
+) -> None:
+    challenge = create_s256_code_challenge(verifier)
+    code = new_code(gatebell, phone, **{**PKCE, "code_challenge": challenge})
+    refused = redeem_publicly(gatebell, phone, code, code_verifier=verifier)
+    assert_refused(refused, "invalid_grant")
 
 
 @pytest.mark.rfc("rfc9700-4.8.2-b")
@@ -414,14 +428,16 @@ def test_the_secret_may_come_in_a_basic_header(
     assert redeem_with(gatebell, client, header.replace("Basic", "bAsIc")).status_code == 200
 
 
+@pytest.mark.advisory("CVE-2026-118669")
 def test_the_id_may_be_repeated_in_the_body_if_it_is_the_same(
-    gatebell: LiveGatebell, client: ClientCredentials
+    gatebell: LiveGatebell, client: ClientCredentials, phone: ClientCredentials
 ) -> None:
     header = basic(client.client_id, client.secret)
     same = redeem_with(gatebell, client, header, client_id=client.client_id)
     assert same.status_code == 200
-    other = redeem_with(gatebell, client, header, client_id="0" * 64)
-    assert_refused(other, "invalid_request")
+    for other in ("0" * 64, phone.client_id):
+        refused = redeem_with(gatebell, client, header, client_id=other)
+        assert_refused(refused, "invalid_request")
 
 
 @pytest.mark.rfc("rfc6749-2.3-b")
@@ -460,6 +476,7 @@ def test_a_wrong_secret_fails_even_for_a_public_client(
 @pytest.mark.rfc("rfc6749-2.1-a", "rfc6749-2.2-a", "rfc6749-2.3-a", "rfc6749-3.2.1-a")
 @pytest.mark.rfc("rfc6749-4.1.3-b")
 @pytest.mark.rfc("rfc9700-2.5-a")
+@pytest.mark.advisory("CVE-2023-39531", "CVE-2026-73309")
 @pytest.mark.parametrize("secret", [None, "", "wrong", "gbs-" + "0" * 49, "\x00", "é", "x" * 9000])
 def test_a_client_that_has_a_secret_must_know_it(
     gatebell: LiveGatebell, client: ClientCredentials, secret: str | None

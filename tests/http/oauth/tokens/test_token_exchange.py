@@ -196,14 +196,15 @@ def test_a_token_of_a_blocked_user_is_not_exchanged(gatebell: LiveGatebell) -> N
     assert_refused(exchange_token(gatebell, client, pair.access), "invalid_request")
 
 
-@pytest.mark.advisory("CVE-2022-1245")
+@pytest.mark.advisory("CVE-2022-1245", "CVE-2026-9704")
 @pytest.mark.rfc("rfc8693-2.2.2-a")
 def test_tokens_of_others_and_other_tokens_are_unknown(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     other = make_application(gatebell, bob(gatebell), name="Other App", trusted=True)
     stolen, own = new_pair(gatebell, other), new_pair(gatebell, client)
     personal = make_token(gatebell, alice(gatebell)).clear
-    for token in (stolen.access, own.refresh, personal, own.access[:-1], "x"):
+    # One that is too long is not one that was left out.
+    for token in (stolen.access, own.refresh, personal, own.access[:-1], "x", "x" * 5_000):
         answer = exchange_token(gatebell, client, token)
         assert_refused(answer, "invalid_request")
         assert "unknown" in answer.json()["error_description"]
