@@ -50,6 +50,7 @@ from domain.escalations.routes import Choice, read_routing
 from domain.escalations.state import Event, State, after, moved_by
 from domain.escalations.steps import Plan, asking, beginning
 from domain.escalations.turns import lock_turns
+from domain.escalations.waking import lock_escalations, wake_escalations
 from domain.notifications.outcomes import Notice, tell_maintainers
 from domain.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
 from domain.notifications.policy import PagingPolicy
@@ -83,6 +84,8 @@ def handle_changes(
     by_kind = {kind: {each for each in last if last[each] is kind} for kind in ChangeKind}
     opening = {each for each in last if last[each] in _OPENING}
     answered = by_kind[ChangeKind.ACKNOWLEDGED]
+    # Who takes a step meanwhile queues pages of what was true before, so that is waited for.
+    lock_escalations(Escalation.alert_id.in_(last), session=session)
     hold_acknowledged(answered, session=session, now=now)
     raised = by_kind[ChangeKind.RAISED]
     stop_escalations(last.keys() - opening - raised - answered, session=session, now=now)
@@ -97,18 +100,10 @@ def handle_changes(
 def _routed_elsewhere(
     alert_ids: Collection[int], *, session: Session, around: Surroundings
 ) -> set[int]:
-    """Return which alerts that became more severe begin anew: at another policy, or after the end.
-
-    Who takes a step meanwhile queues pages of the former severity, so that is waited for.
-    """
+    """Return which more severe alerts begin anew: at another policy, or after the end."""
     if not alert_ids:
         return set()
-    rows = session.scalars(
-        select(Escalation)
-        .where(Escalation.alert_id.in_(alert_ids))
-        .order_by(Escalation.id)
-        .with_for_update()
-    ).all()
+    rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(alert_ids))).all()
     labels = labels_of([row.alert_id for row in rows], session=session, reading=around.reading)
     routing = read_routing({row.project_id for row in rows}, session=session)
     found = set()
@@ -132,7 +127,7 @@ def _let_critical_leave(alert_ids: Collection[int], *, session: Session, now: da
 
 
 def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """End the escalations of alerts that are over; pages that have not left do not leave."""
+    """End locked escalations of alerts that are over; pages that have not left do not leave."""
     if not alert_ids:
         return
     under_way = moved_by(Event.OVER, State.STOPPED)
@@ -222,11 +217,21 @@ def hear_of_pages(*, session: Session, now: datetime) -> int:
 
     Escalations that wait for it are due then. What follows is decided with their next step.
     """
+    ids = session.scalars(select(Page.id).where(Page.has_news).order_by(Page.id).limit(_NEWS)).all()
+    concerned = select(EscalationPage.escalation_id).join(Page, Page.key == EscalationPage.page_key)
+    # Who holds one decides of it at this moment, and looks at the pages that it can see; who ends
+    # one locks it before its pages as well.
+    wake_escalations(
+        Escalation.id.in_(concerned.where(Page.id.in_(ids))),
+        Escalation.state == State.RUNNING.value,
+        Escalation.judge_at.is_not(None),
+        session=session,
+        now=now,
+    )
     news = session.execute(
         select(Page.id, Page.key, Page.outcome)
-        .where(Page.has_news)
+        .where(Page.id.in_(ids), Page.has_news)
         .order_by(Page.id)
-        .limit(_NEWS)
         .with_for_update(skip_locked=True)
     ).all()
     by_outcome: dict[str, dict[int, str]] = {}
@@ -236,26 +241,6 @@ def hear_of_pages(*, session: Session, now: datetime) -> int:
         of_news = EscalationPage.page_key.in_(keys.values())
         session.execute(update_rows(EscalationPage).where(of_news).values(outcome=outcome))
         session.execute(update_rows(Page).where(Page.id.in_(keys)).values(has_news=False))
-    concerned = select(EscalationPage.escalation_id).where(
-        EscalationPage.page_key.in_([row.key for row in news])
-    )
-    waiting = (
-        select(Escalation.id)
-        .where(
-            Escalation.id.in_(concerned),
-            Escalation.state == State.RUNNING.value,
-            Escalation.judge_at.is_not(None),
-            Escalation.next_at > now,
-        )
-        .order_by(Escalation.id)
-        # Who holds one decides of it at this moment, and looks at the pages that it can see.
-        .with_for_update()
-    )
-    session.execute(
-        update_rows(Escalation)
-        .where(Escalation.id.in_(session.scalars(waiting).all()))
-        .values(next_at=now)
-    )
     return len(news)
 
 
