@@ -126,7 +126,7 @@ def _own_schedules(
 ) -> tuple[OwnSchedule, ...]:
     """Return schedules with the turns of the actor that touch a time, cut to a longer one."""
     ids = [each.id for each in named]
-    plans = read_plans(ids, within, session=work.session, today=work.now.date())
+    plans = read_plans(ids, within, session=work.session, now=work.now)
     now = {each.schedule_id: each for each in schedules_now(work, named)}
     return tuple(
         OwnSchedule(
@@ -153,7 +153,7 @@ def _own_schedules(
 
 def turns_of(work: Work, schedule_id: int, within: Period) -> tuple[OnCallTurn, ...]:
     """Return the turns of all users in a schedule."""
-    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
+    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
     return tuple(_shown(work, turns(plans[schedule_id], within) if schedule_id in plans else ()))
 
 
