@@ -12,7 +12,6 @@ What is known of those that are due is read together, each is decided alone
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -50,10 +49,9 @@ from domain.escalations.routes import Choice, read_routing
 from domain.escalations.state import Event, State, after, moved_by
 from domain.escalations.steps import Plan, asking, beginning
 from domain.escalations.turns import lock_turns
+from domain.escalations.unpaged import UNANSWERED, UNREACHED, tell_of_unpaged
 from domain.escalations.waking import lock_escalations, wake_escalations
-from domain.notifications.outcomes import Notice, tell_maintainers
 from domain.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
-from domain.notifications.policy import PagingPolicy
 from domain.projects.holders import Lineage, lineages
 from domain.projects.views import Namespace
 from domain.silences.muting import muted
@@ -67,8 +65,6 @@ BATCH = 200
 _NEWS = 1_000
 _ROUTED_AGAIN = "Its policy is gone. Paging begins again with another one."
 _ENDED = "Paging ended: its policy is gone, and no other one is for this alert."
-#: In a notice to maintainers.
-_MOST_NAMED = 20
 #: Whether something became of pages. SQLite finds the index by its own words alone.
 NEWS_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
 
@@ -457,64 +453,5 @@ def _store(results: Results, work: Work, *, session: Session, now: datetime) -> 
         session.execute(insert(EscalationPage), results.paged)
     add_entries(results.entries, session=session, now=now)
     paging = work.around.paging
-    _tell(results.unreached, _UNREACHED, paging, session=session, now=now)
-    _tell(results.unanswered, _UNANSWERED, paging, session=session, now=now)
-
-
-class _Outcome(NamedTuple):
-    """How escalations can end badly, as maintainers are told."""
-
-    #: Identifies the notices.
-    kind: str
-    subject: str
-    text: str
-
-
-#: Of alerts for which a whole round of steps reached nobody.
-_UNREACHED = _Outcome(
-    "escalation reached nobody",
-    "Nobody was paged for alerts of {path}",
-    "The escalation policy of these alerts reached nobody: nobody was on call, nobody had a "
-    "confirmed contact, or no contact accepted a page. The activity of each alert has the reasons. "
-    "The steps are tried again until somebody is reached.",
-)
-#: Of alerts for which all steps were taken.
-_UNANSWERED = _Outcome(
-    "nobody answered",
-    "Nobody answered alerts of {path}",
-    "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
-    "is paged.",
-)
-
-
-def _tell(
-    alerts: Sequence[AlertInBrief],
-    outcome: _Outcome,
-    policy: PagingPolicy,
-    *,
-    session: Session,
-    now: datetime,
-) -> None:
-    by_project: dict[Namespace, list[AlertInBrief]] = {}
-    for alert in alerts:
-        by_project.setdefault(alert.project, []).append(alert)
-    for project, some in by_project.items():
-        notice = Notice(
-            key=f"{outcome.kind}: project {project.project_id}, {now:%Y-%m-%dT%H}",
-            subject=outcome.subject.format(path=project.path),
-            text=f"{outcome.text}\n\n{_listed(some, project.path, policy.base_url)}",
-        )
-        tell_maintainers(project, notice, policy, session=session, now=now)
-
-
-def _listed(alerts: Sequence[AlertInBrief], path: str, base_url: str) -> str:
-    lines = [
-        f"#{each.iid} {each.title}\n{base_url}/{path}/-/alerts/{each.iid}"
-        for each in alerts[:_MOST_NAMED]
-    ]
-    if len(alerts) > _MOST_NAMED:
-        lines.append(f"and {len(alerts) - _MOST_NAMED} more")
-    return (
-        "\n\n".join(lines) + f"\n\nPolicies: {base_url}/{path}/-/on_call/policies\n\n"
-        "You get at most one such message an hour for each project."
-    )
+    tell_of_unpaged(results.unreached, UNREACHED, paging, session=session, now=now)
+    tell_of_unpaged(results.unanswered, UNANSWERED, paging, session=session, now=now)

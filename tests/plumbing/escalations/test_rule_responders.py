@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from domain.access.roles import Role
 from domain.incidents import actions, rule_actions
 from domain.incidents.types import NewIncidentRule
 from models import OnCallSchedule
@@ -143,6 +144,7 @@ def test_whom_a_rule_cannot_call_is_in_the_timeline_and_the_policy_pages(
     assignees: list[str],
     said: list[str],
 ) -> None:
+    shop.person("carol", role=Role.MAINTAINER)
     shop.schedule("Empty")
     shop.policy("0s user:bob")
     rule(shop, *responders)
@@ -154,6 +156,14 @@ def test_whom_a_rule_cannot_call_is_in_the_timeline_and_the_policy_pages(
     assert by_rule == [f"@{each}" for each in assignees]
     assert not_called(shop) == said
     assert shop.paged(alert) == [("bob", 1, 1)]
+    # Only if it is all of them.
+    notices = [each for each in shop.notices() if each.recipient == "carol@accounts.example"]
+    assert [each.subject for each in notices] == [
+        "Nobody was paged for incidents of acme/shop" for _ in range(not assignees)
+    ]
+    assert all(
+        "#1 Disk full\nhttp://localhost/acme/shop/-/incidents/1\n" in n.text for n in notices
+    )
 
 
 def test_somebody_without_a_contact_is_assigned_but_not_paged(shop: Escalated) -> None:
