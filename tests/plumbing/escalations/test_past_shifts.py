@@ -112,7 +112,7 @@ class History:
 
     def override(self) -> None:
         user, other = self.chance.sample(self.people, 2)
-        kind = self.chance.choice(
+        kind: dict[str, Any] = self.chance.choice(
             [{}, {"instead_of": other.username}, {"in_addition": True}],
         )
         new = NewOverride.model_validate({"user": user.username, **self.time(), **kind})
