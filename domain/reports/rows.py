@@ -425,7 +425,7 @@ def _listed_incidents(ids: Sequence[int], *, session: Session) -> Iterator[Liste
     notes = session.scalars(
         select(IncidentNote).where(IncidentNote.incident_id.in_(incidents), is_page)
     )
-    asked = {each.page: each.asked_by for each in map(TimelineEntry.model_validate, notes)}
+    asked = {each.page_key: each.asked_by for each in map(TimelineEntry.model_validate, notes)}
     for row in rows:
         yield ListedPage(
             number=-row.page_id,

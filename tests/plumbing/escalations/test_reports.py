@@ -298,8 +298,9 @@ class Recount:
         """Return when something else than a person ended it."""
         is_incident = isinstance(thing, Incident)
         resolved = [each for each in self.notes[about(thing)] if each.word == "resolved"]
-        if not is_incident and thing.recovery_received_at:
-            return thing.recovery_received_at
+        ended_at: datetime | None = None if is_incident else thing.recovery_received_at
+        if ended_at:
+            return ended_at
         if resolved:
             return resolved[-1].at if resolved[-1].is_by_itself else None
         ended_at = thing.resolved_at if is_incident else thing.ended_at
