@@ -355,7 +355,7 @@ def _entry_of(row: Any) -> StatusEntry:
 def _alert_of(row: Any, entries: Sequence[StatusEntry]) -> CountedAlert:
     number, project_id, iid, title, severity, *others = row[: len(_ALERT)]
     word = SEVERITIES[severity].value
-    return CountedAlert(number, project_id, iid, title, word, *others, entries)
+    return CountedAlert._make((number, project_id, iid, title, word, *others, entries, False))
 
 
 def _pages() -> Select[*tuple[Any, ...]]:
