@@ -185,6 +185,7 @@ def test_for_each_past_moment_the_answer_is_the_one_that_was_given_then(
     shop.now += timedelta(hours=1)
 
 
+@pytest.mark.both_databases
 def test_the_shifts_of_somebody_who_left_stay_in_calendar_and_balance(shop: Escalated) -> None:
     schedule = shop.schedule("Primary", shop.alice, shop.bob)
     look(shop)
