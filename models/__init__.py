@@ -89,6 +89,7 @@ from models.oauth import (
     TokenRefusal,
 )
 from models.on_call import (
+    OnCallEligibility,
     OnCallFeed,
     OnCallOverride,
     OnCallRotation,

@@ -188,6 +188,8 @@ class PageMessage(Numbered):
     #: sent, given_up or withdrawn; NULL while it waits.
     outcome: Mapped[str | None] = mapped_column(String(16))
     tries: Mapped[int] = mapped_column(Integer, default=0)
+    #: Whether an attempt began of which nobody knows how it ended, such as that of a killed worker.
+    is_under_way: Mapped[bool] = mapped_column(default=False, server_default=false())
     last_error: Mapped[str | None] = mapped_column(Text)
     #: Of a notice, which has no pages that say what is true when it is sent. A contact gets one
     #: with each key.

@@ -134,6 +134,22 @@ class OnCallSwap(Numbered):
     __table_args__ = (Index("ix_on_call_swaps_schedule_id_over_at", "schedule_id", "over_at"),)
 
 
+class OnCallEligibility(Numbered):
+    """A time in which a user whom a schedule names could be on call, as it was seen.
+
+    If that ended at once, the user could not be when it was first looked at.
+    """
+
+    __tablename__ = "on_call_eligibilities"
+
+    schedule_id: Mapped[int] = belongs_to("on_call_schedules", index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
+    #: NULL: as long as anything is known.
+    since: Mapped[datetime | None]
+    #: When it ended, or a role ends; NULL: without an end.
+    until: Mapped[datetime | None] = mapped_column(index=True)
+
+
 class OnCallFeed(Numbered):
     """The secret address of a calendar, which a user subscribes to."""
 

@@ -12,7 +12,6 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
 from domain.database.paging import LARGEST_ID
-from domain.database.rows import update_rows
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.escalations import dry_run
 from domain.escalations.policies import lock_rules, policies_of, resolve_steps, used_policies
@@ -32,6 +31,7 @@ from domain.escalations.types import (
     RouteChange,
     RouteQuery,
 )
+from domain.escalations.waking import wake_escalations
 from domain.projects.holders import (
     belongs_to,
     is_listed_by,
@@ -266,15 +266,8 @@ def _check_others_take_over(work: Work, row: PolicyRow) -> None:
 
 def _wake_escalations(work: Work, row: PolicyRow) -> None:
     """Let escalations of a policy that was changed or deleted look at once what follows."""
-    work.session.execute(
-        update_rows(Escalation)
-        .where(
-            Escalation.policy_id == row.id,
-            Escalation.state.in_(_UNDER_WAY),
-            Escalation.next_at > work.now,
-        )
-        .values(next_at=work.now)
-    )
+    which = Escalation.policy_id == row.id, Escalation.state.in_(_UNDER_WAY)
+    wake_escalations(*which, session=work.session, now=work.now)
 
 
 def _policy_stored(work: Work, holder: Holder, row: PolicyRow, kind: EventKind) -> EscalationPolicy:

@@ -329,7 +329,7 @@ def _duties(
     """Return who was on call in each schedule, in order."""
     ids = {each.id for each in targets if each.kind is TargetKind.SCHEDULE}
     # An alert of the period may have been received somewhat later than it started.
-    plans = read_plans(ids, asked, session=session, today=asked.end.date())
+    plans = read_plans(ids, asked, session=session, now=asked.end)
     return {each: spans(plan, asked.start, asked.end) for each, plan in plans.items()}
 
 

@@ -168,7 +168,7 @@ def _gaps_of_schedules(
     if not schedule_ids:
         return
     within = Period(now, now + _AHEAD)
-    plans = read_plans(schedule_ids, within, session=session, today=now.date())
+    plans = read_plans(schedule_ids, within, session=session, now=now)
     of_ids = OnCallSchedule.id.in_(plans)
     names = dict(
         session.execute(select(OnCallSchedule.id, OnCallSchedule.name).where(of_ids)).all()
@@ -194,7 +194,7 @@ def _absent(plan: Plan, now: datetime) -> Sequence[int]:
     """Return who is in a rotation in force and cannot be on call."""
     present = [each for each in plan.rotations if each.valid_until is None]
     users = dict.fromkeys(user_id for each in present for user_id in each.user_ids)
-    return [each for each in users if each in plan.ends and plan.ends[each] <= now]
+    return [each for each in users if not plan.has(each, now)]
 
 
 def _uncovered(plan: Plan, name: str, within: Period) -> Iterator[Gap]:

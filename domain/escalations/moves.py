@@ -9,11 +9,11 @@ from sqlalchemy import select
 
 from domain.access.actor import Work
 from domain.database.locks import AdvisoryLock
-from domain.database.rows import update_rows
 from domain.errors import ConflictError
 from domain.escalations.policies import lock_rules
 from domain.escalations.state import UNDER_WAY
 from domain.escalations.steps import Target, TargetKind, read_steps
+from domain.escalations.waking import wake_escalations
 from domain.on_call.callers import check_not_called
 from domain.projects.holders import is_in, lineage_of, projects_of
 from domain.projects.paths import ancestors
@@ -51,14 +51,11 @@ def prepare_move(work: Work, holder: Holder, above: str | None) -> None:
     schedules = select(OnCallSchedule.id).where(OnCallSchedule.group_id.in_(left))
     ids = work.session.scalars(schedules).all()
     check_not_called(ids, holder, field="path", session=work.session)
-    work.session.execute(
-        update_rows(Escalation)
-        .where(
-            Escalation.project_id.in_(projects_of(holder)),
-            Escalation.state.in_([each.value for each in UNDER_WAY]),
-            Escalation.next_at > work.now,
-        )
-        .values(next_at=work.now)
+    wake_escalations(
+        Escalation.project_id.in_(projects_of(holder)),
+        Escalation.state.in_([each.value for each in UNDER_WAY]),
+        session=work.session,
+        now=work.now,
     )
 
 

@@ -35,7 +35,7 @@ def is_resting(row: Escalation) -> bool:
 
 
 def hold_acknowledged(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """Stop the escalations of acknowledged alerts, those with a time-out until that is over.
+    """Stop the locked escalations of acknowledged alerts, those with a time-out until that is over.
 
     What was triggered again since is left to the change that says so.
     """
@@ -67,8 +67,6 @@ def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: dateti
             Escalation.state.in_(states),
             EscalationPolicy.acknowledgement_timeout.is_not(None),
         )
-        .order_by(Escalation.id)
-        .with_for_update(of=Escalation)
     ).all()
     given = _last_statuses([row.alert_id for row, _ in rows], session=session)
     for row, seconds in rows:
@@ -109,12 +107,11 @@ def end_rests(rows: Sequence[Escalation], *, session: Session, now: datetime) ->
 
 
 def wake_raised(alert_ids: Collection[int], *, session: Session, now: datetime) -> set[int]:
-    """Wake those snoozed alerts that became more severe; return which."""
+    """Wake those locked snoozed alerts that became more severe; return which."""
     rows = session.scalars(
-        select(Escalation)
-        .where(Escalation.alert_id.in_(alert_ids), Escalation.state == State.SNOOZED.value)
-        .order_by(Escalation.id)
-        .with_for_update()
+        select(Escalation).where(
+            Escalation.alert_id.in_(alert_ids), Escalation.state == State.SNOOZED.value
+        )
     ).all()
     by_project: dict[int, list[int]] = {}
     for row in rows:

@@ -12,7 +12,6 @@ What is known of those that are due is read together, each is decided alone
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -50,9 +49,9 @@ from domain.escalations.routes import Choice, read_routing
 from domain.escalations.state import Event, State, after, moved_by
 from domain.escalations.steps import Plan, asking, beginning
 from domain.escalations.turns import lock_turns
-from domain.notifications.outcomes import Notice, tell_maintainers
+from domain.escalations.unpaged import UNANSWERED, UNREACHED, tell_of_unpaged
+from domain.escalations.waking import lock_escalations, wake_escalations
 from domain.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
-from domain.notifications.policy import PagingPolicy
 from domain.projects.holders import Lineage, lineages
 from domain.projects.views import Namespace
 from domain.silences.muting import muted
@@ -66,8 +65,6 @@ BATCH = 200
 _NEWS = 1_000
 _ROUTED_AGAIN = "Its policy is gone. Paging begins again with another one."
 _ENDED = "Paging ended: its policy is gone, and no other one is for this alert."
-#: In a notice to maintainers.
-_MOST_NAMED = 20
 #: Whether something became of pages. SQLite finds the index by its own words alone.
 NEWS_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
 
@@ -83,6 +80,8 @@ def handle_changes(
     by_kind = {kind: {each for each in last if last[each] is kind} for kind in ChangeKind}
     opening = {each for each in last if last[each] in _OPENING}
     answered = by_kind[ChangeKind.ACKNOWLEDGED]
+    # Who takes a step meanwhile queues pages of what was true before, so that is waited for.
+    lock_escalations(Escalation.alert_id.in_(last), session=session)
     hold_acknowledged(answered, session=session, now=now)
     raised = by_kind[ChangeKind.RAISED]
     stop_escalations(last.keys() - opening - raised - answered, session=session, now=now)
@@ -97,18 +96,10 @@ def handle_changes(
 def _routed_elsewhere(
     alert_ids: Collection[int], *, session: Session, around: Surroundings
 ) -> set[int]:
-    """Return which alerts that became more severe begin anew: at another policy, or after the end.
-
-    Who takes a step meanwhile queues pages of the former severity, so that is waited for.
-    """
+    """Return which more severe alerts begin anew: at another policy, or after the end."""
     if not alert_ids:
         return set()
-    rows = session.scalars(
-        select(Escalation)
-        .where(Escalation.alert_id.in_(alert_ids))
-        .order_by(Escalation.id)
-        .with_for_update()
-    ).all()
+    rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(alert_ids))).all()
     labels = labels_of([row.alert_id for row in rows], session=session, reading=around.reading)
     routing = read_routing({row.project_id for row in rows}, session=session)
     found = set()
@@ -132,7 +123,7 @@ def _let_critical_leave(alert_ids: Collection[int], *, session: Session, now: da
 
 
 def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """End the escalations of alerts that are over; pages that have not left do not leave."""
+    """End locked escalations of alerts that are over; pages that have not left do not leave."""
     if not alert_ids:
         return
     under_way = moved_by(Event.OVER, State.STOPPED)
@@ -222,11 +213,21 @@ def hear_of_pages(*, session: Session, now: datetime) -> int:
 
     Escalations that wait for it are due then. What follows is decided with their next step.
     """
+    ids = session.scalars(select(Page.id).where(Page.has_news).order_by(Page.id).limit(_NEWS)).all()
+    concerned = select(EscalationPage.escalation_id).join(Page, Page.key == EscalationPage.page_key)
+    # Who holds one decides of it at this moment, and looks at the pages that it can see; who ends
+    # one locks it before its pages as well.
+    wake_escalations(
+        Escalation.id.in_(concerned.where(Page.id.in_(ids))),
+        Escalation.state == State.RUNNING.value,
+        Escalation.judge_at.is_not(None),
+        session=session,
+        now=now,
+    )
     news = session.execute(
         select(Page.id, Page.key, Page.outcome)
-        .where(Page.has_news)
+        .where(Page.id.in_(ids), Page.has_news)
         .order_by(Page.id)
-        .limit(_NEWS)
         .with_for_update(skip_locked=True)
     ).all()
     by_outcome: dict[str, dict[int, str]] = {}
@@ -236,26 +237,6 @@ def hear_of_pages(*, session: Session, now: datetime) -> int:
         of_news = EscalationPage.page_key.in_(keys.values())
         session.execute(update_rows(EscalationPage).where(of_news).values(outcome=outcome))
         session.execute(update_rows(Page).where(Page.id.in_(keys)).values(has_news=False))
-    concerned = select(EscalationPage.escalation_id).where(
-        EscalationPage.page_key.in_([row.key for row in news])
-    )
-    waiting = (
-        select(Escalation.id)
-        .where(
-            Escalation.id.in_(concerned),
-            Escalation.state == State.RUNNING.value,
-            Escalation.judge_at.is_not(None),
-            Escalation.next_at > now,
-        )
-        .order_by(Escalation.id)
-        # Who holds one decides of it at this moment, and looks at the pages that it can see.
-        .with_for_update()
-    )
-    session.execute(
-        update_rows(Escalation)
-        .where(Escalation.id.in_(session.scalars(waiting).all()))
-        .values(next_at=now)
-    )
     return len(news)
 
 
@@ -472,64 +453,5 @@ def _store(results: Results, work: Work, *, session: Session, now: datetime) -> 
         session.execute(insert(EscalationPage), results.paged)
     add_entries(results.entries, session=session, now=now)
     paging = work.around.paging
-    _tell(results.unreached, _UNREACHED, paging, session=session, now=now)
-    _tell(results.unanswered, _UNANSWERED, paging, session=session, now=now)
-
-
-class _Outcome(NamedTuple):
-    """How escalations can end badly, as maintainers are told."""
-
-    #: Identifies the notices.
-    kind: str
-    subject: str
-    text: str
-
-
-#: Of alerts for which a whole round of steps reached nobody.
-_UNREACHED = _Outcome(
-    "escalation reached nobody",
-    "Nobody was paged for alerts of {path}",
-    "The escalation policy of these alerts reached nobody: nobody was on call, nobody had a "
-    "confirmed contact, or no contact accepted a page. The activity of each alert has the reasons. "
-    "The steps are tried again until somebody is reached.",
-)
-#: Of alerts for which all steps were taken.
-_UNANSWERED = _Outcome(
-    "nobody answered",
-    "Nobody answered alerts of {path}",
-    "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
-    "is paged.",
-)
-
-
-def _tell(
-    alerts: Sequence[AlertInBrief],
-    outcome: _Outcome,
-    policy: PagingPolicy,
-    *,
-    session: Session,
-    now: datetime,
-) -> None:
-    by_project: dict[Namespace, list[AlertInBrief]] = {}
-    for alert in alerts:
-        by_project.setdefault(alert.project, []).append(alert)
-    for project, some in by_project.items():
-        notice = Notice(
-            key=f"{outcome.kind}: project {project.project_id}, {now:%Y-%m-%dT%H}",
-            subject=outcome.subject.format(path=project.path),
-            text=f"{outcome.text}\n\n{_listed(some, project.path, policy.base_url)}",
-        )
-        tell_maintainers(project, notice, policy, session=session, now=now)
-
-
-def _listed(alerts: Sequence[AlertInBrief], path: str, base_url: str) -> str:
-    lines = [
-        f"#{each.iid} {each.title}\n{base_url}/{path}/-/alerts/{each.iid}"
-        for each in alerts[:_MOST_NAMED]
-    ]
-    if len(alerts) > _MOST_NAMED:
-        lines.append(f"and {len(alerts) - _MOST_NAMED} more")
-    return (
-        "\n\n".join(lines) + f"\n\nPolicies: {base_url}/{path}/-/on_call/policies\n\n"
-        "You get at most one such message an hour for each project."
-    )
+    tell_of_unpaged(results.unreached, UNREACHED, paging, session=session, now=now)
+    tell_of_unpaged(results.unanswered, UNANSWERED, paging, session=session, now=now)

@@ -39,6 +39,7 @@ from domain.incidents.planning import (
 from domain.incidents.responders import Opened, call_responders
 from domain.incidents.timeline import NewEntry, add_entries, alerts_in
 from domain.incidents.types import HIGHEST_URGENCY, MOST_NAMED_ALERTS, OPEN_STATUSES, EntryKind
+from domain.notifications.policy import PagingPolicy
 from domain.projects.views import Namespace
 from domain.silences.muting import silenced
 from models import Alert, Incident, IncidentWaiting, Project
@@ -106,8 +107,7 @@ class IncidentContext:
     reading: Reading
     #: Returns the URL of the page of an alert, by the path of its project and its number.
     alert_url: Callable[[str, int], str]
-    #: Whether people without a contact are paged at the address of the account.
-    sends_mail: bool
+    paging: PagingPolicy
 
 
 def follow_alerts(changes: Sequence[Change], context: IncidentContext) -> None:
@@ -131,7 +131,7 @@ def follow_alerts(changes: Sequence[Change], context: IncidentContext) -> None:
 
 
 def _call(opened: Sequence[Opened], context: IncidentContext) -> None:
-    call_responders(opened, sends_mail=context.sends_mail, session=context.session, now=context.now)
+    call_responders(opened, context.paging, session=context.session, now=context.now)
 
 
 def open_for_waiting(context: IncidentContext, *, between: Callable[[], None]) -> None:
@@ -282,7 +282,7 @@ class _InProject:
             details = {"alerts": alerts, "by": "rule", "rule": opening.rule.name}
             self._record(EventKind.INCIDENT_CREATED, incident, details)
             place = Namespace(project_id=self.id, path=self.path)
-            self.opened.append(Opened(incident=incident, rule=opening.rule, place=place))
+            self.opened.append(Opened(incident=incident, rule=opening.rule, project=place))
 
     def _join(self, joinings: Mapping[int, Joining]) -> None:
         if not joinings:

@@ -1,7 +1,7 @@
 """Whom rules call to the incidents that they open: users, and whoever is on call in schedules.
 
 They are assigned and paged. Whom no page reaches, and gaps in schedules, are in the timeline; the
-escalations of the alerts go on beside it.
+escalations of the alerts go on beside it. Maintainers are told if nobody is paged.
 """
 
 from collections import defaultdict
@@ -18,6 +18,7 @@ from domain.escalations.policies import names_of
 from domain.escalations.recipients import Reached, Recipients, read_recipients
 from domain.escalations.steps import Plan, Step, Target, TargetKind
 from domain.escalations.types import EscalationTarget
+from domain.escalations.unpaged import UNCALLED, tell_of_unpaged
 from domain.incidents.changes import MOST_ASSIGNEES
 from domain.incidents.paging import new_pages
 from domain.incidents.planning import ActiveRule
@@ -26,6 +27,7 @@ from domain.incidents.types import HIGHEST_URGENCY, OPEN_STATUSES, EntryKind
 from domain.mail.assignment_notices import NewAssignment, note_assignments
 from domain.notifications.gathering import Reach
 from domain.notifications.paging import NewPage, queue_pages
+from domain.notifications.policy import PagingPolicy
 from domain.projects.member_lists import able_people
 from domain.projects.views import Namespace
 from models import Incident, IncidentAssignee, IncidentRuleResponder, User
@@ -37,12 +39,22 @@ class Opened:
 
     incident: Incident
     rule: ActiveRule
-    place: Namespace
+    project: Namespace
+
+    @property
+    def iid(self) -> int:
+        """The number of the incident."""
+        return self.incident.iid
+
+    @property
+    def title(self) -> str:
+        """The title of the incident."""
+        return self.incident.title
 
     @property
     def key(self) -> tuple[Namespace, bool]:
         """Where its pages are about something, and whether that is critical."""
-        return self.place, self.incident.urgency == HIGHEST_URGENCY
+        return self.project, self.incident.urgency == HIGHEST_URGENCY
 
 
 def targets_of(
@@ -87,12 +99,13 @@ def store_responders(rule_id: int, targets: Sequence[Target], *, session: Sessio
 
 
 def call_responders(
-    opened: Sequence[Opened], *, sends_mail: bool, session: Session, now: datetime
+    opened: Sequence[Opened], policy: PagingPolicy, *, session: Session, now: datetime
 ) -> None:
     """Assign and page those whom rules call to the incidents that they opened.
 
-    What has ended in the meantime calls nobody. All pages are queued together, in one order of
-    their recipients, so that two workers never wait for each other.
+    If a page leaves to none of them, maintainers are told. What has ended in the meantime calls
+    nobody. All pages are queued together, in one order of their recipients, so that two workers
+    never wait for each other.
     """
     targets = targets_of({each.rule.id for each in opened}, session=session)
     calls = [
@@ -105,16 +118,20 @@ def call_responders(
     wanted: dict[tuple[Namespace, bool], set[Plan]] = defaultdict(set)
     for each, step in calls:
         wanted[each.key].add(Plan((step,)))
-    recipients = read_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
+    recipients = read_recipients(wanted, sends_mail=policy.sends_mail, session=session, now=now)
     able = _able(recipients, {place for place, _ in wanted}, session=session, now=now)
     pages: list[NewPage] = []
+    uncalled: list[Opened] = []
     for each, step in calls:
         place, is_critical = each.key
         reached = recipients.of(place, step, is_critical=is_critical)
         _assign(each, reached, able[place], session=session, now=now)
         pages += _page(each, reached, recipients.names, session=session, now=now)
+        if not reached.user_ids:
+            uncalled.append(each)
     session.flush()  # The pages read the severities of the incidents.
     queue_pages(pages, session=session, now=now)
+    tell_of_unpaged(uncalled, UNCALLED, policy, session=session, now=now)
 
 
 def _able(

@@ -14,7 +14,7 @@ from domain.alerts.handling.activity import FormerAlerts, NoteKind, former_alert
 from domain.alerts.handling.alert_detail import AlertFacts, first_fields, read_facts
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.reading.incoming import Severity
-from domain.notifications.paging import ASKED, PageKind
+from domain.notifications.paging import ASKED, MAY_BE_READ, PageKind
 from domain.notifications.policy import PageReason, PagingPolicy
 from domain.notifications.subjects import RANK_OF_INCIDENT, Subject, rank_of, shown_title
 from models import (
@@ -234,19 +234,19 @@ def follow_ups_of(
 ) -> Sequence[FollowUp]:
     """Return what the contact is to be told of alerts and incidents, in the order of their numbers.
 
-    Only those that it got a message about, that do not fire again, and whose state the person did
-    not change.
+    Only those that it may have read of, that do not fire again, and whose state the person did not
+    change.
     """
     found = []
     for about, thing, _severity in _THINGS:
-        told, was_sent = aliased(Page), aliased(PageMessage)
+        told = aliased(Page)
         column = told.alert_id if about is Subject.ALERT else told.incident_id
         knows_of_it = exists().where(
             column == about.column,
             told.kind == PageKind.FIRING.value,
-            was_sent.batch_id == told.batch_id,
-            was_sent.contact_id == contact.id,
-            was_sent.outcome == "sent",
+            PageMessage.batch_id == told.batch_id,
+            PageMessage.contact_id == contact.id,
+            MAY_BE_READ,
         )
         news = select(about.column).where(
             Page.batch_id.in_(batches), Page.kind == PageKind.FOLLOW_UP.value, knows_of_it

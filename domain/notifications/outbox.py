@@ -143,6 +143,8 @@ def next_delivery(
         content = _content(contact, messages, policy, session=session, keyring=keyring, now=now)
         if content is not None:
             contact.claimed_until = now + CLAIM_LIFETIME
+            for each in messages:
+                each.is_under_way = True
             return Delivery(
                 type=contact_type(contact.type),
                 address=_address(contact, session=session, keyring=keyring),
@@ -225,7 +227,7 @@ def record_sent(claim: Claim, delivery: Delivery, *, session: Session, now: date
     ended = message_after(MessageEvent.TAKEN)
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     for each in messages:
-        each.ended_at, each.outcome = now, ended.value
+        each.ended_at, each.outcome, each.is_under_way = now, ended.value, False
     pages_accepted(batches, session=session, now=now)
     _end(contact, messages, ended, session=session, now=now)
 
@@ -256,6 +258,7 @@ def record_failure(
     waiting = _all_waiting(contact, session=session, now=now)
     for each in waiting:
         each.tries += 1
+        each.is_under_way = False
         # Others read of pages, and only its owner what the service of a contact answers.
         each.last_error = problem.reason if each.kind in RETRIED else contact.last_error
     over = [each for each in waiting if _is_over(each, problem, now)]

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, case, exists, func, select, true
+from sqlalchemy import ColumnElement, case, exists, func, or_, select, true
 from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into, update_rows
@@ -25,8 +25,9 @@ from domain.notifications.recipients import (
     wake_recipient,
 )
 from domain.notifications.rules import Concern
+from domain.notifications.states import MessageState
 from domain.notifications.subjects import About, Subject, severities_of
-from models import ContactRule, Page, PageRecipient
+from models import ContactRule, Page, PageMessage, PageRecipient
 
 Value = TypeVar("Value")
 #: Rows of a statement.
@@ -36,6 +37,12 @@ _SLICE = 1_000
 #: How the keys of pages begin for which a person was named by hand. They leave whether or not what
 #: they are about is acknowledged.
 ASKED = "asked: "
+#: How the keys of pages begin that follow others by the rules for critical alerts.
+_AGAIN = "page "
+#: Whether a page is the only one, or the first of several.
+IS_FIRST = Page.key.not_like(f"{_AGAIN}%")
+#: Whether somebody may have read a message: it was sent, or nobody knows how an attempt ended.
+MAY_BE_READ = or_(PageMessage.outcome == MessageState.SENT.value, PageMessage.is_under_way)
 
 
 class PageKind(StrEnum):
@@ -94,8 +101,8 @@ def withdraw_pages(
     """Withdraw the pages of alerts or incidents that nobody needs to look at any more.
 
     Of acknowledged ones, those to people who were asked for are kept.
-    What has not left does not leave. Recipients who were paged already are told what became of it,
-    unless they do not want that; the message says what is true when it is sent.
+    What has not left does not leave. Recipients who got it, or may have got it, are told what
+    became of it, unless they do not want that; the message says what is true when it is sent.
     """
     for part in _slices(sorted(set(ids))):
         kept = Page.key.not_like(f"{ASKED}%") if keeps_asked else true()
@@ -116,7 +123,7 @@ def _withdraw(
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
     )
-    # Gathering locks recipients before pages as well.
+    # Gathering locks recipients before pages as well, and who begins to send does before it reads.
     has_paged = exists().where(Page.recipient_id == PageRecipient.id, *paged)
     recipients = session.scalars(
         select(PageRecipient).where(has_paged).order_by(PageRecipient.id).with_for_update()
@@ -129,7 +136,10 @@ def _withdraw(
         .values(withdrawn_at=now)
         .returning(Page.recipient_id, about.column, Page.batch_id)
     ).all()
-    told = sorted({(recipient, number) for recipient, number, batch in withdrawn if batch})
+    left = {batch for _, _, batch in withdrawn if batch}
+    has_arrived = select(PageMessage.batch_id).where(PageMessage.batch_id.in_(left), MAY_BE_READ)
+    read = set(session.scalars(has_arrived)) if left else set()
+    told = sorted({(recipient, number) for recipient, number, batch in withdrawn if batch in read})
     wanting = {row.id: row for row in recipients if row.wants_follow_ups}
     follow_ups = [
         _NewRow(
@@ -203,7 +213,7 @@ def _page_by_other_rules(
     ).all()
     urgency = Urgency(0, is_critical=True)
     rows = [
-        _NewRow(recipient, f"page {page_id}, now critical", About(about, number or 0), urgency)
+        _NewRow(recipient, f"{_AGAIN}{page_id}, now critical", About(about, number or 0), urgency)
         for recipient, number, page_id in told
     ]
     _insert(rows, PageKind.FIRING, session=session, now=now)

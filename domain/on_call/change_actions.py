@@ -111,7 +111,8 @@ def create_override(
         user_id=user_id,
         instead_of_id=covered_id,
         in_addition=new.in_addition,
-        starts_at=during.start,
+        # What has been stays as it was.
+        starts_at=max(during.start, work.now),
         ends_at=during.end,
         created_by=None if work.actor.is_trusted else work.actor.id,
         created_at=work.now,
@@ -313,7 +314,7 @@ def _check_shifts(work: Work, schedule_id: int, during: Period, *, is_shared: bo
     Whoever shares a shift can have somebody in addition, who takes nobody's.
     """
     within = Period(max(during.start, work.now), during.end)
-    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
+    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
     for span in spans(plans[schedule_id], within.start, within.end):
         others = set(span.user_ids) - {work.actor.id}
         if others and not (is_shared and work.actor.id in span.user_ids):
@@ -359,7 +360,7 @@ def _is_on_call(
     work: Work, schedule_id: int, user_id: int, during: Period, *, by: Collection[Source]
 ) -> bool:
     """Return whether a user has a shift in a period: within a turn, others may be on call too."""
-    plans = read_plans([schedule_id], during, session=work.session, today=work.now.date())
+    plans = read_plans([schedule_id], during, session=work.session, now=work.now)
     return any(
         duty.user_id == user_id and duty.source in by
         for span in spans(plans[schedule_id], during.start, during.end)

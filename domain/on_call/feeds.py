@@ -20,7 +20,7 @@ from domain.database.rows import update_rows
 from domain.errors import DomainError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.on_call.actions import show_schedule
-from domain.on_call.reading import places_of
+from domain.on_call.places import places_of
 from domain.on_call.schedules import get_row
 from domain.on_call.shifts import schedules_of_user
 from domain.on_call.types import NewOwnCalendar, OwnCalendar

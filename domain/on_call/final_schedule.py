@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
 from domain.on_call.plans import Period, Plan, RotationPlan, Swap, Turn, periods
@@ -111,11 +111,11 @@ def spans(plan: Plan, start: datetime, end: datetime) -> tuple[Span, ...]:
     if start >= end:
         return ()
     within = Period(start, end)
-    # Those who have left are not looked for.
+    # Those who cannot be on call in this time are not looked for.
     counting = (
         each
         for each in plan.rotations
-        if plan.swaps or any(plan.has(user_id, start) for user_id in each.user_ids)
+        if plan.swaps or any(plan.times.get(user_id) != () for user_id in each.user_ids)
     )
     tracks = sorted((_Track(each, within) for each in counting), key=lambda track: -track.layer)
     changes = (each for each in _moments(plan, tracks) if start < each < end)
@@ -135,7 +135,8 @@ def _moments(plan: Plan, tracks: Sequence[_Track]) -> Iterator[datetime]:
     for swap in plan.swaps:
         for each in (swap.first, swap.second):
             yield from (each.during.start, each.during.end)
-    yield from plan.ends.values()
+    for period in chain.from_iterable(plan.times.values()):
+        yield from (period.start, period.end)
 
 
 def _merged(

@@ -159,7 +159,7 @@ def tell_of_override(override: OnCallOverride, change: ShiftChange) -> None:
 def _taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
     """Write the first shifts that an override takes, a line each."""
     work, within = change.work, Period(override.starts_at, override.ends_at)
-    plans = read_plans([change.schedule.id], within, session=work.session, today=work.now.date())
+    plans = read_plans([change.schedule.id], within, session=work.session, now=work.now)
     parts = [
         part
         for turn in turns(plans[change.schedule.id], within)
@@ -253,7 +253,7 @@ def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[User
     work, schedule_id = change.work, change.schedule.id
     start = max(override.starts_at, work.now)
     within = Period(start, override.ends_at)
-    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
+    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
     if schedule_id not in plans or start >= override.ends_at:
         return ()
     without = replace(

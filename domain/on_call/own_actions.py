@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import func, select
 
@@ -9,10 +10,11 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.accounts.profiles import user_references
 from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
-from domain.alerts.listing.types import alert_url
+from domain.alerts.listing.types import alert_url, incident_url
 from domain.alerts.listing.watched_projects import projects_of_member
 from domain.errors import InvalidError
 from domain.notifications.paging import PageKind
+from domain.notifications.subjects import RANK_OF_INCIDENT, Subject
 from domain.on_call.change_actions import create_override
 from domain.on_call.people import id_of_candidate
 from domain.on_call.plans import Period
@@ -37,7 +39,7 @@ from domain.projects.access import get_group, get_project
 from domain.projects.grants import groups_with_role
 from domain.projects.holders import pages_url
 from domain.projects.views import Holder, viewer_of
-from models import Alert, Page, PageRecipient, Project
+from models import Alert, Incident, Page, PageRecipient, Project
 
 #: So far back the beginning of a turn that runs is looked for.
 TURNS_BEGAN_WITHIN = timedelta(days=56)
@@ -46,14 +48,15 @@ _MOST_ALERTS = 50
 
 @question("own_on_call.show")
 def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
-    """Show when and where you are on call, and the open alerts that you were paged about."""
+    """Show when and where you are on call, and what is open that you were paged about."""
     # Whole days: asked again within a day, turns that began before have the same beginning.
     today = work.now.replace(hour=0, minute=0, second=0, microsecond=0)
     shown = Period(work.now, work.now + timedelta(weeks=query.weeks))
     # Turns that begin within it are shown to their end.
     within = Period(today - TURNS_BEGAN_WITHIN, shown.end + TURNS_BEGAN_WITHIN)
     schedules = _own_schedules(work, _named(work), within, shown)
-    return OwnOnCall(schedules=schedules, alerts=_paged_alerts(work))
+    alerts, incidents = _paged(work, Subject.ALERT), _paged(work, Subject.INCIDENT)
+    return OwnOnCall(schedules=schedules, alerts=alerts, incidents=incidents)
 
 
 @question("own_on_call.preview_cover", command="preview-cover")
@@ -126,7 +129,7 @@ def _own_schedules(
 ) -> tuple[OwnSchedule, ...]:
     """Return schedules with the turns of the actor that touch a time, cut to a longer one."""
     ids = [each.id for each in named]
-    plans = read_plans(ids, within, session=work.session, today=work.now.date())
+    plans = read_plans(ids, within, session=work.session, now=work.now)
     now = {each.schedule_id: each for each in schedules_now(work, named)}
     return tuple(
         OwnSchedule(
@@ -153,7 +156,7 @@ def _own_schedules(
 
 def turns_of(work: Work, schedule_id: int, within: Period) -> tuple[OnCallTurn, ...]:
     """Return the turns of all users in a schedule."""
-    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
+    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
     return tuple(_shown(work, turns(plans[schedule_id], within) if schedule_id in plans else ()))
 
 
@@ -172,27 +175,28 @@ def _shown(work: Work, found: Sequence[UserTurn]) -> Iterable[OnCallTurn]:
         )
 
 
-def _paged_alerts(work: Work) -> tuple[PagedAlert, ...]:
-    """Return the open alerts that the actor was paged about, the last page first."""
+def _paged(work: Work, about: Subject) -> tuple[PagedAlert, ...]:
+    """Return open alerts or incidents that the actor was paged about, the last page first."""
+    thing: Any = Incident if about is Subject.INCIDENT else Alert
+    severity = RANK_OF_INCIDENT if about is Subject.INCIDENT else Alert.severity
+    url = incident_url if about is Subject.INCIDENT else alert_url
     paged_at = func.max(Page.due_at)
     rows = work.session.execute(
-        select(
-            *(Project.path, Alert.iid, Alert.title, Alert.severity, Alert.status),
-            paged_at.label("paged_at"),
-        )
+        select(Project.path, thing.iid, thing.title, thing.status)
+        .add_columns(severity.label("severity"), paged_at.label("paged_at"))
         .select_from(Page)
         .join(PageRecipient, PageRecipient.id == Page.recipient_id)
-        .join(Alert, Alert.id == Page.alert_id)
-        .join(Project, Project.id == Alert.project_id)
+        .join(thing, thing.id == about.column)
+        .join(Project, Project.id == thing.project_id)
         .where(
             PageRecipient.user_id == work.actor.id,
             Page.kind == PageKind.FIRING.value,
             Page.due_at <= work.now,
-            Alert.status.in_(OPEN_STATUSES),
-            Alert.project_id.in_(projects_of_member(viewer_of(work), session=work.session)),
+            thing.status.in_(OPEN_STATUSES),
+            thing.project_id.in_(projects_of_member(viewer_of(work), session=work.session)),
         )
-        .group_by(Project.path, Alert.id)
-        .order_by(paged_at.desc(), Alert.id.desc())
+        .group_by(Project.path, thing.id)
+        .order_by(paged_at.desc(), thing.id.desc())
         .limit(_MOST_ALERTS)
     )
     return tuple(
@@ -203,7 +207,7 @@ def _paged_alerts(work: Work) -> tuple[PagedAlert, ...]:
             severity=SEVERITIES[row.severity].value,
             status=row.status,
             paged_at=row.paged_at,
-            web_url=alert_url(row.path, row.iid, work.settings.base_url),
+            web_url=url(row.path, row.iid, work.settings.base_url),
         )
         for row in rows
     )

@@ -15,7 +15,8 @@ from domain.projects.views import Holder, Namespace
 from models import User
 from models.folding import fold
 
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+#: Before all schedules.
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def ends_of_duty(
@@ -29,7 +30,7 @@ def ends_of_duty(
         return {}
     live = session.scalars(select(User.id).where(User.id.in_(user_ids), IN_USE)).all()
     days = last_days_with(Ability.READ_ALERTS, place, live, session=session, today=today)
-    absent = dict.fromkeys(set(user_ids) - days.keys(), _LONG_AGO)
+    absent = dict.fromkeys(set(user_ids) - days.keys(), LONG_AGO)
     return absent | {
         user_id: datetime.combine(day, time(), UTC) for user_id, day in days.items() if day
     }
@@ -72,7 +73,7 @@ def check_can_be_on_call(
         holder.namespace, users.values(), session=work.session, today=work.now.date()
     )
     for name, user_id in users.items():
-        if ends.get(user_id) == _LONG_AGO:
+        if ends.get(user_id) == LONG_AGO:
             message = (
                 f"{name[:50]} cannot be on call: only members of the "
                 f"{holder.namespace.resource_type} can, with the role Developer or higher."

@@ -294,11 +294,10 @@ class Plan:
     #: In the order in which they were made, as swaps are.
     overrides: tuple[Override, ...] = ()
     swaps: tuple[Swap, ...] = ()
-    #: Until when users can be on call: not after they lose their role or their account. A user
-    #: without a time can be at any.
-    ends: Mapping[int, datetime] = field(default_factory=lambda: MappingProxyType({}))
+    #: When users can be on call: not without a role or an account. Who is not in it always can.
+    times: Mapping[int, Sequence[Period]] = field(default_factory=lambda: MappingProxyType({}))
 
     def has(self, user_id: int, moment: datetime) -> bool:
         """Return whether a user can be on call at a moment."""
-        end = self.ends.get(user_id)
-        return end is None or moment < end
+        times = self.times.get(user_id)
+        return times is None or any(each.start <= moment < each.end for each in times)

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, time
+from datetime import datetime, time
 from typing import Any
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
 
-from domain.on_call.people import ends_of_duty
+from domain.on_call.eligibility import times_of_duty
+from domain.on_call.places import places_of
 from domain.on_call.plans import (
     Cadence,
     Override,
@@ -21,21 +22,17 @@ from domain.on_call.plans import (
     Swap,
     Unit,
 )
-from domain.projects.views import Namespace
 from domain.types.base import columns_of
 from models import (
-    Group,
     OnCallOverride,
     OnCallRotation,
-    OnCallSchedule,
     OnCallSwap,
     OnCallTurn,
-    Project,
 )
 
 
 def read_plans(
-    schedule_ids: Collection[int], within: Period, *, session: Session, today: date
+    schedule_ids: Collection[int], within: Period, *, session: Session, now: datetime
 ) -> Mapping[int, Plan]:
     """Return the plans of schedules with what counts in a period; unknown ids are left out."""
     places = places_of(schedule_ids, session=session)
@@ -54,33 +51,9 @@ def read_plans(
         )
         for each in places
     }
-    users: dict[Namespace, set[int]] = defaultdict(set)
-    for each, place in places.items():
-        users[place] |= _users_of(plans[each])
-    ends = {
-        place: ends_of_duty(place, named, session=session, today=today)
-        for place, named in users.items()
-    }
-    return {each: _with_ends(plan, ends[places[each]]) for each, plan in plans.items()}
-
-
-def places_of(ids: Collection[int], *, session: Session) -> Mapping[int, Namespace]:
-    """Return the projects and groups of schedules by id; those that are gone are left out."""
-    rows = session.execute(
-        select(
-            OnCallSchedule.id,
-            Project.id.label("project_id"),
-            Group.id.label("group_id"),
-            func.coalesce(Project.path, Group.path).label("path"),
-        )
-        .outerjoin(Project, Project.id == OnCallSchedule.project_id)
-        .outerjoin(Group, Group.id == OnCallSchedule.group_id)
-        .where(OnCallSchedule.id.in_(ids), Project.deleted_at.is_(None), Group.deleted_at.is_(None))
-    )
-    return {
-        row.id: Namespace(project_id=row.project_id, group_id=row.group_id, path=row.path)
-        for row in rows
-    }
+    named = {each: _users_of(plan) for each, plan in plans.items()}
+    times = times_of_duty(places, named, within=within, session=session, now=now)
+    return {each: replace(plan, times=times[each]) for each, plan in plans.items()}
 
 
 def current_rotations(
@@ -193,7 +166,3 @@ def _users_of(plan: Plan) -> set[int]:
     in_rotations = {user_id for each in plan.rotations for user_id in each.user_ids}
     in_swaps = {each.user_id for swap in plan.swaps for each in (swap.first, swap.second)}
     return in_rotations | in_swaps | {each.user_id for each in plan.overrides}
-
-
-def _with_ends(plan: Plan, ends: Mapping[int, datetime]) -> Plan:
-    return replace(plan, ends={each: ends[each] for each in _users_of(plan) if each in ends})

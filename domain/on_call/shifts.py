@@ -13,8 +13,9 @@ from sqlalchemy.orm import Session
 from domain.access.actor import Work
 from domain.accounts.profiles import UserReference, user_references
 from domain.on_call.final_schedule import Span, by_users, spans
+from domain.on_call.places import places_of
 from domain.on_call.plans import Period, Plan
-from domain.on_call.reading import places_of, read_plans
+from domain.on_call.reading import read_plans
 from domain.on_call.schedules import all_schedules
 from domain.on_call.types import (
     OnCallBalance,
@@ -53,7 +54,7 @@ def who_is_on_call(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
     """Return the users on call by schedule; none in a gap, and for a schedule that is gone."""
-    plans = read_plans(schedule_ids, Period(at, at + _MOMENT), session=session, today=at.date())
+    plans = read_plans(schedule_ids, Period(at, at + _MOMENT), session=session, now=at)
     return {
         each: spans(plans[each], at, at + _MOMENT)[0].user_ids if each in plans else ()
         for each in schedule_ids
@@ -65,7 +66,7 @@ def on_call_and_next(
 ) -> Mapping[int, _OnCall]:
     """Return who is on call and who is next by schedule; unknown schedules are left out."""
     within = Period(at, at + _HORIZONS[-1])
-    plans = read_plans(schedule_ids, within, session=session, today=at.date())
+    plans = read_plans(schedule_ids, within, session=session, now=at)
     return {each: _on_call(plan, at) for each, plan in plans.items()}
 
 
@@ -131,7 +132,7 @@ def shifts_by_schedule(
     work: Work, schedule_ids: Collection[int], within: Period
 ) -> Mapping[int, Sequence[OnCallShift]]:
     """Return who is on call by schedule, gaps included; unknown schedules are left out."""
-    plans = read_plans(schedule_ids, within, session=work.session, today=work.now.date())
+    plans = read_plans(schedule_ids, within, session=work.session, now=work.now)
     found = {each: spans(plan, within.start, within.end) for each, plan in plans.items()}
     named = _people(work, chain.from_iterable(found.values()))
     return {each: tuple(_shift(span, named) for span in some) for each, some in found.items()}

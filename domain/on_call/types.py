@@ -535,7 +535,7 @@ class OwnSchedule(ScheduleOnCall):
 
 
 class PagedAlert(Resource):
-    """An open alert about which a user was paged."""
+    """An open alert or incident about which a user was paged."""
 
     project_path: str
     iid: int
@@ -557,6 +557,7 @@ class OwnOnCall(Resource):
 
     schedules: tuple[OwnSchedule, ...]
     alerts: tuple[PagedAlert, ...]
+    incidents: tuple[PagedAlert, ...]
 
 
 class OwnCalendar(Resource):

@@ -223,6 +223,12 @@ PERSONAL_DATA = (
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
+        models.OnCallEligibility,
+        "When the person could be on call in schedules",
+        exported="schedule_id since until",
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
         models.OnCallOverride,
         "On-call overrides for the person, of their shifts, or created by the person",
         exported="schedule_id starts_at ends_at created_at",

@@ -108,5 +108,5 @@ def _state(alert: AlertRow) -> str:
 
 def _page(page: ReportedPage, time_zone: str) -> str:
     at = local_time(page.at, time_zone)
-    what = f"#{page.alert_iid} {plain(page.alert_title)}"
+    what = f"{page.about} {plain(page.title)}"
     return f"- {at}: {what}, to {plain(page.name)}, {answer_words(page.answer)}"

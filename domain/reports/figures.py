@@ -108,6 +108,7 @@ class Figures:
         self._nights: dict[str, set[date]] = defaultdict(set)
         self._hours = Counter[int]()
         self._answers = Counter[AnswerKind]()
+        self._paged_incidents = 0
         self._user_ids: set[int] = set()
         self._all_pages = 0
 
@@ -123,7 +124,8 @@ class Figures:
             lengths.resolved.append(_length(alert.started_at, alert.ended_at))
 
     def count_answer(self, alert: CountedAlert, paged_at: datetime) -> None:
-        """Count how an alert was answered after the first page for it in the period."""
+        """Count how an alert or incident was answered after its first page in the period."""
+        self._paged_incidents += alert.is_incident
         self._answers[answer_to(alert, paged_at).kind] += 1
 
     def count_page(self, page: CountedPage) -> None:
@@ -141,14 +143,15 @@ class Figures:
     def totals(self) -> ReportTotals:
         """Return what happened, in numbers."""
         ended, unanswered = self._answers[AnswerKind.ENDED], self._answers[AnswerKind.NONE]
-        paged_alerts = self._answers.total()
+        paged = self._answers.total()
         return ReportTotals(
             alerts=sum(each.alerts for each in self._lengths.values()),
             acknowledged=self._acknowledged.total(),
             pages=self._all_pages,
             people=len(self._user_ids),
-            paged_alerts=paged_alerts,
-            answered=paged_alerts - ended - unanswered,
+            paged_alerts=paged - self._paged_incidents,
+            paged_incidents=self._paged_incidents,
+            answered=paged - ended - unanswered,
             ended_by_themselves=ended,
             unanswered=unanswered,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from domain.access.actor import Work
-from domain.alerts.listing.types import alert_url
+from domain.alerts.listing.types import alert_url, incident_url
 from domain.escalations.explanation import contact_outcomes
 from domain.escalations.steps import TargetKind, target_words
 from domain.escalations.types import ContactOutcome
@@ -31,6 +31,8 @@ def report_of(work: Work, holder: Holder, within: Period, time_zone: str) -> Rep
         noisy.count_alert(alert)
     for alert, paged_at in rows.read_paged_alerts(wanted, session=session):
         figures.count_answer(alert, paged_at)
+    for incident, paged_at in rows.read_paged_incidents(wanted, session=session):
+        figures.count_answer(incident, paged_at)
     for page in rows.read_pages(wanted, session=session):
         figures.count_page(page)
     totals = figures.totals()
@@ -65,7 +67,7 @@ def _read(work: Work, scope: Scope, ids: Sequence[int]) -> Iterator[ReportedPage
     for start in range(0, len(ids), rows.SLICE):
         some = list(ids[start : start + rows.SLICE])
         try:
-            pages = _shown(work, scope, [*rows.list_pages(some, session=work.session)])
+            pages = _shown(work, scope, rows.list_pages(some, session=work.session))
         finally:
             # Free the connection: a slow client, or one that hangs up, must not keep it.
             work.session.close()
@@ -89,11 +91,13 @@ def _page(
 ) -> ReportedPage:
     is_channel = page.channel_id is not None
     name = target_words(TargetKind.CHANNEL, page.channel) if is_channel else None
+    url = incident_url if page.alert.is_incident else alert_url
     return ReportedPage(
         at=page.at,
         project=project.path,
-        alert_iid=page.alert.iid,
-        alert_title=page.alert.title,
+        alert_iid=None if page.alert.is_incident else page.alert.iid,
+        incident_iid=page.alert.iid if page.alert.is_incident else None,
+        title=page.alert.title,
         severity=page.alert.severity,
         user=page.user,
         name=name or target_words(TargetKind.USER, page.user),
@@ -105,5 +109,6 @@ def _page(
         route=page.route,
         round=page.round,
         step=page.step,
-        web_url=alert_url(project.path, page.alert.iid, work.settings.base_url),
+        asked_by=page.asked_by,
+        web_url=url(project.path, page.alert.iid, work.settings.base_url),
     )

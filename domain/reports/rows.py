@@ -31,7 +31,11 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import BY_ITSELF, NoteKind
 from domain.alerts.listing.filters import SEVERITIES
+from domain.incidents.timeline import TimelineEntry
+from domain.incidents.types import EntryKind
+from domain.notifications.paging import IS_FIRST, PageKind
 from domain.notifications.states import PageState
+from domain.notifications.subjects import rank_of
 from domain.on_call.plans import Period
 from models import (
     Alert,
@@ -41,7 +45,10 @@ from models import (
     Escalation,
     EscalationPage,
     EscalationPolicy,
+    Incident,
+    IncidentNote,
     Page,
+    PageRecipient,
     User,
 )
 
@@ -64,7 +71,7 @@ class StatusEntry:
 
 
 class CountedAlert(NamedTuple):
-    """An alert as reports count it."""
+    """An alert as reports count it, or an incident with the same facts."""
 
     id: int
     project_id: int
@@ -78,6 +85,7 @@ class CountedAlert(NamedTuple):
     recovery_received_at: datetime | None
     #: In their order.
     entries: Sequence[StatusEntry]
+    is_incident: bool = False
 
 
 class CountedPage(NamedTuple):
@@ -96,6 +104,8 @@ class CountedPage(NamedTuple):
 class ListedPage:
     """Somebody who was paged, with all that reports say of them."""
 
+    #: Identifies it, as `find_pages` says.
+    number: int
     alert: CountedAlert
     at: datetime
     round: int
@@ -110,6 +120,8 @@ class ListedPage:
     batch_id: int | None
     policy: str | None
     route: str | None
+    #: Who or what paged about an incident.
+    asked_by: str | None = None
 
 
 class RankedRule(NamedTuple):
@@ -151,6 +163,17 @@ class Wanted:
             pages.paged_at < self.within.end,
         )
 
+    @property
+    def paged_incidents(self) -> ColumnElement[bool]:
+        """The condition for pages then, joined with their incidents."""
+        return and_(
+            Incident.project_id.in_(self.project_ids),
+            Page.kind == PageKind.FIRING.value,
+            IS_FIRST,
+            Page.created_at >= self.within.start,
+            Page.created_at < self.within.end,
+        )
+
 
 #: The fields of CountedAlert but the last, in their order.
 _ALERT = (
@@ -165,7 +188,7 @@ _IS_STATUS = AlertNote.kind == NoteKind.STATUS.value
 _ACCEPTED_AT = case((Page.outcome == PageState.ACCEPTED.value, Page.outcome_at)).label(
     "accepted_at"
 )
-_IN_TIME = (EscalationPage.paged_at, EscalationPage.id)
+_IS_OF_INCIDENT = Incident.id == Page.incident_id
 
 
 def read_alerts(wanted: Wanted, *, session: Session) -> Iterator[CountedAlert]:
@@ -193,10 +216,26 @@ def read_paged_alerts(
         yield _alert_of(row, entries), row.first_paged_at
 
 
+def read_paged_incidents(
+    wanted: Wanted, *, session: Session
+) -> Iterator[tuple[CountedAlert, datetime]]:
+    """Yield the incidents that somebody was paged for in the period, each with when first."""
+    found = (
+        select(Page.incident_id, func.min(Page.created_at))
+        .join(Incident, _IS_OF_INCIDENT)
+        .where(wanted.paged_incidents)
+        .group_by(Page.incident_id)
+    )
+    for rows in _slices(found, SLICE, session=session):
+        first = {row[0]: row[1] for row in rows}
+        for number, incident in _incidents(first, session=session).items():
+            yield incident, first[number]
+
+
 def read_pages(wanted: Wanted, *, session: Session) -> Iterator[CountedPage]:
     """Yield who was paged in the period."""
     pages = EscalationPage
-    found = (
+    of_alerts = (
         select(pages.paged_at, pages.channel_id, pages.user_id)
         .add_columns(User.username, User.time_zone, _ACCEPTED_AT)
         .join(Alert, Alert.id == pages.alert_id)
@@ -204,26 +243,56 @@ def read_pages(wanted: Wanted, *, session: Session) -> Iterator[CountedPage]:
         .outerjoin(Page, Page.key == pages.page_key)
         .where(wanted.paged)
     )
-    return (CountedPage(*row) for rows in _slices(found, session=session) for row in rows)
+    of_incidents = (
+        select(Page.created_at, PageRecipient.contact_id, PageRecipient.user_id)
+        .add_columns(User.username, User.time_zone, _ACCEPTED_AT)
+        .join(Incident, _IS_OF_INCIDENT)
+        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+        .outerjoin(User, User.id == PageRecipient.user_id)
+        .where(wanted.paged_incidents)
+    )
+    for found in (of_alerts, of_incidents):
+        for rows in _slices(found, session=session):
+            yield from (CountedPage(*row) for row in rows)
 
 
 def read_last_pages(wanted: Wanted, most: int, *, session: Session) -> list[ListedPage]:
     """Return who was paged last in the period, in order of time."""
-    newest = _pages().where(wanted.paged).order_by(*(each.desc() for each in _IN_TIME))
-    return [*_listed(newest.limit(most), session=session)][::-1]
+    both = _numbers(wanted)
+    newest = select(both.number).order_by(both.at.desc(), both.number.desc()).limit(most)
+    numbers = session.scalars(newest).all()[::-1]
+    parts = (numbers[start : start + SLICE] for start in range(0, len(numbers), SLICE))
+    return [page for some in parts for page in list_pages(some, session=session)]
 
 
 def find_pages(wanted: Wanted, *, session: Session) -> Sequence[int]:
-    """Return the ids of all pages in the period, in order of time: eight bytes for each."""
-    ids = select(EscalationPage.id).join(Alert, Alert.id == EscalationPage.alert_id)
-    found = _slices(ids.where(wanted.paged).order_by(*_IN_TIME), session=session)
-    return array("q", (row.id for rows in found for row in rows))
+    """Return the numbers of all pages in the period, in order of time: eight bytes for each.
+
+    Of a page about an incident, it is the negative id.
+    """
+    both = _numbers(wanted)
+    found = _slices(select(both.number).order_by(both.at, both.number), session=session)
+    return array("q", (row.number for rows in found for row in rows))
 
 
-def list_pages(ids: Collection[int], *, session: Session) -> Iterator[ListedPage]:
-    """Yield pages by their ids, in order of time."""
-    found = _pages().where(EscalationPage.id.in_(ids)).order_by(*_IN_TIME)
-    return _listed(found, session=session)
+def _numbers(wanted: Wanted) -> Any:
+    """Return the columns of when each page was, and of its number."""
+    pages = EscalationPage
+    of_alerts = select(pages.paged_at.label("at"), pages.id.label("number"))
+    of_incidents = select(Page.created_at.label("at"), (-Page.id).label("number"))
+    both = union_all(
+        of_alerts.join(Alert, Alert.id == pages.alert_id).where(wanted.paged),
+        of_incidents.join(Incident, _IS_OF_INCIDENT).where(wanted.paged_incidents),
+    )
+    return both.subquery().c
+
+
+def list_pages(numbers: Collection[int], *, session: Session) -> Sequence[ListedPage]:
+    """Return pages by their numbers, in order of time."""
+    of_alerts = _pages().where(EscalationPage.id.in_([each for each in numbers if each > 0]))
+    found = [*_listed(of_alerts, session=session)]
+    found += _listed_incidents([-each for each in numbers if each < 0], session=session)
+    return sorted(found, key=lambda page: (page.at, page.number))
 
 
 def rank_rules(
@@ -286,7 +355,7 @@ def _entry_of(row: Any) -> StatusEntry:
 def _alert_of(row: Any, entries: Sequence[StatusEntry]) -> CountedAlert:
     number, project_id, iid, title, severity, *others = row[: len(_ALERT)]
     word = SEVERITIES[severity].value
-    return CountedAlert._make((number, project_id, iid, title, word, *others, entries))
+    return CountedAlert._make((number, project_id, iid, title, word, *others, entries, False))
 
 
 def _pages() -> Select[*tuple[Any, ...]]:
@@ -297,6 +366,7 @@ def _pages() -> Select[*tuple[Any, ...]]:
     return (
         select(
             *_ALERT,
+            EscalationPage.id.label("number"),
             *(EscalationPage.paged_at, EscalationPage.round, EscalationPage.step),
             *(User.username, EscalationPage.channel_id, Contact.label.label("channel")),
             *(Page.id.label("page_id"), Page.outcome, _ACCEPTED_AT),
@@ -323,6 +393,7 @@ def _listed(found: Select[*tuple[Any, ...]], *, session: Session) -> Iterator[Li
 
 def _page_of(row: Any, alert: CountedAlert) -> ListedPage:
     return ListedPage(
+        number=row.number,
         alert=alert,
         at=row.paged_at,
         round=row.round,
@@ -336,6 +407,69 @@ def _page_of(row: Any, alert: CountedAlert) -> ListedPage:
         policy=row.policy,
         route=row.route,
     )
+
+
+def _listed_incidents(ids: Sequence[int], *, session: Session) -> Iterator[ListedPage]:
+    if not ids:
+        return
+    rows = session.execute(
+        select(Page.id.label("page_id"), Page.key, Page.incident_id, Page.created_at)
+        .add_columns(Page.outcome, _ACCEPTED_AT, Page.withdrawn_at, Page.batch_id)
+        .add_columns(User.username, PageRecipient.contact_id)
+        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+        .outerjoin(User, User.id == PageRecipient.user_id)
+        .where(Page.id.in_(ids))
+    ).all()
+    incidents = _incidents({row.incident_id for row in rows}, session=session)
+    is_page = IncidentNote.kind == EntryKind.PAGED.value
+    notes = session.scalars(
+        select(IncidentNote).where(IncidentNote.incident_id.in_(incidents), is_page)
+    )
+    asked = {each.page_key: each.asked_by for each in map(TimelineEntry.model_validate, notes)}
+    for row in rows:
+        yield ListedPage(
+            number=-row.page_id,
+            alert=incidents[row.incident_id],
+            at=row.created_at,
+            round=1,
+            step=0,
+            user=row.username,
+            channel_id=row.contact_id,
+            channel=None,
+            state=_state(row),
+            accepted_at=row.accepted_at,
+            batch_id=row.batch_id,
+            policy=None,
+            route=None,
+            asked_by=asked.get(row.key),
+        )
+
+
+def _incidents(ids: Collection[int], *, session: Session) -> Mapping[int, CountedAlert]:
+    """Return incidents as alerts are counted; one that closed with its alerts ended by itself."""
+    entries: dict[int, list[StatusEntry]] = defaultdict(list)
+    is_status = IncidentNote.kind == EntryKind.STATUS.value
+    notes = (
+        select(IncidentNote, func.coalesce(User.username, IncidentNote.user_name))
+        .outerjoin(User, User.id == IncidentNote.user_id)
+        .where(IncidentNote.incident_id.in_(ids), is_status)
+        .order_by(IncidentNote.id)
+    )
+    for note, by in session.execute(notes):
+        is_by_itself = "because" in note.details
+        entry = StatusEntry(
+            status=note.details["new"], at=note.created_at, by=by, is_by_itself=is_by_itself
+        )
+        entries[note.incident_id].append(entry)
+    return {
+        row.id: CountedAlert(
+            *(row.id, row.project_id, row.iid, row.title, SEVERITIES[rank_of(row)].value),
+            *(row.status, row.created_at, row.created_at, row.resolved_at, None),
+            entries=entries[row.id],
+            is_incident=True,
+        )
+        for row in session.scalars(select(Incident).where(Incident.id.in_(ids)))
+    }
 
 
 def _state(row: Any) -> PageState | None:

@@ -89,7 +89,7 @@ def _named(period: ReportPeriod, time_zone: str, now: datetime) -> Period:
 
 
 class AnswerKind(StrEnum):
-    """How an alert was answered after a page, or that it was not."""
+    """How an alert or incident was answered after a page, or that it was not."""
 
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
@@ -110,12 +110,13 @@ class PageAnswer(Resource):
 
 
 class ReportedPage(Resource):
-    """Somebody who was paged for an alert."""
+    """Somebody who was paged for an alert or incident."""
 
     at: Time
-    project: str = Field(description="The full path of the project of the alert.")
-    alert_iid: int
-    alert_title: str
+    project: str = Field(description="The full path of its project.")
+    alert_iid: int | None = Field(description="Null for an incident.")
+    incident_iid: int | None = Field(description="Null for an alert.")
+    title: str
     severity: Annotated[str, one_of(*Severity)]
     user: str | None = Field(description="A user name; null for a channel or a deleted account.")
     name: str = Field(description="Who was paged, in words.")
@@ -126,8 +127,16 @@ class ReportedPage(Resource):
     escalation_policy: str | None = Field(description="Null if it is not known, or was deleted.")
     route: str | None = Field(description="Null for the default policy.")
     round: int
-    step: int
-    web_url: str = Field(description="Of the alert.")
+    step: int = Field(description="0 for an incident.")
+    asked_by: str | None = Field(
+        description="Who or what paged about an incident, in words; null for an alert."
+    )
+    web_url: str = Field(description="Of the alert or incident.")
+
+    @property
+    def about(self) -> str:
+        """What it is about: `#7`, or `incident #7`."""
+        return f"#{self.alert_iid}" if self.alert_iid else f"incident #{self.incident_iid}"
 
 
 class ReportTotals(Resource):
@@ -138,9 +147,10 @@ class ReportTotals(Resource):
     pages: int = Field(description="Pages to people and channels in the period.")
     people: int = Field(description="People who were paged.")
     paged_alerts: int = Field(description="Alerts that somebody was paged for.")
-    answered: int = Field(description="Of these, those that somebody answered.")
-    ended_by_themselves: int = Field(description="Of these, those that ended before an answer.")
-    unanswered: int = Field(description="Of these, those that still wait.")
+    paged_incidents: int = Field(description="Incidents that somebody was paged for.")
+    answered: int = Field(description="Of both, those that somebody answered.")
+    ended_by_themselves: int = Field(description="Of both, those that ended before an answer.")
+    unanswered: int = Field(description="Of both, those that still wait.")
 
 
 class ResponseTimes(Resource):

@@ -12,9 +12,9 @@ from domain.time_zones import local_time
 from domain.types.base import Resource
 
 _PAGE_COLUMNS = (
-    *("paged_at", "alert", "title", "severity", "paged", "contacts", "accepted_at"),
+    *("paged_at", "alert", "incident", "title", "severity", "paged", "contacts", "accepted_at"),
     *("answer", "answered_by", "answered_at", "answered_after_seconds"),
-    *("escalation_policy", "route", "round", "step"),
+    *("escalation_policy", "route", "round", "step", "asked_by"),
 )
 _NOTHING = "-"
 
@@ -41,6 +41,8 @@ def answer_words(answer: PageAnswer) -> str:
 
 def reason_words(page: ReportedPage) -> str:
     """Return why somebody was paged: policy, step, and what chose the policy."""
+    if page.incident_iid is not None:
+        return f"paged by {page.asked_by}" if page.asked_by else _NOTHING
     again = f", round {page.round}" if page.round > 1 else ""
     if page.escalation_policy is None:
         return f"step {page.step}{again}"
@@ -70,7 +72,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (f"Left out: {plain(', '.join(report.projects_left_out))}.", "")
     yield from _table(("What", "How many"), _totals(report))
     if report.pages:
-        heads = ("When", "Alert", "Who", "Through", "Accepted", "Answer", "Why")
+        heads = ("When", "What", "Who", "Through", "Accepted", "Answer", "Why")
         pages = (_page_row(each, local, of_group=report.group) for each in report.pages)
         yield from _section("Pages", heads, pages)
     if report.earlier_pages:
@@ -124,6 +126,7 @@ def _totals(report: Report) -> Iterator[tuple[str, int]]:
     yield "pages", totals.pages
     yield "people paged", totals.people
     yield "alerts with pages", totals.paged_alerts
+    yield "incidents with pages", totals.paged_incidents
     yield "of these answered", totals.answered
     yield "of these ended by themselves", totals.ended_by_themselves
     yield "of these not yet answered", totals.unanswered
@@ -137,9 +140,10 @@ def _page_row(
     page: ReportedPage, local: Callable[[datetime], str], *, of_group: str | None
 ) -> Sequence[object]:
     project = plain(page.project) if of_group else ""
+    project += " " if of_group and page.incident_iid else ""
     return (
         local(page.at),
-        f"{project}#{page.alert_iid} {plain(page.alert_title)} ({page.severity})",
+        f"{project}{page.about} {plain(page.title)} ({page.severity})",
         plain(page.name),
         plain(contact_words(page)) or _NOTHING,
         local(page.accepted_at) if page.accepted_at else _NOTHING,
@@ -170,11 +174,13 @@ def pages_as_csv(pages: Iterable[ReportedPage], *, of_group: bool) -> Iterator[s
         yield csv_line(
             (
                 *([page.project] if of_group else []),
-                *(written(page.at), page.alert_iid, page.alert_title, page.severity, page.name),
+                *(written(page.at), page.alert_iid, page.incident_iid, page.title),
+                *(page.severity, page.name),
                 contact_words(page),
                 _time(page.accepted_at),
                 *(page.answer.kind.value, page.answer.by, _time(page.answer.at)),
                 *(page.answer.seconds, page.escalation_policy, page.route, page.round, page.step),
+                page.asked_by,
             )
         )
 

@@ -42,6 +42,7 @@ from models import (
     Mail,
     MaintenanceWindow,
     Member,
+    OnCallEligibility,
     OnCallOverride,
     OnCallRotation,
     OnCallSwap,
@@ -188,6 +189,7 @@ def _expired(
         (WebServer, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY),
         # What past shifts are told from.
         (OnCallOverride, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
+        (OnCallEligibility, OnCallEligibility.until < now - PAST_KEPT_FOR),
         (OnCallSwap, OnCallSwap.over_at < now - PAST_KEPT_FOR),
         (OnCallRotation, OnCallRotation.valid_until < now - PAST_KEPT_FOR),
         (Escalation, Escalation.ended_at < now - PAGES_KEPT_FOR),

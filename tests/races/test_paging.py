@@ -11,7 +11,13 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from domain.access.roles import Role
+from domain.audit.events import Actor
 from domain.escalations.actions import delete_policy, delete_route
+from domain.escalations.running import hear_of_pages
+from domain.incidents import rule_actions
+from domain.incidents.changes import change_status
+from domain.incidents.listing import lock_incidents
+from domain.incidents.types import NewIncidentRule
 from domain.notifications.contact_types.base import Problem
 from domain.notifications.gathering import gather_due
 from domain.notifications.outbox import (
@@ -21,7 +27,9 @@ from domain.notifications.outbox import (
     next_delivery,
     record_failure,
 )
-from models import AlertRoute, PageMessage
+from models import AlertRoute, Incident, Page, PageMessage
+from tests.plumbing.escalations.test_incident_paging import do
+from tests.plumbing.escalations.test_page_texts import texts_to
 from tests.plumbing.paging.test_rules import rule as contact_rule
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
@@ -30,6 +38,7 @@ from web.jobs.pages import policy_of
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
+ROUNDS = 20
 
 
 @pytest.fixture
@@ -60,6 +69,38 @@ def before(words: tuple[str, ...], act: Callable[[], None]) -> Iterator[None]:
     event.listen(Engine, "before_cursor_execute", listen)
     yield
     event.remove(Engine, "before_cursor_execute", listen)
+
+
+class Beside:
+    """Something that begins in a thread of its own, before a statement of this one."""
+
+    def __init__(
+        self,
+        act: Callable[[], None],
+        *,
+        words: tuple[str, ...] = ("",),
+        skipped: int = 0,
+        patience: float = 30,
+    ) -> None:
+        """Skip so many statements; `patience` in seconds is for an act that waits for this one."""
+        self._thread = Thread(target=act)
+        self._skipped = skipped
+        self._patience = patience
+        self._listening = before(words, self._begin)
+
+    def _begin(self) -> None:
+        self._skipped -= 1
+        if self._skipped == -1:
+            self._thread.start()
+            self._thread.join(timeout=self._patience)
+
+    def __enter__(self) -> None:
+        self._listening.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._listening.__exit__(None, None, None)
+        self._thread.join(timeout=30)
+        assert not self._thread.is_alive()
 
 
 def meet(barrier: Barrier) -> None:
@@ -126,7 +167,6 @@ def test_a_policy_is_deleted_beside_a_worker_that_locks_its_turns(
     shop.policy("0s user:bob", name="Fallback")
     policy = shop.policy("0s round-robin user:alice user:bob", name="Turns", is_default=False)
     shop.route(policy)
-    begun: list[Thread] = []
 
     def delete() -> None:
         with shop.session() as session:
@@ -135,19 +175,67 @@ def test_a_policy_is_deleted_beside_a_worker_that_locks_its_turns(
             delete_route(work, project, route.id)
             delete_policy(work, project, policy.id)
 
-    def delete_once() -> None:
-        if not begun:
-            begun.append(Thread(target=delete))
-            begun[0].start()
-            # Afterwards it waits for the worker.
-            begun[0].join(timeout=30 if moment == "before" else 1)
-
     alert = shop.alert()
     words = _BEFORE_TURNS if moment == "before" else ("INSERT INTO escalation_pages",)
-    with before(words, delete_once):
+    # Afterwards it waits for the worker.
+    with Beside(delete, words=words, patience=30 if moment == "before" else 1):
         shop.follow()
-    begun[0].join(timeout=30)
     assert shop.paged(alert)[:1] == [("alice", 1, 1)]
     shop.pass_time(minutes=1)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 1)]
     assert shop.said(alert)[-1] == "Its policy is gone. Paging begins again with another one."
+
+
+def test_an_alert_ends_while_its_escalation_hears_that_somebody_was_reached(
+    shop: Escalated,
+) -> None:
+    shop.policy("0s user:bob", "5m user:alice")
+    alert = shop.alert()
+    shop.follow()
+    shop.wait(seconds=2)
+    shop.run()
+    shop.resolve([alert])
+
+    def hear() -> None:
+        with shop.session() as session:
+            hear_of_pages(session=session, now=shop.now)
+
+    with Beside(hear, words=("SELECT page_recipients.id",), patience=2):
+        shop.follow()
+    assert shop.escalation(alert).state == "stopped"
+    page, follow_up = shop.rows(Page)
+    assert page.withdrawn_at
+    assert not page.has_news
+    assert follow_up.kind == "follow_up"
+
+
+def test_an_incident_is_acknowledged_beside_a_worker_that_sends_its_pages(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    """Who may have read a page is told of the answer, and nobody else, whatever else is sent."""
+    do(shop, rule_actions.create_rule, NewIncidentRule(name="any", responders=("user:bob",)))
+    outcomes = []
+    for number in range(ROUNDS):
+        title = f"Outage {number:02}"
+        shop.alert(title, fingerprint=title.encode(), severity=0)
+        shop.follow()
+        shop.page([shop.alert(f"Beside {number:02}")], shop.bob)
+        shop.wait(seconds=31)
+
+        def acknowledge(title: str = title) -> None:
+            with shop.session() as session:
+                lock_incidents(shop.project_id, session=session)
+                incident = session.query(Incident).filter_by(title=title).one()
+                by = Actor(id=shop.alice.id, name="alice")
+                change_status(incident, "acknowledged", by=by, session=session, now=shop.now)
+
+        with Beside(acknowledge, patience=0.5, skipped=2 * number):
+            shop.run()
+        shop.run_for(35)
+        texts = texts_to(mailbox, "bob")
+        paged = sum(f"[critical] Incident: {title}" in each for each in texts)
+        told = sum(f"Acknowledged by @alice: Incident: {title}" in each for each in texts)
+        outcomes.append((paged, told))
+        mailbox.messages.clear()
+        mailbox.recipients.clear()
+    assert set(outcomes) == {(0, 0), (1, 1)}, outcomes

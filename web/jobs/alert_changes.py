@@ -29,6 +29,7 @@ from domain.incidents.automation import IncidentContext, follow_alerts, open_for
 from web.database.engine import engine_of
 from web.jobs.destinations import queue_changes
 from web.jobs.escalations import handle_changes as escalate_changes
+from web.jobs.pages import policy_of
 from web.jobs.scheduler import Job
 from web.settings.policies import reading
 from web.settings.reader import Settings
@@ -58,7 +59,7 @@ def _context(session: Session, now: datetime, settings: Settings) -> IncidentCon
         now=now,
         reading=reading(settings),
         alert_url=alert_url,
-        sends_mail=bool(settings.mail_url),
+        paging=policy_of(settings),
     )
 
 

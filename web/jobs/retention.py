@@ -1,6 +1,7 @@
-"""Periodic jobs of the worker on what is stored: pruning, removing, daily counts, and audit seals.
+"""Periodic jobs of the worker on what is stored: pruning, removing, daily counts, audit seals.
 
-Pruning runs every ten minutes, and at once with `gatebell prune`; the others run every minute.
+Pruning and looking at who can be on call run every ten minutes, the former at once with
+`gatebell prune` as well; the others run every minute.
 Pruning and counting also repair case-folded names.
 """
 
@@ -20,6 +21,7 @@ from domain.audit_streams.streams import drop_old_entries, remove_orphans
 from domain.clock import Clock, system_clock
 from domain.keyring import Keyring
 from domain.oauth.personal_tokens.lifetimes import end_endless_tokens
+from domain.on_call.eligibility import note_eligibility
 from domain.repositories.storage import remove_repository
 from domain.upkeep.deletion import remove_deleted
 from domain.upkeep.folded_names import fold_accounts, fold_environments
@@ -43,6 +45,12 @@ def run_prune(settings: Settings) -> None:
     removed = prune_database(settings)
     if any(removed.values()):
         _log.info("pruned", extra=removed)
+
+
+def note_who_can_be_on_call(settings: Settings) -> None:
+    """Store who can be on call from now on, and who cannot any more."""
+    with engine_of(settings) as engine, Session(engine) as session:
+        note_eligibility(session=session, now=system_clock(), between=session.commit)
 
 
 def prune_database(settings: Settings) -> dict[str, int]:

@@ -40,6 +40,7 @@ from web.jobs.repositories import pack_repositories, remove_from_registry
 from web.jobs.retention import (
     add_up_days,
     deactivate_idle_accounts,
+    note_who_can_be_on_call,
     resolve_silent_alerts,
     run_deletions,
     run_prune,
@@ -146,6 +147,7 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         once("delete", _MINUTE, run_deletions),
         once("check_identities", _MINUTE, check_identities),
         once(PRUNE, _TEN_MINUTES, run_prune),
+        once("note_who_can_be_on_call", _TEN_MINUTES, note_who_can_be_on_call),
         once("deactivate", _HOUR, deactivate_idle_accounts),
         once("queue_mail", _TEN_MINUTES, queue_due_mail),
         each("queue_assignments", _MINUTE, queue_assignments),

@@ -158,3 +158,8 @@ def shown_alert(kind: type[SomeAlert], row: AlertRow, base_url: str) -> SomeAler
 def alert_url(project_path: str, iid: int, base_url: str) -> str:
     """Return the URL of the page of an alert."""
     return f"{base_url}/{quote(project_path)}/-/alerts/{iid}"
+
+
+def incident_url(project_path: str, iid: int, base_url: str) -> str:
+    """Return the URL of the page of an incident."""
+    return f"{base_url}/{quote(project_path)}/-/incidents/{iid}"

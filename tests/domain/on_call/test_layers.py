@@ -14,6 +14,7 @@ from tests.domain.on_call.plans import (
     BOB,
     CAROL,
     DAILY,
+    LONG_AGO,
     MONDAY,
     at,
     berlin,
@@ -105,8 +106,8 @@ def test_a_shift_that_was_swapped_can_be_swapped_on() -> None:
 
 
 def test_whoever_has_left_is_left_out_from_that_day_on() -> None:
-    left = {ALICE: datetime(2026, 11, 3, tzinfo=UTC)}
-    below = plan(rotation(BOB), rotation(ALICE, id=2, layer=2), ends=left)
+    left = {ALICE: (Period(LONG_AGO, datetime(2026, 11, 3, tzinfo=UTC)),)}
+    below = plan(rotation(BOB), rotation(ALICE, id=2, layer=2), times=left)
     assert told_between(below, "2026-11-02 12:00", "2026-11-04 12:00") == [
         ("Mon 02 12:00", "Tue 03 01:00", [ALICE]),
         ("Tue 03 01:00", "Wed 04 12:00", [BOB]),
@@ -187,7 +188,7 @@ plans = st.builds(
     swaps=st.lists(
         st.builds(Swap, id=st.integers(1, 9), first=stints, second=stints), max_size=3
     ).map(tuple),
-    ends=st.dictionaries(people, moments, max_size=2),
+    times=st.dictionaries(people, st.lists(periods, max_size=2).map(tuple), max_size=2),
 )
 
 
@@ -256,7 +257,9 @@ def test_an_override_of_one_user_takes_that_users_duty_and_leaves_the_others() -
         ("Tue 03 12:00", "Tue 03 13:00", [CAROL]),
     ]
     # The cover who leaves covers nobody.
-    left = replace(asked, overrides=(cover,), ends={CAROL: berlin("2026-11-03 12:00")})
+    left = replace(
+        asked, overrides=(cover,), times={CAROL: (Period(LONG_AGO, berlin("2026-11-03 12:00")),)}
+    )
     assert told_between(left, "2026-11-03 09:00", "2026-11-03 15:00") == [
         ("Tue 03 09:00", "Tue 03 12:00", [BOB, CAROL]),
         ("Tue 03 12:00", "Tue 03 15:00", [ALICE, BOB]),

@@ -322,4 +322,4 @@ def _check_report(weeks: Weeks, path: str, nights: list[Night]) -> None:
         sum(night.answered_by is not None for night in nights),
     )
     told = [(night.title, weeks.people[name].username) for night in nights for name in night.told]
-    assert sorted((page["alert_title"], page["user"]) for page in report["pages"]) == sorted(told)
+    assert sorted((page["title"], page["user"]) for page in report["pages"]) == sorted(told)

@@ -8,6 +8,7 @@ import requests
 from domain.access.roles import Role
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.incidents import create_incident, incident_script
+from tests.support.alerts.monitoring import wait_until
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
@@ -51,6 +52,13 @@ def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) ->
     assert waits in shown
     shown = pages.do("/incidents/1", "/1/page", user=me)
     assert shown.count(waits) == 2
+    report = pages.get("/on_call/reports?period=last_week")
+    link = f'<a href="{pages.at.removeprefix(pages.service)}/incidents/1"><bdi>Checkout is down<'
+    assert link in report
+    assert f"paged by @{me}" in report
+    assert "for 0 alerts and 1 incident" in report
+    own = f"{pages.service}/-/on_call"
+    wait_until(lambda: link in pages.browser.get(own).text, "the incident is listed")
     page = pages.do("/incidents/1", "/1/edit", title="Checkout", quiet_alerts="y")
     assert "page nobody while it is acknowledged" in page
     script = incident_script(gatebell, endpoint.project)

@@ -89,6 +89,7 @@ def test_a_report_is_the_same_on_all_faces(gatebell: LiveGatebell, night: Night)
         "pages": 1,
         "people": 1,
         "paged_alerts": 1,
+        "paged_incidents": 0,
         "answered": 1,
         "ended_by_themselves": 0,
         "unanswered": 0,

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from datetime import date, datetime, timedelta
 from random import Random
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -27,6 +27,8 @@ from models import (
     AlertNote,
     Contact,
     EscalationPage,
+    Incident,
+    IncidentNote,
     Page,
     PageBatch,
     PageMessage,
@@ -70,6 +72,8 @@ class History:
             self.recipients = {each.user_id: each.id for each in recipients}
             for _ in range(150):
                 self._alert(session)
+            for _ in range(40):
+                self._incident(session)
 
     def _moment(self, after: datetime, most: timedelta) -> datetime:
         return after + timedelta(seconds=self.random.randrange(int(most.total_seconds())))
@@ -156,6 +160,61 @@ class History:
             )
         )
 
+    def _incident(self, session: Any) -> None:
+        random = self.random
+        project = random.choice(self.projects)
+        self.numbers[project] += 1
+        begun = self._moment(self.begin, 6 * DAY)
+        status = random.choice(["triggered", "acknowledged", "resolved"])
+        incident = Incident(
+            project_id=project,
+            iid=self.numbers[project] + self.first,
+            title="Outage",
+            description="",
+            urgency=random.randrange(6),
+            status=status,
+            author_name="",
+            created_at=begun,
+            updated_at=begun,
+            resolved_at=self._moment(begun, HOUR) if status == "resolved" else None,
+        )
+        session.add(incident)
+        session.flush()
+        for at in sorted(self._moment(begun, 2 * HOUR) for _ in range(random.randrange(4))):
+            person = random.choice([*self.people, None])
+            because = {"because": "its alerts are resolved"} if person is None else {}
+            new = random.choice(["acknowledged", "resolved", "triggered"])
+            session.add(
+                IncidentNote(
+                    incident_id=incident.id,
+                    user_id=person.id if person else None,
+                    user_name=person.username if person else "",
+                    kind=random.choice(["status", "status", "note"]),
+                    text="",
+                    details={"old": "triggered", "new": new, **because},
+                    created_at=at,
+                    updated_at=at,
+                )
+            )
+            session.flush()
+        for number in range(random.randrange(4)):
+            at, outcome = self._moment(begun, HOUR), random.choice(["accepted", "failed", None])
+            key = random.choice(
+                ["incident {}, {}", "asked: incident {}, {}", "page {}.{}, now critical"]
+            )
+            session.add(
+                Page(
+                    key=key.format(incident.id, number),
+                    recipient_id=self.recipients[random.choice(self.people).id],
+                    incident_id=incident.id,
+                    kind=random.choice(["firing", "firing", "follow_up"]),
+                    created_at=at,
+                    due_at=at,
+                    outcome=outcome,
+                    outcome_at=self._moment(at, HOUR) if outcome else None,
+                )
+            )
+
 
 def own_median(values: Sequence[float]) -> float | None:
     return median(values) if values else None
@@ -169,6 +228,28 @@ def own_90th(values: Sequence[float]) -> float | None:
     )
 
 
+class Told(NamedTuple):
+    """A page about an alert or incident."""
+
+    at: datetime
+    number: int
+    user_id: int | None
+    channel_id: int | None
+    key: str | None
+    about: tuple[str, int]
+
+
+class Status(NamedTuple):
+    word: str
+    at: datetime
+    by: str | None
+    is_by_itself: bool
+
+
+def about(thing: Any) -> tuple[str, int]:
+    return ("incident" if isinstance(thing, Incident) else "alert", thing.id)
+
+
 class Recount:
     """The same numbers, from whole tables."""
 
@@ -177,59 +258,71 @@ class Recount:
         self.paths = {row.id: row.path for row in shop.rows(Project)}
         self.users = {row.id: row for row in shop.rows(User)}
         self.sent = {row.key: row for row in shop.rows(Page)}
-        self.pages = sorted(
-            (
-                row
-                for row in shop.rows(EscalationPage)
-                if row.alert_id in alerts and within.start <= row.paged_at < within.end
-            ),
-            key=lambda row: (row.paged_at, row.id),
-        )
-        self.all = alerts
+        incidents = {r.id: r for r in shop.rows(Incident) if r.project_id in project_ids}
+        users = {row.id: row.user_id for row in shop.rows(PageRecipient)}
+        pages = [
+            Told(r.paged_at, r.id, r.user_id, r.channel_id, r.page_key, ("alert", r.alert_id))
+            for r in shop.rows(EscalationPage)
+            if r.alert_id in alerts
+        ]
+        pages += [
+            Told(
+                r.created_at, -r.id, users[r.recipient_id], None, r.key, ("incident", r.incident_id)
+            )
+            for r in shop.rows(Page)
+            if r.incident_id in incidents and r.kind == "firing" and "now critical" not in r.key
+        ]
+        self.pages = sorted(row for row in pages if within.start <= row.at < within.end)
+        self.all = {about(row): row for row in (*alerts.values(), *incidents.values())}
         self.alerts = [r for r in alerts.values() if within.start <= r.started_at < within.end]
-        self.notes: dict[int, list[AlertNote]] = defaultdict(list)
+        self.notes: dict[tuple[str, int], list[Status]] = defaultdict(list)
         for row in shop.rows(AlertNote):
             if row.kind == "status":
-                self.notes[row.alert_id].append(row)
+                found = Status(row.text, row.created_at, row.user_name or None, bool(row.via))
+                self.notes["alert", row.alert_id].append(found)
+        for row in shop.rows(IncidentNote):
+            if row.kind == "status":
+                new, is_by_itself = row.details["new"], "because" in row.details
+                found = Status(new, row.created_at, row.user_name or None, is_by_itself)
+                self.notes["incident", row.incident_id].append(found)
 
-    def statuses(self, alert: Alert) -> list[tuple[str, datetime, str | None]]:
+    def statuses(self, thing: Any) -> list[tuple[str, datetime, str | None]]:
         """Return what people did, each with who."""
-        return [
-            (row.text, row.created_at, row.user_name or None)
-            for row in self.notes[alert.id]
-            if not (row.via or "").startswith("by itself")
-        ]
+        return [each[:3] for each in self.notes[about(thing)] if not each.is_by_itself]
 
     def acknowledged(self, alert: Alert) -> tuple[str, datetime, str | None] | None:
         found = [each for each in self.statuses(alert) if each[0] == "acknowledged"]
         return found[0] if found else None
 
-    def came_to_an_end(self, alert: Alert) -> datetime | None:
+    def came_to_an_end(self, thing: Any) -> datetime | None:
         """Return when something else than a person ended it."""
-        resolved = [each for each in self.notes[alert.id] if each.text == "resolved"]
-        if alert.recovery_received_at:
-            return alert.recovery_received_at
+        is_incident = isinstance(thing, Incident)
+        resolved = [each for each in self.notes[about(thing)] if each.word == "resolved"]
+        ended_at: datetime | None = None if is_incident else thing.recovery_received_at
+        if ended_at:
+            return ended_at
         if resolved:
-            return resolved[-1].created_at if resolved[-1].via else None
-        return alert.ended_at if alert.status == "resolved" else None
+            return resolved[-1].at if resolved[-1].is_by_itself else None
+        ended_at = thing.resolved_at if is_incident else thing.ended_at
+        return ended_at if thing.status == "resolved" else None
 
-    def answer(self, page: EscalationPage) -> tuple[str, str | None, int | None]:
-        alert = self.all[page.alert_id]
-        first = [s for s in self.statuses(alert) if s[0] in ANSWERS and s[1] >= page.paged_at][:1]
-        end = self.came_to_an_end(alert)
-        end = end if end is not None and end >= page.paged_at else None
+    def answer(self, page: Told) -> tuple[str, str | None, int | None]:
+        thing = self.all[page.about]
+        first = [s for s in self.statuses(thing) if s[0] in ANSWERS and s[1] >= page.at][:1]
+        end = self.came_to_an_end(thing)
+        end = end if end is not None and end >= page.at else None
         if first and (end is None or end >= first[0][1]):
             what, at, by = first[0]
-            return what, by, int((at - page.paged_at).total_seconds())
+            return what, by, int((at - page.at).total_seconds())
         if end is not None:
-            return "ended_by_itself", None, int((end - page.paged_at).total_seconds())
-        waits = alert.status in {"triggered", "acknowledged"}
+            return "ended_by_itself", None, int((end - page.at).total_seconds())
+        waits = thing.status in {"triggered", "acknowledged"}
         return "unanswered" if waits else "ended_by_itself", None, None
 
     def nights(self, user_id: int) -> set[date]:
         found = set()
         for row in self.pages:
-            sent = self.sent.get(row.page_key or "")
+            sent = self.sent.get(row.key or "")
             if row.user_id == user_id and sent is not None and sent.outcome == "accepted":
                 local = sent.outcome_at.astimezone(ZoneInfo(self.users[user_id].time_zone))
                 if not 7 <= local.hour < 22:
@@ -240,13 +333,19 @@ class Recount:
         totals, pages = report.totals, self.pages
         answers = [self.answer(page) for page in pages]
         assert [(p.answer.kind, p.answer.by, p.answer.seconds) for p in report.pages] == answers
-        assert [page.at for page in report.pages] == [page.paged_at for page in pages]
-        firsts = {p.alert_id: a[0] for p, a in zip(pages[::-1], answers[::-1], strict=True)}
+        told = [(p.at, p.alert_iid, p.incident_iid) for p in report.pages]
+        things = [(page, self.all[page.about].iid) for page in pages]
+        assert told == [
+            (page.at, *((iid, None) if page.about[0] == "alert" else (None, iid)))
+            for page, iid in things
+        ]
+        firsts = {p.about: a[0] for p, a in zip(pages[::-1], answers[::-1], strict=True)}
         kinds = Counter(firsts.values())
         assert (totals.alerts, totals.pages) == (len(self.alerts), len(pages))
         assert totals.acknowledged == sum(self.acknowledged(a) is not None for a in self.alerts)
         assert totals.people == len({page.user_id for page in pages if page.user_id})
-        assert totals.paged_alerts == len(firsts)
+        paged = Counter(what for what, _ in firsts)
+        assert (totals.paged_alerts, totals.paged_incidents) == (paged["alert"], paged["incident"])
         assert totals.answered == sum(kinds[word] for word in ANSWERS)
         assert totals.ended_by_themselves == kinds["ended_by_itself"]
         assert totals.unanswered == kinds["unanswered"]
@@ -257,7 +356,7 @@ class Recount:
         }
         self._check_people(report)
         zone = ZoneInfo(report.time_zone)
-        hours = Counter(p.paged_at.astimezone(zone).hour for p in pages if p.channel_id is None)
+        hours = Counter(p.at.astimezone(zone).hour for p in pages if p.channel_id is None)
         assert report.hours == [hours[hour] for hour in range(24)]
         self._check_rules(report)
 
@@ -304,7 +403,7 @@ class Recount:
                 and alert.ended_at - alert.started_at <= 10 * MINUTE
                 and not self.statuses(alert)
             ]
-            alerts = [self.all[page.alert_id] for page in self.pages]
+            alerts = [self.all[p.about] for p in self.pages if p.about[0] == "alert"]
             pages = sum((alert.project_id, alert.title) == rule for alert in alerts)
             touched = [alert for alert in of_rule if self.statuses(alert)]
             prints = {alert.fingerprint or alert.id for alert in of_rule}
@@ -389,7 +488,7 @@ def test_of_a_storm_the_last_pages_are_listed_and_all_are_counted_and_in_the_fil
         draft = draft_of(work, project, get_schedule(work, project, number), within)
     with Session(shop.engine) as session:
         told = [each.at for each in reading.all_pages(shop.work(session), project, within)]
-    assert told == [page.paged_at for page in pages]
+    assert told == [page.at for page in pages]
     assert [each.at for each in report.pages] == told[-3:]
     assert (report.totals.pages, report.earlier_pages) == (len(told), len(told) - 3)
     assert f"pages: {len(told)}, not yet answered: {report.totals.unanswered}" in draft

@@ -5,8 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from domain.access.roles import Role
 from domain.incidents import actions, rule_actions
 from domain.incidents.types import NewIncidentRule
+from domain.on_call.own_actions import show_own_on_call
+from domain.on_call.types import OwnOnCallQuery
 from models import OnCallSchedule
 from tests.plumbing.escalations.test_incident_paging import (
     answer,
@@ -17,6 +20,7 @@ from tests.plumbing.escalations.test_incident_paging import (
 )
 from tests.plumbing.escalations.test_page_texts import subjects_to, texts_to
 from tests.plumbing.escalations.test_steps_taken import lock, lose_role
+from tests.support.database.work import user_actor, work_in
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 
@@ -55,6 +59,12 @@ def test_a_rule_assigns_and_pages_its_responders(shop: Escalated, mailbox: Mailb
     title = "[critical] Incident: Checkout is down (acme/shop #1)"
     assert (subjects_to(mailbox, "alice"), subjects_to(mailbox, "bob")) == ([title], [title])
     assert "Paged by: the rule “Outage”" in texts_to(mailbox, "bob")[0]
+    with shop.session() as session:
+        bob = user_actor(shop.bob.id, "bob")
+        own = show_own_on_call(work_in(session, actor=bob, now=shop.now), OwnOnCallQuery())
+    shown = [(each.title, each.severity, each.web_url) for each in own.incidents]
+    url = "http://gatebell.example/acme/shop/-/incidents/1"
+    assert (shown, own.alerts) == ([("Checkout is down", "critical", url)], ())
     answer(shop, shop.alice)
     shop.run_for(31)
     # As nobody named him by hand, Bob is told that he need not look.
@@ -143,6 +153,7 @@ def test_whom_a_rule_cannot_call_is_in_the_timeline_and_the_policy_pages(
     assignees: list[str],
     said: list[str],
 ) -> None:
+    shop.person("carol", role=Role.MAINTAINER)
     shop.schedule("Empty")
     shop.policy("0s user:bob")
     rule(shop, *responders)
@@ -154,6 +165,14 @@ def test_whom_a_rule_cannot_call_is_in_the_timeline_and_the_policy_pages(
     assert by_rule == [f"@{each}" for each in assignees]
     assert not_called(shop) == said
     assert shop.paged(alert) == [("bob", 1, 1)]
+    # Only if it is all of them.
+    notices = [each for each in shop.notices() if each.recipient == "carol@accounts.example"]
+    assert [each.subject for each in notices] == [
+        "Nobody was paged for incidents of acme/shop" for _ in range(not assignees)
+    ]
+    assert all(
+        "#1 Disk full\nhttp://localhost/acme/shop/-/incidents/1\n" in n.text for n in notices
+    )
 
 
 def test_somebody_without_a_contact_is_assigned_but_not_paged(shop: Escalated) -> None:
