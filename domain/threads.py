@@ -76,8 +76,9 @@ class ThreadExecutor:
         return ThreadPool(self._threads)
 
 
-#: For password hashes.
-hashing = ThreadExecutor(threads=2, niceness=10)
+#: For password hashes, each of which keeps four threads of its own busy: with the usual niceness
+#: they would take half of the processors from those who serve requests.
+hashing = ThreadExecutor(threads=1, niceness=19)
 #: For READMEs, whose authors may want them to take long.
 rendering = ThreadExecutor(threads=1, niceness=10)
 #: For the release checker, which anybody may hand files of megabytes.

@@ -17,7 +17,7 @@ from time import monotonic, sleep
 import requests
 
 from bench.alert_bodies import metrics_webhook
-from bench.neighbours.place import Place
+from bench.neighbours.place import Crowd, Place
 from bench.shots import HOLE
 from tests.faults.passwords import exchange, sign_in_wrongly
 from tests.faults.slow_clients import KINDS, trickling
@@ -43,8 +43,11 @@ PAGES = "pages"
 
 
 @contextmanager
-def _going_on(*turns: Turn) -> Iterator[Answers]:
-    """Let each do something again and again for as long as the block runs."""
+def going_on(*turns: Turn, pause: float = 0.0) -> Iterator[Answers]:
+    """Let each do something again and again for as long as the block runs; count what came of it.
+
+    `pause` is in seconds, after each turn.
+    """
     answers, end = Answers(), Event()
 
     def go_on(turn: Turn) -> None:
@@ -56,6 +59,7 @@ def _going_on(*turns: Turn) -> Iterator[Answers]:
                 said = type(error).__name__
                 end.wait(0.1)
             answers[said] += 1
+            end.wait(pause)
 
     threads = [Thread(target=go_on, args=(turn,)) for turn in turns]
     for each in threads:
@@ -79,16 +83,16 @@ def slow_clients(place: Place) -> Iterator[Answers]:
         yield Answers()
 
 
-def password_storm(place: Place) -> AbstractContextManager[Answers]:
+def password_storm(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     """Try right and wrong passwords."""
 
     def turn(ask: Callable[..., int], _end: Event) -> str:
         return str(ask(place.live, place.owner))
 
-    return _going_on(*[partial(turn, ask) for ask in (sign_in_wrongly, exchange)] * 3)
+    return going_on(*[partial(turn, ask) for ask in (sign_in_wrongly, exchange)] * 3, pause=pause)
 
 
-def clones(place: Place) -> AbstractContextManager[Answers]:
+def clones(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     """Clone a large repository again and again, four at once."""
     repository = place.repository
     body = wants(repository.commit)
@@ -106,14 +110,14 @@ def clones(place: Place) -> AbstractContextManager[Answers]:
                     return _status_in(first)
         return "left"
 
-    return _going_on(*[turn] * 4)
+    return going_on(*[turn] * 4, pause=pause)
 
 
 def _status_in(answer: bytes) -> str:
     return answer.partition(b" ")[2][:3].decode("ascii", errors="replace")
 
 
-def large_alerts(place: Place) -> AbstractContextManager[Answers]:
+def large_alerts(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     """Post alerts of 4 MB with many fields, two at once."""
     fields = {f"field {number}": "x" * 200 for number in range(_BODY_BYTES // 220)}
     rest = json.dumps(fields)[1:].encode()
@@ -122,10 +126,10 @@ def large_alerts(place: Place) -> AbstractContextManager[Answers]:
         title = f'{{"title": "large {next(_numbers)}", '.encode()
         return _posted(place, place.endpoint.path, place.endpoint.bearer, title + rest)
 
-    return _going_on(turn, turn)
+    return going_on(turn, turn, pause=pause)
 
 
-def large_webhooks(place: Place) -> AbstractContextManager[Answers]:
+def large_webhooks(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     """Post webhooks of 4 MB, each with thousands of new alerts."""
     one = len(metrics_webhook(2, HOLE)) - len(metrics_webhook(1, HOLE))
     body = metrics_webhook(_BODY_BYTES // (one + 20), HOLE)
@@ -134,7 +138,7 @@ def large_webhooks(place: Place) -> AbstractContextManager[Answers]:
         sent = body.replace(HOLE, f"many{next(_numbers)}x").encode()
         return _posted(place, place.metrics.path, place.metrics.bearer, sent)
 
-    return _going_on(turn)
+    return going_on(turn, pause=pause)
 
 
 def _posted(place: Place, path: str, bearer: Mapping[str, str], body: bytes) -> str:
@@ -149,7 +153,7 @@ _SEARCHES = (
 )
 
 
-def searches(place: Place) -> AbstractContextManager[Answers]:
+def searches(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     """Search in the alerts of a project and of all, four people at once."""
     addresses = (f"/{place.endpoint.project}/-/alerts", "/-/alerts")
     given = {"Cookie": place.cookies}
@@ -159,10 +163,10 @@ def searches(place: Place) -> AbstractContextManager[Answers]:
         query = _SEARCHES[number % len(_SEARCHES)]
         return str(place.ask("GET", addresses[number // len(_SEARCHES) % 2] + query, given))
 
-    return _going_on(*[turn] * 4)
+    return going_on(*[turn] * 4, pause=pause)
 
 
-def exports(place: Place) -> AbstractContextManager[Answers]:
+def exports(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     """Fetch the alerts of a project as a file, two people at once."""
     path = f"/{place.endpoint.project}/-/alerts/export.csv?status=all"
     given = {"Cookie": place.cookies}
@@ -170,10 +174,10 @@ def exports(place: Place) -> AbstractContextManager[Answers]:
     def turn(_end: Event) -> str:
         return str(place.ask("GET", path, given))
 
-    return _going_on(turn, turn)
+    return going_on(turn, turn, pause=pause)
 
 
-def release_checks(place: Place) -> AbstractContextManager[Answers]:
+def release_checks(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     """Hand 5 MB of source to the release checker, three at once."""
     line = "curl --silent https://gate.example/api/v4/projects/$ID/issues?private_token=$T\n"
     content = line * (_SOURCE_BYTES // (len(line) + 1))
@@ -182,19 +186,23 @@ def release_checks(place: Place) -> AbstractContextManager[Answers]:
     def turn(_end: Event) -> str:
         return _posted(place, "/api/v4/releases/check", {}, body)
 
-    return _going_on(*[turn] * 3)
+    return going_on(*[turn] * 3, pause=pause)
+
+
+def page_everybody(crowd: Crowd) -> str:
+    """Send the alerts that page everybody, and return the status of the answer."""
+    webhook = json.loads(metrics_webhook(crowd.policies, f"page{next(_numbers)}x"))
+    for number, alert in enumerate(webhook["alerts"]):
+        alert["labels"]["team"] = f"team-{number}"
+    return str(crowd.endpoint.post(json.dumps(webhook).encode()).status_code)
 
 
 @contextmanager
 def pages(place: Place) -> Iterator[Answers]:
     """Page everybody, and wait in the end until all messages have left."""
     crowd = place.crowd
-    before, mark = crowd.postbox.taken, f"page{next(_numbers)}x"
-    webhook = json.loads(metrics_webhook(crowd.policies, mark))
-    for number, alert in enumerate(webhook["alerts"]):
-        alert["labels"]["team"] = f"team-{number}"
-    answers = Answers()
-    answers[str(crowd.endpoint.post(json.dumps(webhook).encode()).status_code)] += 1
+    before, answers = crowd.postbox.taken, Answers()
+    answers[page_everybody(crowd)] += 1
     yield answers
     _wait_for_quiet(lambda: crowd.postbox.taken, before + crowd.people)
     answers["messages"] += crowd.postbox.taken - before

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from http.client import HTTPConnection
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import insert
@@ -38,7 +39,7 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.git.client import GitClient
-from tests.support.mail.mail_server import running_mail_server
+from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.password_rules import QUICK
 from web.database.schema import migrate
@@ -69,11 +70,11 @@ FULL = Sizes(repository_mib=500, stored_alerts=20_000, people=10_000)
 SMALL = Sizes(repository_mib=8, stored_alerts=500, people=40)
 
 
-class CountingPostbox:
-    """A mail server's handler that counts what it takes."""
+@dataclass
+class CountingPostbox(Mailbox):
+    """A mail server that counts what it takes, and keeps nothing of it."""
 
-    def __init__(self) -> None:
-        self.taken = 0
+    taken: int = 0
 
     async def handle_DATA(  # noqa: N802 - aiosmtpd's name
         self, server: SMTP, session: Session, envelope: Envelope
@@ -140,9 +141,17 @@ class Place:
 
 @contextmanager
 def running_place(
-    directory: Path, database_url: str, sizes: Sizes, *, postgres: int | None = None
+    directory: Path,
+    database_url: str,
+    sizes: Sizes,
+    *,
+    postgres: int | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Place]:
-    """Start the service as `make run` does, and fill it."""
+    """Start the service as `make run` does, and fill it.
+
+    `postgres` is the first process of its Postgres.
+    """
     directory.mkdir(parents=True)
     postbox = CountingPostbox()
     with running_mail_server(postbox) as mail_port:
@@ -152,6 +161,7 @@ def running_place(
             MAIL_URL=f"smtp://127.0.0.1:{mail_port}",
             **_OF_MANY_CALLERS,
             **_usual_passwords(),
+            **settings,
         )
         migrate(settings_of(live))
         seed, owner = seed_gatebell(live, _COUNTS)
