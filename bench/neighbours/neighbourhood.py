@@ -14,7 +14,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import sleep
@@ -55,6 +55,8 @@ class Options:
     seconds: int
     still_seconds: float
     sizes: Sizes
+    #: Everything, and at full size but for the people who are paged.
+    is_full: bool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with here as place:
                 _measure_place(place, options, neighbourhood)
     text = as_markdown(neighbourhood)
-    if options.sizes is FULL and options.only == _NAMES and len(options.databases) > 1:
+    if options.is_full:
         DOCUMENT.write_text(text, encoding="utf-8")
         _say(f"written to {DOCUMENT}")
     else:
@@ -176,17 +178,22 @@ def _read_options(arguments: Sequence[str] | None) -> Options:
     parser.add_argument("--rounds", type=positive, default=3, help="runs of each (3)")
     parser.add_argument("--seconds", type=positive, default=4, help="length of a run (4)")
     parser.add_argument(
+        "--people", type=positive, default=FULL.people, help="how many are paged (10000)"
+    )
+    parser.add_argument(
         "--once", action="store_true", help="everything once, small and for a second: no figures"
     )
     given = parser.parse_args(arguments)
     left_out = {"postgres": given.no_postgres, "sqlite": given.no_sqlite}
+    databases = tuple(name for name, is_out in left_out.items() if not is_out)
     return Options(
         only=given.only,
-        databases=tuple(name for name, is_out in left_out.items() if not is_out),
+        databases=databases,
         rounds=1 if given.once else given.rounds,
         seconds=1 if given.once else given.seconds,
         still_seconds=1.0 if given.once else 5.0,
-        sizes=SMALL if given.once else FULL,
+        sizes=SMALL if given.once else replace(FULL, people=given.people),
+        is_full=not given.once and given.only == _NAMES and len(databases) == len(left_out),
     )
 
 
