@@ -28,8 +28,8 @@ it shows how far two equal runs lie apart on this machine.
 _LABELS = {Work.TOKEN_INFO: "Token info", Work.INTAKE: "A new alert"}
 _HEAD = ("neighbour", "p50 alone", "p50 beside", "p99 alone", "p99 beside", "ratio", "errors")
 _ABOUT_ANSWERS = """
-What the neighbours themselves were answered in all rounds, by status (`left` is a clone that did
-not come to its end before the round did):
+What the neighbours themselves were answered in all rounds, by status (`left` is a download
+that did not come to its end before the round did):
 
 """
 _ABOUT_STILLNESS = """

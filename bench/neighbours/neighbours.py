@@ -23,6 +23,7 @@ from tests.faults.passwords import exchange, sign_in_wrongly
 from tests.faults.slow_clients import KINDS, trickling
 from tests.support.alerts.senders import JSON
 from tests.support.git.raw import head, wants
+from tests.support.wire.kept_connection import asked
 
 #: What a neighbour was answered: statuses, or other words.
 Answers = Counter[str]
@@ -37,7 +38,7 @@ _SLOW_CLIENTS = 20
 _NICENESS = 15
 _READ_AT_ONCE = 256 * 1024
 _QUIET_SECONDS = 2.0
-_PATIENCE_SECONDS = 90
+_PATIENCE_SECONDS = 45
 _numbers = count(1)
 PAGES = "pages"
 
@@ -101,20 +102,21 @@ def clones(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     request = head("git-upload-pack", *given) + body
 
     def turn(end: Event) -> str:
-        with socket.create_connection(("127.0.0.1", place.live.port), timeout=60) as client:
-            client.sendall(request)
-            first = client.recv(_READ_AT_ONCE)
-            room = bytearray(_READ_AT_ONCE)
-            while not end.is_set():
-                if not client.recv_into(room):
-                    return _status_in(first)
-        return "left"
+        return _downloaded(place, request, end)
 
     return going_on(*[turn] * 4, pause=pause)
 
 
-def _status_in(answer: bytes) -> str:
-    return answer.partition(b" ")[2][:3].decode("ascii", errors="replace")
+def _downloaded(place: Place, request: bytes, end: Event) -> str:
+    """Read an answer, keep nothing of it, and leave when it is time to end."""
+    with socket.create_connection(("127.0.0.1", place.live.port), timeout=60) as client:
+        client.sendall(request)
+        first = client.recv(_READ_AT_ONCE)
+        room = bytearray(_READ_AT_ONCE)
+        while not end.is_set():
+            if not client.recv_into(room):
+                return first.partition(b" ")[2][:3].decode("ascii", errors="replace")
+    return "left"
 
 
 def large_alerts(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
@@ -169,10 +171,10 @@ def searches(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers
 def exports(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     """Fetch the alerts of a project as a file, two people at once."""
     path = f"/{place.endpoint.project}/-/alerts/export.csv?status=all"
-    given = {"Cookie": place.cookies}
+    request = asked(path, f"Cookie: {place.cookies}", "Connection: close")
 
-    def turn(_end: Event) -> str:
-        return str(place.ask("GET", path, given))
+    def turn(end: Event) -> str:
+        return _downloaded(place, request, end)
 
     return going_on(turn, turn, pause=pause)
 
