@@ -26,7 +26,7 @@ from tests.support.service.live import ROOT, LiveGatebell
 
 #: The last commit of version 0.1.0, where the history is at hand.
 _FORMER = "f23a7d6a"
-_INSTALLED = ROOT / "build" / "former"
+_INSTALLED = ROOT / ".former"
 _INSTALL_SECONDS = 600
 _PAGES_SECONDS = 180
 _PASSWORD = "a password of the release before"
