@@ -16,7 +16,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts bridges test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-neighbours bench-pages soak pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts bridges test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-neighbours bench-pages pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,9 +129,6 @@ bench-cost: $(VENV)/development ## Measure what a request and a million rows cos
 
 bench-neighbours: $(VENV)/development ## Measure what others get beside bad neighbours, for docs/neighbours.md (takes a quarter of an hour)
 	@$(PY) -m bench.neighbours.neighbourhood $(BENCH_ARGS)
-
-soak: $(VENV)/development ## Do everything at once for SOAK_MINUTES=60, and see what grows
-	@$(PY) -m bench.soaking.soak --minutes $(or $(SOAK_MINUTES),60) $(BENCH_ARGS)
 
 bench-pages: $(VENV)/development ## Measure what the main pages weigh, and how long they take (takes minutes)
 	@scripts/ensure-chromium
