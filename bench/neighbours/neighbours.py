@@ -44,11 +44,8 @@ PAGES = "pages"
 
 
 @contextmanager
-def going_on(*turns: Turn, pause: float = 0.0) -> Iterator[Answers]:
-    """Let each do something again and again for as long as the block runs; count what came of it.
-
-    `pause` is in seconds, after each turn.
-    """
+def _going_on(*turns: Turn) -> Iterator[Answers]:
+    """Let each do something again and again for as long as the block runs; count what came of it."""
     answers, end = Answers(), Event()
 
     def go_on(turn: Turn) -> None:
@@ -60,7 +57,6 @@ def going_on(*turns: Turn, pause: float = 0.0) -> Iterator[Answers]:
                 said = type(error).__name__
                 end.wait(0.1)
             answers[said] += 1
-            end.wait(pause)
 
     threads = [Thread(target=go_on, args=(turn,)) for turn in turns]
     for each in threads:
@@ -84,16 +80,16 @@ def slow_clients(place: Place) -> Iterator[Answers]:
         yield Answers()
 
 
-def password_storm(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
+def password_storm(place: Place) -> AbstractContextManager[Answers]:
     """Try right and wrong passwords."""
 
     def turn(ask: Callable[..., int], _end: Event) -> str:
         return str(ask(place.live, place.owner))
 
-    return going_on(*[partial(turn, ask) for ask in (sign_in_wrongly, exchange)] * 3, pause=pause)
+    return _going_on(*[partial(turn, ask) for ask in (sign_in_wrongly, exchange)] * 3)
 
 
-def clones(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
+def clones(place: Place) -> AbstractContextManager[Answers]:
     """Clone a large repository again and again, four at once."""
     repository = place.repository
     body = wants(repository.commit)
@@ -104,7 +100,7 @@ def clones(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
     def turn(end: Event) -> str:
         return _downloaded(place, request, end)
 
-    return going_on(*[turn] * 4, pause=pause)
+    return _going_on(*[turn] * 4)
 
 
 def _downloaded(place: Place, request: bytes, end: Event) -> str:
@@ -119,7 +115,7 @@ def _downloaded(place: Place, request: bytes, end: Event) -> str:
     return "left"
 
 
-def large_alerts(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
+def large_alerts(place: Place) -> AbstractContextManager[Answers]:
     """Post alerts of 4 MB with many fields, two at once."""
     fields = {f"field {number}": "x" * 200 for number in range(_BODY_BYTES // 220)}
     rest = json.dumps(fields)[1:].encode()
@@ -128,10 +124,10 @@ def large_alerts(place: Place, pause: float = 0.0) -> AbstractContextManager[Ans
         title = f'{{"title": "large {next(_numbers)}", '.encode()
         return _posted(place, place.endpoint.path, place.endpoint.bearer, title + rest)
 
-    return going_on(turn, turn, pause=pause)
+    return _going_on(turn, turn)
 
 
-def large_webhooks(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
+def large_webhooks(place: Place) -> AbstractContextManager[Answers]:
     """Post webhooks of 4 MB, each with thousands of new alerts."""
     one = len(metrics_webhook(2, HOLE)) - len(metrics_webhook(1, HOLE))
     body = metrics_webhook(_BODY_BYTES // (one + 20), HOLE)
@@ -140,7 +136,7 @@ def large_webhooks(place: Place, pause: float = 0.0) -> AbstractContextManager[A
         sent = body.replace(HOLE, f"many{next(_numbers)}x").encode()
         return _posted(place, place.metrics.path, place.metrics.bearer, sent)
 
-    return going_on(turn, pause=pause)
+    return _going_on(turn)
 
 
 def _posted(place: Place, path: str, bearer: Mapping[str, str], body: bytes) -> str:
@@ -155,7 +151,7 @@ _SEARCHES = (
 )
 
 
-def searches(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
+def searches(place: Place) -> AbstractContextManager[Answers]:
     """Search in the alerts of a project and of all, four people at once."""
     addresses = (f"/{place.endpoint.project}/-/alerts", "/-/alerts")
     given = {"Cookie": place.cookies}
@@ -165,10 +161,10 @@ def searches(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers
         query = _SEARCHES[number % len(_SEARCHES)]
         return str(place.ask("GET", addresses[number // len(_SEARCHES) % 2] + query, given))
 
-    return going_on(*[turn] * 4, pause=pause)
+    return _going_on(*[turn] * 4)
 
 
-def exports(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
+def exports(place: Place) -> AbstractContextManager[Answers]:
     """Fetch the alerts of a project as a file, two people at once."""
     path = f"/{place.endpoint.project}/-/alerts/export.csv?status=all"
     request = asked(path, f"Cookie: {place.cookies}", "Connection: close")
@@ -176,10 +172,10 @@ def exports(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]
     def turn(end: Event) -> str:
         return _downloaded(place, request, end)
 
-    return going_on(turn, turn, pause=pause)
+    return _going_on(turn, turn)
 
 
-def release_checks(place: Place, pause: float = 0.0) -> AbstractContextManager[Answers]:
+def release_checks(place: Place) -> AbstractContextManager[Answers]:
     """Hand 5 MB of source to the release checker, three at once."""
     line = "curl --silent https://gate.example/api/v4/projects/$ID/issues?private_token=$T\n"
     content = line * (_SOURCE_BYTES // (len(line) + 1))
@@ -188,7 +184,7 @@ def release_checks(place: Place, pause: float = 0.0) -> AbstractContextManager[A
     def turn(_end: Event) -> str:
         return _posted(place, "/api/v4/releases/check", {}, body)
 
-    return going_on(*[turn] * 3, pause=pause)
+    return _going_on(*[turn] * 3)
 
 
 def page_everybody(crowd: Crowd) -> str:

@@ -8,7 +8,6 @@ from http import HTTPStatus
 from http.client import HTTPConnection
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import insert
@@ -146,7 +145,6 @@ def running_place(
     sizes: Sizes,
     *,
     postgres: int | None = None,
-    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Place]:
     """Start the service as `make run` does, and fill it.
 
@@ -161,7 +159,6 @@ def running_place(
             MAIL_URL=f"smtp://127.0.0.1:{mail_port}",
             **_OF_MANY_CALLERS,
             **_usual_passwords(),
-            **settings,
         )
         migrate(settings_of(live))
         seed, owner = seed_gatebell(live, _COUNTS)
