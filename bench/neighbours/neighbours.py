@@ -45,7 +45,7 @@ PAGES = "pages"
 
 @contextmanager
 def _going_on(*turns: Turn) -> Iterator[Answers]:
-    """Let each do something again and again for as long as the block runs; count what came of it."""
+    """Let each do something again and again for as long as the block runs, and count."""
     answers, end = Answers(), Event()
 
     def go_on(turn: Turn) -> None:
