@@ -16,7 +16,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-neighbours bench-pages pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,6 +131,9 @@ bench-scale: $(VENV)/development ## Measure one host against two that share a Po
 
 bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md
 	@$(PY) -m bench.costs.cost $(BENCH_ARGS)
+
+bench-neighbours: $(VENV)/development ## Measure what others get beside bad neighbours, for docs/neighbours.md (takes a quarter of an hour)
+	@$(PY) -m bench.neighbours.neighbourhood $(BENCH_ARGS)
 
 bench-pages: $(VENV)/development ## Measure what the main pages weigh, and how long they take (takes minutes)
 	@scripts/ensure-chromium

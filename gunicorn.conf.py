@@ -20,7 +20,7 @@ from web.jobs.job_pulse import start_pulse
 from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
-from web.server.process_limits import allow_connections, return_large_blocks
+from web.server.process_limits import allow_connections, return_large_blocks, take_short_turns
 from web.server.shared_counters import (
     close_shared_counters,
     open_shared_counters,
@@ -40,6 +40,7 @@ except (SettingsError, CertificateFilesError) as error:
     raise SystemExit(str(error)) from error
 
 return_large_blocks()
+take_short_turns()
 _counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid())
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host
 

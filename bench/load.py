@@ -31,12 +31,20 @@ class Target:
     """A request to a running server, sent as often as the server can answer it."""
 
     def __init__(
-        self, shot: Shot, *, port: int, connections: int = CONNECTIONS, threads: int = THREADS
+        self,
+        shot: Shot,
+        *,
+        port: int,
+        connections: int = CONNECTIONS,
+        threads: int = THREADS,
+        pause_ms: int = 0,
     ) -> None:
+        """`pause_ms` is how long a connection waits after each answer."""
         self._shot = shot
         self._port = port
         self._connections = connections
         self._threads = threads
+        self._pause_ms = pause_ms
 
     def measure(self, run: Run) -> Sample:
         """Load the server for so many seconds."""
@@ -79,6 +87,7 @@ class Target:
             "run": str(run.number),
             "threads": str(self._threads),
             "answers": str(run.answers),
+            "pause": str(self._pause_ms),
             "values": _quoted(str(pool) if values else ""),
             "parts": _listed(shot.parts(f"127.0.0.1:{self._port}", sample)),
             "expected": _mapped(shot.expected),

@@ -30,11 +30,11 @@ from domain.types.reading import read_query
 from forms.reports import HandoverNoteForm, IncidentDocumentForm
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
+from web.http.text_files import text_file
 from web.http.work import work
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
-from web.pages.text_files import text_file
 
 on_call_reports = NamespaceBlueprint("on_call_reports", __name__, below="on_call")
 _PARAMETERS = ("period", "from", "until")

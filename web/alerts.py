@@ -1,7 +1,4 @@
-"""The steps that receivers of alerts share, and responses that are files.
-
-Lists of alerts are streamed in constant memory, beside bodies of senders.
-"""
+"""The steps that receivers of alerts share, and responses that are files."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +8,7 @@ from http import HTTPStatus
 from time import perf_counter_ns
 from typing import Protocol
 
-from flask import Response, g, request, stream_with_context
+from flask import Response, g, request
 from werkzeug.exceptions import TooManyRequests
 
 from domain import threads
@@ -34,16 +31,14 @@ from web.access.rate_limits import by_integration
 from web.extensions import db
 from web.http.errors import status_of
 from web.http.request_bodies import check_declared_length, check_media_type, read_bounded
+from web.http.text_files import text_file
 from web.metrics import count_alerts
 from web.outgoing.client import OutgoingClient
 from web.services import Services, now, reading, services, settings
 from web.settings import policies
 from web.settings.reader import Settings
 
-_KINDS = {
-    "json": (queries.as_json, "application/json"),
-    "csv": (queries.as_csv, "text/csv; charset=utf-8; header=present"),
-}
+_KINDS = {"json": queries.as_json, "csv": queries.as_csv}
 
 
 def alert_file(wanted: AlertFilter, order: SortOrder, *, path: str, kind: str) -> Response:
@@ -51,13 +46,8 @@ def alert_file(wanted: AlertFilter, order: SortOrder, *, path: str, kind: str) -
 
     The file is named after the last part of `path`.
     """
-    write, media_type = _KINDS[kind]
-    rows = write(wanted, order, session=db.session())
-    file_name = f"alerts-{path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
-    response = Response(stream_with_context(rows), content_type=media_type)
-    response.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'
-    response.headers["Cache-Control"] = "private, no-store"
-    return response
+    rows = _KINDS[kind](wanted, order, session=db.session())
+    return text_file(rows, f"alerts-{path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}")
 
 
 def payload_file(body: bytes) -> Response:

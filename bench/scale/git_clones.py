@@ -45,7 +45,7 @@ _LOOK_SECONDS = 0.25
 _QUIET_SECONDS = 10.0
 _CLIENTS_NICENESS = 15
 #: Random bytes are not compressed, nor compared with each other.
-_PLAIN = ("-c", "core.compression=0", "-c", "pack.window=0")
+PLAIN = ("-c", "core.compression=0", "-c", "pack.window=0")
 _FILES_OF_COMMIT = 1000
 _FOLDERS = 100
 _UNREAD_SECONDS = 20.0
@@ -164,12 +164,14 @@ class Wanted:
         return f"{self.objects:,} objects" if self.objects else f"{self.mebibytes} MiB"
 
 
-def _push(git: GitClient, project: str, work: Path) -> None:
+def push(git: GitClient, project: str, work: Path) -> None:
+    """Push a repository; exit if that fails."""
     if git.start("-C", str(work), "push", "--quiet", git.url(project), "main").wait() != 0:
         sys.exit("the push failed")
 
 
-def _large_files(git: GitClient, mebibytes: int) -> Path:
+def large_files(git: GitClient, mebibytes: int) -> Path:
+    """Make a repository of random bytes."""
     return git.new_work(
         {f"part-{number}": os.urandom(4 * _MIB) for number in range(mebibytes // 4)}
     )
@@ -259,10 +261,10 @@ class Parts:
 
 def _measure(parts: Parts, wanted: Wanted) -> Iterator[str]:
     yield parts.timed("nothing else", lambda: sleep(_QUIET_SECONDS))
-    make = partial(_large_files, parts.git, wanted.mebibytes)
+    make = partial(large_files, parts.git, wanted.mebibytes)
     work = (partial(_many_objects, parts.git, wanted.objects) if wanted.objects else make)()
-    push = partial(_push, parts.git, parts.project, work)
-    yield parts.timed(f"a push of {wanted.label}", push)
+    pushing = partial(push, parts.git, parts.project, work)
+    yield parts.timed(f"a push of {wanted.label}", pushing)
     yield from _measure_clones(parts, wanted, "at once")
     if wanted.objects:
         packing = partial(_pack, parts.live)
@@ -319,7 +321,7 @@ def main() -> None:
             token = make_token(live, owner).clear
             home = Path(directory, "home")
             git = GitClient(
-                gatebell=live, home=home, token=token, options=() if wanted.objects else _PLAIN
+                gatebell=live, home=home, token=token, options=() if wanted.objects else PLAIN
             )
             watch = Watch(live, _access_token(live, owner))
             sys.stdout.write(

@@ -82,6 +82,13 @@ function request()
   return table.concat(plan.parts, value_of())
 end
 
+-- wrk asks each connection that was answered how long it is to wait.
+if plan.pause > 0 then
+  function delay()
+    return plan.pause
+  end
+end
+
 -- Of the texts for a status, the body must have one; none is asked for when there are none.
 local function is_right(status, body)
   local texts = plan.expected[status] or {}

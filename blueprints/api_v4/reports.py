@@ -9,8 +9,8 @@ from domain.reports import incident_documents as documents
 from domain.reports.types import ReportQuery
 from web.api.description.described import answers_with
 from web.api.operations import Resources, operation
+from web.http.text_files import text_file
 from web.http.work import work
-from web.pages.text_files import text_file
 
 _PROJECT = "/projects/<path:reference>"
 _DOCUMENT = f"{_PROJECT}/incidents/<int(max={LARGEST_IID}):iid>"

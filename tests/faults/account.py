@@ -1,10 +1,14 @@
 """What became of everything that was sent while something broke."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tests.support.mail.mail_server import Mailbox
+
+#: 0.1.0 named no project.
+_SEVERAL = re.compile(r"\[\w+\] (\d+) alerts(?: in |: )")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +91,7 @@ def assert_each_was_sent(mailbox: Mailbox, pages: int, *, kills: int) -> None:
     """
     first = {str(each["Message-ID"]): str(each["Subject"]) for each in mailbox.messages}
     counts = [
-        int(subject.split()[1]) if " alerts in " in subject else 1 for subject in first.values()
+        int(found[1]) if (found := _SEVERAL.match(subject)) else 1 for subject in first.values()
     ]
     # Of how many messages, and how many pages they have between them.
     doubled = {(0, 0)}

@@ -26,7 +26,8 @@ from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
 
 _READY_SECONDS = 60
-_ROUNDS_SECONDS = 60
+_ROUNDS_SECONDS = 120
+_numbers = count()
 
 
 class Balancer:
@@ -84,6 +85,8 @@ class Record:
 
     answers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    #: How often each title was accepted. Each is sent twice, so that the second is grouped.
+    accepted: Counter[str] = field(default_factory=Counter)
     #: How often a client has used everything.
     rounds: int = 0
     clients: int = 0
@@ -117,7 +120,9 @@ class Client:
         self._get("/oauth/token/info", pair["access_token"])
         self._get("/api/v4/user", self.script_token)
         alert: dict[str, Any] = {"headers": {**self.endpoint.bearer, "Content-Type": JSON}}
-        self._ask("alert", "POST", self.endpoint.path, json={"title": "Disk full"}, **alert)
+        title = f"Disk {next(_numbers) // 2} full"
+        if self._ask("alert", "POST", self.endpoint.path, json={"title": title}, **alert):
+            self.record.accepted[title] += 1
         if code := self._approve():
             redirect = {"redirect_uri": self.application.redirect_uri}
             self._token(grant_type="authorization_code", code=code, **redirect)
@@ -182,11 +187,32 @@ class Client:
         return None
 
 
+MakeClient = Callable[[Balancer, Record], Client]
+
+
+def client_of_database(balancer: Balancer, record: Record) -> Client:
+    """Make a client, put into a database in the shape of this release."""
+    host = balancer.hosts[0]
+    person = make_user(host)
+    token = host.cli("tokens", "create", person.username, "--name", "x", "--scopes", "api")
+    return Client(
+        balancer=balancer,
+        record=record,
+        person=person,
+        application=make_application(host, person, scopes="read_user offline_access"),
+        endpoint=connect(host),
+        script_token=token["token"],
+        browser=sign_in(host, person),
+    )
+
+
 @contextmanager
-def clients_at_work(balancer: Balancer, how_many: int, *, pause: float = 0) -> Iterator[Record]:
+def clients_at_work(
+    balancer: Balancer, how_many: int, *, pause: float = 0, make: MakeClient = client_of_database
+) -> Iterator[Record]:
     """Let clients work for as long as the block runs, with so many seconds between rounds."""
     record, end = Record(clients=how_many), Event()
-    clients = [_client(balancer, record) for _ in range(how_many)]
+    clients = [make(balancer, record) for _ in range(how_many)]
 
     def work(client: Client) -> None:
         token = client.first_refresh_token()
@@ -203,18 +229,3 @@ def clients_at_work(balancer: Balancer, how_many: int, *, pause: float = 0) -> I
             end.set()
     for each in running:
         each.result()
-
-
-def _client(balancer: Balancer, record: Record) -> Client:
-    host = balancer.hosts[0]
-    person = make_user(host)
-    token = host.cli("tokens", "create", person.username, "--name", "x", "--scopes", "api")
-    return Client(
-        balancer=balancer,
-        record=record,
-        person=person,
-        application=make_application(host, person, scopes="read_user offline_access"),
-        endpoint=connect(host),
-        script_token=token["token"],
-        browser=sign_in(host, person),
-    )

@@ -1,5 +1,7 @@
 """The processes of a running service."""
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -48,3 +50,19 @@ def running_worker(service: LiveGatebell) -> Iterator["subprocess.Popen[bytes]"]
             yield worker
         finally:
             worker.kill()
+
+
+@contextmanager
+def frozen(first: int | None) -> Iterator[None]:
+    """Stop a process and its children, as a disk that hangs does; let them go on in the end."""
+    assert first is not None
+    os.kill(first, signal.SIGSTOP)  # else it would start others
+    stopped = [first]
+    for pid, _ in children(first):
+        os.kill(pid, signal.SIGSTOP)
+        stopped.append(pid)
+    try:
+        yield
+    finally:
+        for pid in reversed(stopped):
+            os.kill(pid, signal.SIGCONT)

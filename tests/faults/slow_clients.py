@@ -6,7 +6,6 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
-from time import sleep
 
 from tests.support.alerts.senders import Endpoint
 from tests.support.wire.kept_connection import KeptConnection, asked
@@ -61,14 +60,16 @@ KINDS: dict[str, Callable[[Endpoint], bytes]] = {
 
 
 @contextmanager
-def trickling(port: int, said: bytes, crowd: int) -> Iterator[list[KeptConnection]]:
+def trickling(
+    port: int, said: bytes, crowd: int, *, pause: float = _PAUSE
+) -> Iterator[list[KeptConnection]]:
     """Begin so many requests, and go on with each byte by byte, while the block runs."""
     end = Event()
     with ExitStack() as opened:
         clients = [opened.enter_context(KeptConnection(port)) for _ in range(crowd)]
         for client in clients:
             client.socket.sendall(said)
-        thread = Thread(target=_trickle, args=(clients, end))
+        thread = Thread(target=_trickle, args=(clients, end, pause))
         thread.start()
         try:
             yield clients
@@ -77,10 +78,9 @@ def trickling(port: int, said: bytes, crowd: int) -> Iterator[list[KeptConnectio
             thread.join()
 
 
-def _trickle(clients: list[KeptConnection], end: Event) -> None:
+def _trickle(clients: list[KeptConnection], end: Event, pause: float) -> None:
     going = list(clients)
-    while not end.is_set() and going:
-        sleep(_PAUSE)
+    while going and not end.wait(pause):
         for client in tuple(going):
             try:
                 client.socket.send(b"x", socket.MSG_DONTWAIT)

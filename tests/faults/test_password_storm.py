@@ -9,15 +9,14 @@ from threading import Event
 from time import sleep
 
 import pytest
-import requests
 
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
+from tests.faults.passwords import exchange, sign_in_wrongly
 from tests.faults.processes import wait_until
 from tests.support.accounts.people import Person, alice
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.html_forms import form_with, submit
 
 #: So long a password takes that nobody who waited for one could be in time.
 SLOW = {
@@ -26,23 +25,6 @@ SLOW = {
 }
 
 Ask = Callable[[LiveGatebell, Person], int]
-
-
-def sign_in_wrongly(live: LiveGatebell, person: Person) -> int:
-    with requests.Session() as browser:
-        browser.trust_env = False
-        page = browser.get(f"{live.url}/users/sign_in", timeout=60)
-        form = form_with(page, "password")
-        return submit(browser, page, form, login=person.username, password="wrong").status_code
-
-
-def exchange(live: LiveGatebell, person: Person) -> int:
-    form = {
-        "grant_type": "password",
-        "username": person.username,
-        "password": person.password,
-    }
-    return requests.post(f"{live.url}/oauth/token", data=form, timeout=60).status_code
 
 
 @contextmanager

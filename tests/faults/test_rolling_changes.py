@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from time import sleep
 
 import pytest
 
@@ -16,17 +15,14 @@ from tests.faults.account import KEPT, Account
 from tests.faults.balancer import Balancer, Record, clients_at_work
 from tests.operations.programs import say
 from tests.support.accounts.people import settings_of
-from tests.support.database.postgres import Postgres
 from tests.support.service.live import ROOT, LiveGatebell
-from web.database.schema import migrate, newest_known_revision
+from web.database.schema import newest_known_revision
 
 OLD, NEW = (f"the {word} key of two hosts that change it" for word in ("old", "new"))
 _OLD_KEY = {"SECRET_KEY": OLD}
 #: What a release is made of.
 _CODE = ("app.py", "wsgi.py", "gunicorn.conf.py")
 _PACKAGES = ("blueprints", "domain", "forms", "migrations", "models", "static", "templates", "web")
-#: The last commit of version 0.1.0, where the history is at hand.
-_FORMER = "f23a7d6a"
 _OF_TOMORROW = '''"""What a later release may add."""
 
 import sqlalchemy as sa
@@ -177,40 +173,6 @@ def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
         with clients_at_work(balancer, 2) as record:
             rotate(balancer, tomorrow, then=ROOT)
             assert balancer.hosts[0].logged_line("the database has a newer shape (9000)")
-        assert_nothing_failed(record, balancer)
-
-
-@pytest.fixture
-def former(tmp_path: Path) -> Path:
-    """The code of a former release."""
-    folder = tmp_path / "former"
-    folder.mkdir()
-    told = subprocess.run(
-        ["git", "archive", "--format=tar", _FORMER],  # noqa: S607 - whichever git there is
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
-    if told.returncode:
-        pytest.skip("the history of this checkout does not go back so far")
-    subprocess.run(["tar", "-x"], cwd=folder, input=told.stdout, check=True)  # noqa: S607 - any tar
-    return folder
-
-
-@pytest.mark.faults_full
-@pytest.mark.fault("0.1.0 is replaced by this release, host by host")
-def test_no_request_fails_while_a_former_release_is_replaced(
-    postgres: Postgres, tmp_path: Path, former: Path
-) -> None:
-    with two_hosts(postgres.new_database(), tmp_path, former) as balancer:
-        # As the first of the new hosts does; those of the former release go on.
-        migrate(settings_of(balancer.hosts[0]))
-        with clients_at_work(balancer, 6) as record:
-            sleep(10)
-            run_code(balancer, ROOT)
-            sleep(10)
-            rotate(balancer)
-            sleep(10)
         assert_nothing_failed(record, balancer)
 
 

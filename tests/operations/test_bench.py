@@ -1,4 +1,4 @@
-"""`make bench`, as small as it gets: every kind of work once, on Postgres and SQLite."""
+"""`make bench` and `make bench-neighbours`, as small as they get: each kind of work once."""
 
 import os
 import shutil
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.neighbours.neighbours import NEIGHBOURS
 from bench.workloads import Work
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -65,3 +66,24 @@ def test_every_kind_of_work_can_be_measured(wrk: Path) -> None:
         assert len(ours) >= 2, (work.label, done.stdout)
     after = sorted(results.iterdir()) if results.is_dir() else []
     assert after == before
+
+
+@pytest.mark.long
+def test_every_neighbour_can_be_measured(wrk: Path) -> None:
+    document = ROOT / "docs" / "neighbours.md"
+    before = document.read_bytes()
+    done = subprocess.run(
+        (sys.executable, "-m", "bench.neighbours.neighbourhood", "--once"),
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{wrk}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    for words, _ in NEIGHBOURS.values():
+        # A row for each of two requests, on each of two databases.
+        assert done.stdout.count(f"| {words} |") == 4, (words, done.stdout)
+    assert done.stdout.count(" stands still") == 1
+    assert document.read_bytes() == before

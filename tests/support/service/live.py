@@ -106,8 +106,10 @@ class LiveGatebell:
         }
         #: The web server alone, without what `make run` does around it, starts in half the time.
         self.program = WEB_SERVER if only == "web" else ("-m", "web.server.serve")
-        #: Where the code lies that it runs; the environment and this may change between starts.
+        #: Where the code lies that it runs, and what runs it; they and the environment may change
+        #: between starts.
         self.code = ROOT
+        self.python = sys.executable
         #: A file descriptor to write to instead of the log file.
         self.output: int | None = None
         self._log = instance_path / "log"
@@ -121,7 +123,7 @@ class LiveGatebell:
         self.instance_path.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, *self.program],
+                [self.python, *self.program],
                 cwd=self.code,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -224,8 +226,8 @@ class LiveGatebell:
     def run_program(self, *arguments: str, stdin: str = "") -> Done:
         """Run `gatebell …` beside the running service, whatever comes of it."""
         done = subprocess.run(
-            [sys.executable, "gatebell.py", *arguments],
-            cwd=ROOT,
+            [self.python, "gatebell.py", *arguments],
+            cwd=self.code,
             env=self.environment,
             input=stdin,
             capture_output=True,

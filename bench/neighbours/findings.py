@@ -1,0 +1,89 @@
+"""What was measured beside bad neighbours."""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bench.machine import Machine
+from bench.neighbours.freeze import Stillness
+from bench.neighbours.place import Sizes
+from bench.samples import Sample
+from bench.workloads import Work
+
+#: How many times as long as alone the slowest hundredth may take.
+GOAL = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one kind of request took alone and beside a neighbour, round by round."""
+
+    database: str
+    neighbour: str
+    work: Work
+    alone: Sequence[Sample]
+    beside: Sequence[Sample]
+    #: What the neighbour was answered.
+    answers: Mapping[str, int]
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the slowest hundredth took beside the neighbour."""
+        return median(self.beside, p99) / max(median(self.alone, p99), 0.001)
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the goal is."""
+        return self.ratio <= GOAL
+
+    @property
+    def errors(self) -> int:
+        """Wrong answers and broken connections beside the neighbour."""
+        return sum(each.errors for each in self.beside)
+
+    @property
+    def line(self) -> str:
+        """What to print of it while others are measured."""
+        return (
+            f"p50 {median(self.alone, p50):>7.1f} →{median(self.beside, p50):>8.1f}  "
+            f"p99 {median(self.alone, p99):>7.1f} →{median(self.beside, p99):>8.1f} ms  "
+            f"ratio {self.ratio:>5.1f}  {self.errors} errors  {dict(self.answers)}"
+        )
+
+
+def p50(sample: Sample) -> float:
+    """Return the median of a run in milliseconds."""
+    return sample.p50
+
+
+def p99(sample: Sample) -> float:
+    """Return what a hundredth of a run exceeded, in milliseconds."""
+    return sample.p99
+
+
+def median(samples: Sequence[Sample], figure: Callable[[Sample], float]) -> float:
+    """Return the median of the rounds."""
+    return statistics.median(map(figure, samples))
+
+
+@dataclass(kw_only=True)
+class Neighbourhood:
+    """Everything that was measured."""
+
+    moment: datetime
+    machine: Machine
+    #: Processors at work before anything was measured.
+    busy: float
+    rounds: int
+    seconds: int
+    sizes: Sizes
+    findings: list[Finding] = field(default_factory=list)
+    stillnesses: list[Stillness] = field(default_factory=list)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each request had right answers, and the database came back for all."""
+        served = all(any(each.right for each in one.alone) for one in self.findings)
+        waits = [each for one in self.stillnesses for each in one.waits]
+        return served and all(each.back_after is not None for each in waits)

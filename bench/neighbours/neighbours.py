@@ -1,0 +1,239 @@
+"""Bad neighbours: people and programs whose work others may not notice.
+
+Their clients run with a low priority, as if they had processors of their own.
+"""
+
+import json
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from itertools import count
+from threading import Event, Thread, get_native_id
+from time import monotonic, sleep
+
+import requests
+
+from bench.alert_bodies import metrics_webhook
+from bench.neighbours.place import Crowd, Place
+from bench.shots import HOLE
+from tests.faults.passwords import exchange, sign_in_wrongly
+from tests.faults.slow_clients import KINDS, trickling
+from tests.support.alerts.senders import JSON
+from tests.support.git.raw import head, wants
+from tests.support.wire.kept_connection import asked
+
+#: What a neighbour was answered: statuses, or other words.
+Answers = Counter[str]
+AtWork = Callable[[Place], AbstractContextManager[Answers]]
+#: One request of a neighbour, which looks whether it is time to end.
+Turn = Callable[[Event], str]
+
+_MIB = 2**20
+_BODY_BYTES = 4 * _MIB
+_SOURCE_BYTES = 5 * _MIB - 4_096
+_SLOW_CLIENTS = 20
+_NICENESS = 15
+_READ_AT_ONCE = 256 * 1024
+_QUIET_SECONDS = 2.0
+_PATIENCE_SECONDS = 45
+_numbers = count(1)
+PAGES = "pages"
+
+
+@contextmanager
+def _going_on(*turns: Turn) -> Iterator[Answers]:
+    """Let each do something again and again for as long as the block runs, and count."""
+    answers, end = Answers(), Event()
+
+    def go_on(turn: Turn) -> None:
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
+        while not end.is_set():
+            try:
+                said = turn(end)
+            except (OSError, requests.RequestException) as error:
+                said = type(error).__name__
+                end.wait(0.1)
+            answers[said] += 1
+
+    threads = [Thread(target=go_on, args=(turn,)) for turn in turns]
+    for each in threads:
+        each.start()
+    try:
+        yield answers
+    finally:
+        end.set()
+        for each in threads:
+            each.join()
+
+
+@contextmanager
+def slow_clients(place: Place) -> Iterator[Answers]:
+    """Send heads and bodies a byte a second."""
+    with ExitStack() as opened:
+        for kind in KINDS.values():
+            crowd = _SLOW_CLIENTS // len(KINDS)
+            said = kind(place.endpoint)
+            opened.enter_context(trickling(place.live.port, said, crowd, pause=1.0))
+        yield Answers()
+
+
+def password_storm(place: Place) -> AbstractContextManager[Answers]:
+    """Try right and wrong passwords."""
+
+    def turn(ask: Callable[..., int], _end: Event) -> str:
+        return str(ask(place.live, place.owner))
+
+    return _going_on(*[partial(turn, ask) for ask in (sign_in_wrongly, exchange)] * 3)
+
+
+def clones(place: Place) -> AbstractContextManager[Answers]:
+    """Clone a large repository again and again, four at once."""
+    repository = place.repository
+    body = wants(repository.commit)
+    length = f"Content-Length: {len(body)}"
+    given = (repository.project, repository.token, length, "Connection: close")
+    request = head("git-upload-pack", *given) + body
+
+    def turn(end: Event) -> str:
+        return _downloaded(place, request, end)
+
+    return _going_on(*[turn] * 4)
+
+
+def _downloaded(place: Place, request: bytes, end: Event) -> str:
+    """Read an answer, keep nothing of it, and leave when it is time to end."""
+    with socket.create_connection(("127.0.0.1", place.live.port), timeout=60) as client:
+        client.sendall(request)
+        first = client.recv(_READ_AT_ONCE)
+        room = bytearray(_READ_AT_ONCE)
+        while not end.is_set():
+            if not client.recv_into(room):
+                return first.partition(b" ")[2][:3].decode("ascii", errors="replace")
+    return "left"
+
+
+def large_alerts(place: Place) -> AbstractContextManager[Answers]:
+    """Post alerts of 4 MB with many fields, two at once."""
+    fields = {f"field {number}": "x" * 200 for number in range(_BODY_BYTES // 220)}
+    rest = json.dumps(fields)[1:].encode()
+
+    def turn(_end: Event) -> str:
+        title = f'{{"title": "large {next(_numbers)}", '.encode()
+        return _posted(place, place.endpoint.path, place.endpoint.bearer, title + rest)
+
+    return _going_on(turn, turn)
+
+
+def large_webhooks(place: Place) -> AbstractContextManager[Answers]:
+    """Post webhooks of 4 MB, each with thousands of new alerts."""
+    one = len(metrics_webhook(2, HOLE)) - len(metrics_webhook(1, HOLE))
+    body = metrics_webhook(_BODY_BYTES // (one + 20), HOLE)
+
+    def turn(_end: Event) -> str:
+        sent = body.replace(HOLE, f"many{next(_numbers)}x").encode()
+        return _posted(place, place.metrics.path, place.metrics.bearer, sent)
+
+    return _going_on(turn)
+
+
+def _posted(place: Place, path: str, bearer: Mapping[str, str], body: bytes) -> str:
+    return str(place.ask("POST", path, {"Content-Type": JSON, **bearer}, body))
+
+
+_SEARCHES = (
+    "?status=all&search=DiskFull",
+    "?status=all&search=web+Production",
+    "?status=all&search=zebra",
+    "?status=all&sort=severity",
+)
+
+
+def searches(place: Place) -> AbstractContextManager[Answers]:
+    """Search in the alerts of a project and of all, four people at once."""
+    addresses = (f"/{place.endpoint.project}/-/alerts", "/-/alerts")
+    given = {"Cookie": place.cookies}
+
+    def turn(_end: Event) -> str:
+        number = next(_numbers)
+        query = _SEARCHES[number % len(_SEARCHES)]
+        return str(place.ask("GET", addresses[number // len(_SEARCHES) % 2] + query, given))
+
+    return _going_on(*[turn] * 4)
+
+
+def exports(place: Place) -> AbstractContextManager[Answers]:
+    """Fetch the alerts of a project as a file, two people at once."""
+    path = f"/{place.endpoint.project}/-/alerts/export.csv?status=all"
+    request = asked(path, f"Cookie: {place.cookies}", "Connection: close")
+
+    def turn(end: Event) -> str:
+        return _downloaded(place, request, end)
+
+    return _going_on(turn, turn)
+
+
+def release_checks(place: Place) -> AbstractContextManager[Answers]:
+    """Hand 5 MB of source to the release checker, three at once."""
+    line = "curl --silent https://gate.example/api/v4/projects/$ID/issues?private_token=$T\n"
+    content = line * (_SOURCE_BYTES // (len(line) + 1))
+    body = json.dumps({"name": "deploy.sh", "content": content}).encode()
+
+    def turn(_end: Event) -> str:
+        return _posted(place, "/api/v4/releases/check", {}, body)
+
+    return _going_on(*[turn] * 3)
+
+
+def page_everybody(crowd: Crowd) -> str:
+    """Send the alerts that page everybody, and return the status of the answer."""
+    webhook = json.loads(metrics_webhook(crowd.policies, f"page{next(_numbers)}x"))
+    for number, alert in enumerate(webhook["alerts"]):
+        alert["labels"]["team"] = f"team-{number}"
+    return str(crowd.endpoint.post(json.dumps(webhook).encode()).status_code)
+
+
+@contextmanager
+def pages(place: Place) -> Iterator[Answers]:
+    """Page everybody, and wait in the end until all messages have left."""
+    crowd = place.crowd
+    before, answers = crowd.postbox.taken, Answers()
+    answers[page_everybody(crowd)] += 1
+    yield answers
+    _wait_for_quiet(lambda: crowd.postbox.taken, before + crowd.people)
+    answers["messages"] += crowd.postbox.taken - before
+
+
+def _wait_for_quiet(taken: Callable[[], int], wanted: int) -> None:
+    """Wait until that many have come, or none comes any more."""
+    deadline, seen, seen_at = monotonic() + _PATIENCE_SECONDS, taken(), monotonic()
+    while taken() < wanted and monotonic() < deadline:
+        sleep(0.1)
+        if taken() != seen:
+            seen, seen_at = taken(), monotonic()
+        elif seen and monotonic() - seen_at > 10 * _QUIET_SECONDS:
+            return
+
+
+@contextmanager
+def nobody(place: Place) -> Iterator[Answers]:
+    """Do nothing: what comes of it is how far equal runs lie apart."""
+    del place
+    yield Answers()
+
+
+#: By their names on the command line, in words.
+NEIGHBOURS: Mapping[str, tuple[str, AtWork]] = {
+    "nobody": ("nobody: how far equal runs lie apart", nobody),
+    "slow": (f"{_SLOW_CLIENTS} clients that send a byte a second", slow_clients),
+    "passwords": ("six people who sign in again and again", password_storm),
+    "clones": ("four clones of a large repository", clones),
+    "large-alerts": ("two senders of alerts of 4 MB", large_alerts),
+    "large-webhooks": ("a sender of webhooks of 4 MB", large_webhooks),
+    "searches": ("four people who search in alerts", searches),
+    "exports": ("two people who export all alerts", exports),
+    "release-checks": ("three checks of 5 MB of source", release_checks),
+    PAGES: ("a page to many people", pages),
+}

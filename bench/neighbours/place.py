@@ -1,0 +1,264 @@
+"""A running service on one of the databases, with everything that its bad neighbours use."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from http import HTTPStatus
+from http.client import HTTPConnection
+from itertools import count
+from pathlib import Path
+
+from aiosmtpd.smtp import SMTP, Envelope, Session
+from sqlalchemy import insert
+
+from bench.alert_bodies import metrics_webhook
+from bench.gatebell import LIFTED, alert_shots, bearer_shots
+from bench.gatebell_seed import seed_gatebell
+from bench.samples import CannotMeasureError
+from bench.scale.git_clones import PLAIN, large_files, push
+from bench.seed_counts import Counts
+from bench.shots import Shot
+from bench.workloads import LARGE_ALERTS, Work
+from domain.access.roles import Role
+from domain.accounts.passwords import hash_password
+from domain.accounts.users import ACTIVE
+from domain.projects.access import get_project
+from domain.projects.views import Viewer
+from domain.randomness import random_password
+from models import Member, User
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_project,
+    now,
+    open_browser,
+    settings_of,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.git.client import GitClient
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.password_rules import QUICK
+from web.database.schema import migrate
+from web.settings.reader import Settings
+
+_COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)
+#: All callers have one address, and a few accounts.
+_OF_MANY_CALLERS = {
+    **LIFTED,
+    "RELEASE_CHECK_RATE_LIMIT": "100000000/minute",
+    "SIGN_IN_ATTEMPTS_PER_ACCOUNT": "10000",
+}
+#: What one escalation policy can page at once (docs/escalations.md).
+_TARGETS, _STEPS = 20, 20
+_PATIENCE_SECONDS = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How much the neighbours have."""
+
+    repository_mib: int
+    stored_alerts: int
+    people: int
+
+
+FULL = Sizes(repository_mib=500, stored_alerts=20_000, people=10_000)
+SMALL = Sizes(repository_mib=8, stored_alerts=500, people=40)
+
+
+@dataclass
+class CountingPostbox(Mailbox):
+    """A mail server that counts what it takes, and keeps nothing of it."""
+
+    taken: int = 0
+
+    async def handle_DATA(  # noqa: N802 - aiosmtpd's name
+        self, server: SMTP, session: Session, envelope: Envelope
+    ) -> str:
+        """Take a message."""
+        del server, session, envelope
+        self.taken += 1
+        return "250 OK"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repository:
+    """A project with a large repository."""
+
+    project: str
+    commit: str
+    token: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crowd:
+    """A project whose alerts page many people: one alert for each policy does."""
+
+    endpoint: Endpoint
+    policies: int
+    people: int
+    postbox: CountingPostbox
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """The service, and what is in it."""
+
+    database: str
+    live: LiveGatebell
+    shots: Mapping[Work, Shot]
+    owner: Person
+    endpoint: Endpoint
+    metrics: Endpoint
+    repository: Repository
+    crowd: Crowd
+    #: The first process of its Postgres; None on SQLite.
+    postgres: int | None
+
+    @cached_property
+    def cookies(self) -> str:
+        """Those of a browser in which the owner is signed in."""
+        cookies = open_browser(self.live, self.owner).cookies.get_dict()
+        return "; ".join(f"{name}={value}" for name, value in cookies.items())
+
+    def ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> int:
+        """Send one request on a connection of its own, and return the status."""
+        connection = HTTPConnection("127.0.0.1", self.live.port, timeout=_PATIENCE_SECONDS)
+        try:
+            connection.request(method, path, body, {**headers, "Connection": "close"})
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status
+        finally:
+            connection.close()
+
+
+@contextmanager
+def running_place(
+    directory: Path,
+    database_url: str,
+    sizes: Sizes,
+    *,
+    postgres: int | None = None,
+) -> Iterator[Place]:
+    """Start the service as `make run` does, and fill it.
+
+    `postgres` is the first process of its Postgres.
+    """
+    directory.mkdir(parents=True)
+    postbox = CountingPostbox()
+    with running_mail_server(postbox) as mail_port:
+        live = LiveGatebell(
+            instance_path=directory,
+            database_url=database_url,
+            MAIL_URL=f"smtp://127.0.0.1:{mail_port}",
+            **_OF_MANY_CALLERS,
+            **_usual_passwords(),
+        )
+        migrate(settings_of(live))
+        seed, owner = seed_gatebell(live, _COUNTS)
+        project = make_project(live, owner)
+        endpoint = connect(live, project)
+        metrics = connect(live, project, kind="prometheus", name="Metrics")
+        crowd = _crowd(live, owner, sizes.people, postbox)
+        live.start()
+        try:
+            _store_alerts(metrics, sizes.stored_alerts)
+            yield Place(
+                database="Postgres" if database_url else "SQLite",
+                live=live,
+                shots={**bearer_shots(seed), **alert_shots(endpoint, metrics)},
+                owner=owner,
+                endpoint=endpoint,
+                metrics=metrics,
+                repository=_repository(live, owner, directory / "home", sizes.repository_mib),
+                crowd=crowd,
+                postgres=postgres,
+            )
+        finally:
+            live.stop()
+
+
+def _usual_passwords() -> Mapping[str, str]:
+    """Return the settings of passwords that a service has if nobody sets them."""
+    return {
+        name.upper(): str(Settings.__dataclass_fields__[name].default)
+        for name in ("password_hash_memory_kib", "password_hash_passes")
+    }
+
+
+def _repository(live: LiveGatebell, owner: Person, home: Path, mebibytes: int) -> Repository:
+    project, token = make_project(live, owner), make_token(live, owner).clear
+    git = GitClient(gatebell=live, home=home, token=token, options=PLAIN)
+    work = large_files(git, mebibytes)
+    push(git, project, work)
+    return Repository(project=project, commit=git.head(work), token=token)
+
+
+def _store_alerts(metrics: Endpoint, alerts: int) -> None:
+    for number in count():
+        stored = number * LARGE_ALERTS
+        if stored >= alerts:
+            return
+        body = metrics_webhook(min(LARGE_ALERTS, alerts - stored), f"stored{number}x")
+        answer = metrics.post(body.encode())
+        if answer.status_code != HTTPStatus.OK:
+            raise CannotMeasureError(f"{answer.status_code}: {answer.text[:300]}")
+
+
+def _crowd(live: LiveGatebell, owner: Person, people: int, postbox: CountingPostbox) -> Crowd:
+    """Make people who are paged by e-mail, as many by each policy as it can."""
+    path = make_project(live, owner)
+    names = _members(live, path, people)
+    of_policy = _TARGETS * _STEPS
+    policies = range(0, people, of_policy)
+    for number, first in enumerate(policies):
+        _policy(live, path, f"team-{number}", names[first : first + of_policy])
+    return Crowd(
+        endpoint=connect(live, path, kind="prometheus", name="Pages"),
+        policies=len(policies),
+        people=people,
+        postbox=postbox,
+    )
+
+
+def _members(live: LiveGatebell, path: str, people: int) -> list[str]:
+    names = [f"person-{number}" for number in range(people)]
+    nobodys = hash_password(random_password(), QUICK)
+    users = [
+        {
+            "username": name,
+            "email": f"{name}@people.example",
+            "name": name,
+            "password_hash": nobodys,
+            "state": ACTIVE,
+            "created_at": now(),
+        }
+        for name in names
+    ]
+    with database_of(live) as session:
+        project = get_project(path, Viewer(user_id=None, is_admin=True), session=session)
+        made = session.scalars(insert(User).returning(User.id), users).all()
+        role = {"project_id": project.id, "role": int(Role.DEVELOPER), "created_at": now()}
+        session.execute(insert(Member), [{"user_id": each, **role} for each in made])
+    return names
+
+
+def _policy(live: LiveGatebell, path: str, name: str, people: list[str]) -> None:
+    steps = (people[first : first + _TARGETS] for first in range(0, len(people), _TARGETS))
+    words = [
+        word
+        for step in steps
+        for word in ("--step", " ".join(("0s", *(f"user:{each}" for each in step))))
+    ]
+    live.cli("escalations", "create", path, "--name", name, *words)
+    matcher = f'team="{name}"'
+    live.cli(
+        *("alert-routes", "create", path, "--name", name),
+        *("--matcher", matcher, "--policy", name),
+    )

@@ -1,0 +1,185 @@
+"""The release before and this one serve one database, which is migrated under load."""
+
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from models import Alert, EscalationPage, Page, PageMessage
+from tests.faults.account import assert_each_was_sent
+from tests.faults.balancer import Balancer, Client, Record, clients_at_work
+from tests.faults.processes import wait_until
+from tests.faults.test_rolling_changes import assert_nothing_failed, migrate_as
+from tests.support.accounts.people import CALLBACK, ClientCredentials, Person, database_of, sign_in
+from tests.support.alerts.senders import Endpoint
+from tests.support.database.postgres import Postgres
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.live import ROOT, LiveGatebell
+
+#: The last commit of version 0.1.0, where the history is at hand.
+_FORMER = "f23a7d6a"
+_INSTALLED = ROOT / ".former"
+_INSTALL_SECONDS = 600
+_PAGES_SECONDS = 180
+_PASSWORD = "a password of the release before"
+_numbers = count(1)
+
+
+@pytest.fixture
+def former(tmp_path: Path) -> Path:
+    """The code of the release before."""
+    folder = tmp_path / "former"
+    folder.mkdir()
+    told = subprocess.run(
+        ["git", "archive", "--format=tar", _FORMER],  # noqa: S607 - whichever git there is
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if told.returncode:
+        pytest.skip("the history of this checkout does not go back so far")
+    subprocess.run(["tar", "-x"], cwd=folder, input=told.stdout, check=True)  # noqa: S607 - any tar
+    return folder
+
+
+@pytest.fixture
+def python_of_former(former: Path) -> str:
+    """A Python with what the release before needs, installed once."""
+    python, stamp = _INSTALLED / "bin" / "python", _INSTALLED / "installed.txt"
+    wanted = (former / "requirements.txt").read_text(encoding="utf-8")
+    key = f"{sys.version}\n{wanted}"
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
+        venv.create(_INSTALLED, with_pip=True, clear=True)
+        install = ("--disable-pip-version-check", "install", "--quiet", "--require-hashes")
+        told = subprocess.run(
+            [python, "-m", "pip", *install, "-r", former / "requirements.txt"],
+            capture_output=True,
+            text=True,
+            timeout=_INSTALL_SECONDS,
+            check=False,
+        )
+        if told.returncode:
+            pytest.skip(f"what the release before needs cannot be installed: {told.stderr[-300:]}")
+        stamp.write_text(key, encoding="utf-8")
+    return str(python)
+
+
+@contextmanager
+def two_former_hosts(
+    url: str, folder: Path, code: Path, python: str, mail_port: int
+) -> Iterator[Balancer]:
+    """Run two hosts of the release before on one database, each with a worker."""
+    settings = {"WEB_CONCURRENCY": "1", "MAIL_URL": f"smtp://127.0.0.1:{mail_port}"}
+    hosts = [
+        LiveGatebell(instance_path=folder / name, database_url=url, **settings)
+        for name in ("one", "other")
+    ]
+    for host in hosts:
+        host.code, host.python = code, python
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(LiveGatebell.start, hosts))
+    try:
+        yield Balancer(hosts)
+    finally:
+        for host in hosts:
+            host.stop()
+
+
+def client_by_commands(balancer: Balancer, record: Record) -> Client:
+    """Make a client with the commands of the running release; its alerts page its person."""
+    host, number = balancer.hosts[0], next(_numbers)
+    name, group = f"person-{number}", f"acme-{number}"
+    project, scopes = f"{group}/shop", "read_user offline_access"
+
+    def made(*words: str) -> dict[str, Any]:
+        return host.printed(*words, stdin=f"{_PASSWORD}\n")
+
+    email = f"{name}@people.example"
+    made("users", "create", name, "--email", email, "--password-stdin")
+    made("groups", "create", group, "--owner", name)
+    made("projects", "create", project, "--owner", name)
+    made("escalations", "create", project, *("--name", "all", "--step", f"0s user:{name}"))
+    made("alert-routes", "create", project, *("--name", "all", "--policy", "all"))
+    hook = made("integrations", "create", project, *("--type", "http", "--name", "Hook"))
+    own = made(
+        *("applications", "create", "Board", "--owner", name, "--redirect-uri", CALLBACK),
+        *("--scopes", scopes),
+    )
+    person = Person(username=name, email=email, password=_PASSWORD)
+    return Client(
+        balancer=balancer,
+        record=record,
+        person=person,
+        application=ClientCredentials(
+            id=own["id"],
+            client_id=own["application_id"],
+            secret=own["secret"],
+            redirect_uri=CALLBACK,
+            scopes=scopes,
+        ),
+        endpoint=Endpoint(hook["id"], project, hook["url"], hook["key"], host.url),
+        script_token=made("tokens", "create", name, "--name", "x", "--scopes", "api")["token"],
+        browser=sign_in(host, person),
+    )
+
+
+def take_over(host: LiveGatebell) -> None:
+    """Let a host run this release."""
+    host.code, host.python = ROOT, sys.executable
+
+
+def pages_waiting(host: LiveGatebell) -> int:
+    """Return how many alerts have no page, and how many pages and messages have not left."""
+    paged = select(EscalationPage.alert_id)
+    waiting = (
+        select(func.count()).select_from(Alert).where(Alert.id.not_in(paged)),
+        select(func.count()).select_from(Page).where(Page.batch_id.is_(None)),
+        select(func.count()).select_from(PageMessage).where(PageMessage.ended_at.is_(None)),
+    )
+    with database_of(host) as session:
+        return sum(session.scalar(each) or 0 for each in waiting)
+
+
+@pytest.mark.long
+@pytest.mark.one_database("postgres")
+@pytest.mark.fault("0.1.0 is migrated under load, and replaced by this release host by host")
+def test_nothing_fails_or_is_lost_while_the_release_before_is_replaced(
+    postgres: Postgres, tmp_path: Path, former: Path, python_of_former: str
+) -> None:
+    mailbox = Mailbox()
+    with (
+        running_mail_server(mailbox) as port,
+        two_former_hosts(
+            postgres.new_database(), tmp_path, former, python_of_former, port
+        ) as balancer,
+    ):
+        one, other = balancer.hosts
+        with clients_at_work(balancer, 1, pause=0.1, make=client_by_commands) as record:
+            record.wait_for_rounds(6)
+            # As the first host of this release does when it starts; 0.1.0 goes on on both.
+            migrate_as(other, ROOT)
+            record.wait_for_rounds(10)
+            balancer.restart(other, change=take_over)
+            # Side by side: each of the releases answers, and pages for the other one.
+            record.wait_for_rounds(20)
+            balancer.restart(one, change=take_over)
+            record.wait_for_rounds(10)
+        wait_until(lambda: not pages_waiting(one), seconds=_PAGES_SECONDS)
+        assert_nothing_failed(record, balancer)
+        with database_of(one) as session:
+            stored = session.execute(
+                select(Alert.title, func.sum(Alert.events)).group_by(Alert.title)
+            )
+            assert {title: int(events) for title, events in stored} == dict(record.accepted)
+            alerts = session.scalar(select(func.count()).select_from(Alert)) or 0
+            pages = session.scalar(select(func.count()).select_from(EscalationPage))
+        assert pages == alerts
+        assert_each_was_sent(mailbox, alerts, kills=0)

@@ -1,0 +1,42 @@
+"""Responses that are files of text, streamed in constant memory."""
+
+from collections.abc import Iterable, Iterator
+from time import sleep
+
+from flask import Response, stream_with_context
+
+_MEDIA_TYPES = {
+    "md": "text/markdown; charset=utf-8",
+    "csv": "text/csv; charset=utf-8; header=present",
+    "json": "application/json",
+    "jsonl": "application/jsonl; charset=utf-8",
+}
+#: Characters that are written in a few milliseconds.
+_PIECE = 4_096
+
+
+def text_file(content: str | Iterable[str], name: str) -> Response:
+    """Return a text as a download, or stream its lines; the end of its name says what it is."""
+    body = content if isinstance(content, str) else stream_with_context(_in_pieces(content))
+    response = Response(body, content_type=_MEDIA_TYPES[name.rpartition(".")[2]])
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _in_pieces(lines: Iterable[str]) -> Iterator[str]:
+    """Join lines to pieces, after each of which other requests have their turn.
+
+    A client that reads quickly never keeps the greenlet waiting: without this it would compute
+    until the end of the file.
+    """
+    piece: list[str] = []
+    size = 0
+    for line in lines:
+        piece.append(line)
+        size += len(line)
+        if size >= _PIECE:
+            yield "".join(piece)
+            piece, size = [], 0
+            sleep(0)
+    yield "".join(piece)
