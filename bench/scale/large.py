@@ -179,9 +179,26 @@ def _of_commands(app: Flask, url: str, directory: Path, sizes: Sizes) -> LargeDa
     intakes = {}
     for project in ("acme/large", "acme/paging"):
         run("projects", "create", project, "--owner", "alice")
-        intakes[project] = run("integrations", "create", project, "--type", "http", "--name", "Hook")
-    run("escalations", "create", "acme/paging", *("--name", "all", "--default"), "--step", "0s user:alice")
-    run("webhooks", "create", "acme/large", "--url", "https://hooks.example/", "--events", "incident.opened")
+        intakes[project] = run(
+            "integrations", "create", project, "--type", "http", "--name", "Hook"
+        )
+    run(
+        "escalations",
+        "create",
+        "acme/paging",
+        *("--name", "all", "--default"),
+        "--step",
+        "0s user:alice",
+    )
+    run(
+        "webhooks",
+        "create",
+        "acme/large",
+        "--url",
+        "https://hooks.example/",
+        "--events",
+        "incident.opened",
+    )
     token = run("tokens", "create", "alice", "--name", "bench", "--scopes", scopes)["token"]
     client = run(
         *("applications", "create", "Server", "--owner", "alice", "--scopes", "read_user"),
@@ -209,10 +226,16 @@ def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
         ids = dict(_ids(connection))
         for each in FOUNDATIONS:
             _fill_one(database, ids, each)
-        _one(connection, ids, "first_small", "SELECT min(id) FROM projects WHERE path LIKE 'crowd-%'")
-        for name, table in {"integration": "integrations", "application": "applications",
-                            "contact": "contacts", "recipient": "page_recipients",
-                            "incident": "incidents"}.items():
+        _one(
+            connection, ids, "first_small", "SELECT min(id) FROM projects WHERE path LIKE 'crowd-%'"
+        )
+        for name, table in {
+            "integration": "integrations",
+            "application": "applications",
+            "contact": "contacts",
+            "recipient": "page_recipients",
+            "incident": "incidents",
+        }.items():
             _one(connection, ids, f"first_{name}", f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
         for each in NEXT:
             _fill_one(database, ids, each)
@@ -221,7 +244,8 @@ def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running = {each.name: pool.submit(_fill_one, database, ids, each) for each in LARGE}
         slices = [
-            pool.submit(_search, database, part, running["alerts"]) for part in range(_SEARCH_SLICES)
+            pool.submit(_search, database, part, running["alerts"])
+            for part in range(_SEARCH_SLICES)
         ]
         days = pool.submit(_run, database.url, _DAYS)
         for each in [*running.values(), *slices, days]:
@@ -238,8 +262,12 @@ def _ids(connection: psycopg.Connection) -> Iterator[tuple[str, int]]:
             connection, found, "id", f"SELECT id FROM integrations WHERE project_id = {found['id']}"
         )
         yield f"{name}_integration", found["id"]
-    for name, table in {"alice": "users", "policy": "escalation_policies",
-                        "endpoint": "webhook_endpoints", "application": "applications"}.items():
+    for name, table in {
+        "alice": "users",
+        "policy": "escalation_policies",
+        "endpoint": "webhook_endpoints",
+        "application": "applications",
+    }.items():
         found = {}
         _one(connection, found, "id", f"SELECT max(id) FROM {table}")
         yield name, found["id"]
@@ -286,7 +314,9 @@ def _search(database: LargeDatabase, part: int, alerts: Future[None]) -> None:
     alerts.result()
     each = database.sizes.alerts // _SEARCH_SLICES
     with connected(database.url) as connection:
-        row = connection.execute("SELECT prosrc FROM pg_proc WHERE proname = 'alerts_added'").fetchone()
+        row = connection.execute(
+            "SELECT prosrc FROM pg_proc WHERE proname = 'alerts_added'"
+        ).fetchone()
         (source,) = row or ("",)
         insert = source[source.index("INSERT INTO alert_search") :].partition(" FROM added;")[0]
         connection.execute("SET session_replication_role = replica")
@@ -316,7 +346,9 @@ def _finish(url: str) -> None:
     """Let new rows have numbers after the stored ones."""
     with connected(url) as connection:
         for table, sequence in connection.execute(_SEQUENCES).fetchall():
-            connection.execute(f"SELECT setval('{sequence}', greatest((SELECT max(id) FROM {table}), 1))")
+            connection.execute(
+                f"SELECT setval('{sequence}', greatest((SELECT max(id) FROM {table}), 1))"
+            )
         connection.execute(_ALERT_NUMBERS)
         connection.execute("CHECKPOINT")
 
@@ -333,4 +365,14 @@ if __name__ == "__main__":
 
     n = int(sys.argv[1])
     with large_server(Path(sys.argv[2])) as (postgres, place):
-        filled(postgres, place, Sizes(alerts=n, deliveries=3 * n, users=n // 10, tokens=n // 2, small=min(3000, max(n // 1000, 10))))
+        filled(
+            postgres,
+            place,
+            Sizes(
+                alerts=n,
+                deliveries=3 * n,
+                users=n // 10,
+                tokens=n // 2,
+                small=min(3000, max(n // 1000, 10)),
+            ),
+        )

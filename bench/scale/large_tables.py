@@ -52,9 +52,11 @@ class Sizes:
         newest = self.alerts // 10
         old = self.alerts - newest
         reports = (self.deliveries - old) // newest
-        return asdict(self) | {"newest": newest, "old": old, "reports": reports} | {
-            "applications": max(self.users // 1000, 1)
-        }
+        return (
+            asdict(self)
+            | {"newest": newest, "old": old, "reports": reports}
+            | {"applications": max(self.users // 1000, 1)}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

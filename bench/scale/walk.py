@@ -86,7 +86,7 @@ class _Sent:
 
 
 @contextmanager
-def _timed_statements() -> Iterator[list[_Sent]]:
+def timed_statements() -> Iterator[list[_Sent]]:
     """Collect the statements that are sent to Postgres, and how long each took."""
     found: list[_Sent] = []
     execute = psycopg.Cursor.execute
@@ -142,7 +142,7 @@ class Walk:
             client, headers = self._api, {"PRIVATE-TOKEN": self._database.token}
         times: list[float] = []
         while len(times) < _TIMES:
-            with _timed_statements() as sent:
+            with timed_statements() as sent:
                 began = perf_counter()
                 answer = client.get(address, headers=headers)
                 text = answer.get_data(as_text=True) if answer.mimetype != "image/png" else ""
@@ -163,7 +163,11 @@ class Walk:
     def looked_at(self, sent: Sequence[_Sent]) -> dict[str, Any]:
         """Return how Postgres answers the slow ones of these statements."""
         slow = sorted(
-            (each for each in sent if each.milliseconds > _SLOW_STATEMENT_MS and _reads(each.query)),
+            (
+                each
+                for each in sent
+                if each.milliseconds > _SLOW_STATEMENT_MS and _reads(each.query)
+            ),
             key=lambda each: -each.milliseconds,
         )[:4]
         rows, whole, plan = 0, {}, ""
@@ -208,7 +212,9 @@ class Walk:
         return None if missing or "<" in address else address
 
     def _variants(self, rule: str, address: str, text: str) -> Iterator[str]:
-        for name, values in self._described.get(_VARIABLE_LIKE.sub("{}", address_shape(rule)), {}).items():
+        for name, values in self._described.get(
+            _VARIABLE_LIKE.sub("{}", address_shape(rule)), {}
+        ).items():
             for value in values:
                 yield f"{address}?{urlencode({name: value})}"
         if rule.startswith("/api/"):
@@ -237,7 +243,9 @@ def address_shape(rule: str) -> str:
     return re.sub(r"<[^>]*>", "{}", rule)
 
 
-def _described(client: FlaskClient, database: LargeDatabase) -> Mapping[str, Mapping[str, Sequence[str]]]:
+def _described(
+    client: FlaskClient, database: LargeDatabase
+) -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Return the parameters of each GET of the API with values to ask for."""
     document = client.get("/api/openapi.json").get_json()
     found: dict[str, dict[str, Sequence[str]]] = {}
@@ -306,7 +314,9 @@ def _scans(plan: Any) -> Iterator[Node]:
     kind = plan["Node Type"]
     loops = plan.get("Actual Loops", 1)
     if "Scan" in kind and ("Relation Name" in plan or "Index Name" in plan):
-        passed = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Index Recheck", 0)
+        passed = plan.get("Rows Removed by Filter", 0) + plan.get(
+            "Rows Removed by Index Recheck", 0
+        )
         yield Node(
             table=plan.get("Relation Name", ""),
             index=plan.get("Index Name", ""),
@@ -315,8 +325,13 @@ def _scans(plan: Any) -> Iterator[Node]:
         )
     elif kind in {"Sort", "Incremental Sort"}:
         below = plan["Plans"][0]
-        yield Node(table="", index="", rows=0, is_whole=False,
-                   sorts=int(below.get("Actual Rows", 0) * below.get("Actual Loops", 1)))
+        yield Node(
+            table="",
+            index="",
+            rows=0,
+            is_whole=False,
+            sorts=int(below.get("Actual Rows", 0) * below.get("Actual Loops", 1)),
+        )
     for each in plan.get("Plans", ()):
         yield from _scans(each)
 

@@ -1,0 +1,29 @@
+"""Find the few deliveries with warnings, and tests, in a long log."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0101"
+down_revision = "0100"
+branch_labels = None
+depends_on = None
+
+_COLUMNS = ["integration_id", "id"]
+_WARNED = sa.text("CAST(remarks AS TEXT) <> '[]'")
+_TESTS = sa.text("is_test")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    warned = {"postgresql_where": _WARNED, "sqlite_where": _WARNED}
+    create_index("ix_deliveries_warned", "deliveries", _COLUMNS, **warned)
+    tests = {"postgresql_where": _TESTS, "sqlite_where": _TESTS}
+    create_index("ix_deliveries_tests", "deliveries", _COLUMNS, **tests)
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_index("ix_deliveries_tests", table_name="deliveries")
+    op.drop_index("ix_deliveries_warned", table_name="deliveries")
