@@ -12,7 +12,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -51,12 +51,18 @@ _SERVER = (
     # What is not analyzed is to stay so until we say otherwise.
     "autovacuum = off",
 )
+#: What one client asks for all at once.
+_LIMITED = (
+    *("API", "OAUTH", "PAGE", "USERS_API", "USER_API", "PROJECTS_API", "PROJECT_API"),
+    *("GROUPS_API", "GROUP_API", "GROUP_PROJECTS_API", "MEMBERS_API", "RELEASE_CHECK"),
+)
 _AT_ONCE = 2
 _SEARCH_SLICES = 10
 _LATER = """
 SELECT c.relname AS table, i.relname AS name, pg_get_indexdef(i.oid) AS index,
   pg_get_constraintdef(k.oid) AS made_as
-FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid JOIN pg_class AS c ON c.oid = x.indrelid
+FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
+JOIN pg_class AS c ON c.oid = x.indrelid
 LEFT JOIN pg_constraint AS k ON k.conindid = i.oid AND k.contype = 'u'
 WHERE c.relname = ANY(%s) AND NOT x.indisprimary
 """
@@ -108,8 +114,7 @@ def settings_of(url: str, directory: Path) -> Settings:
             "INSTANCE_PATH": str(directory),
             "SECRET_KEY": SECRET_KEY,
             "DATABASE_STATEMENT_TIMEOUT_MS": "600000",
-            "API_RATE_LIMIT": "100000000/minute",
-            "OAUTH_RATE_LIMIT": "100000000/minute",
+            **{f"{each}_RATE_LIMIT": "100000000/minute" for each in _LIMITED},
         }
     )
 
@@ -236,7 +241,7 @@ def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
             "recipient": "page_recipients",
             "incident": "incidents",
         }.items():
-            _one(connection, ids, f"first_{name}", f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
+            ids[f"first_{name}"] = _last_id(connection, table) + 1
         for each in NEXT:
             _fill_one(database, ids, each)
         _one(connection, ids, "environment", "SELECT min(id) FROM environments")
@@ -254,36 +259,32 @@ def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
 
 
 def _ids(connection: psycopg.Connection) -> Iterator[tuple[str, int]]:
-    for name, project in (("large", "acme/large"), ("paging", "acme/paging")):
+    """Return what the commands made, by the names that statements know it by."""
+    for name in ("large", "paging"):
         found: dict[str, int] = {}
-        _one(connection, found, "id", f"SELECT id FROM projects WHERE path = '{project}'")
+        ids_of = "SELECT {} FROM integrations WHERE project_id = (SELECT id FROM projects"
+        _one(connection, found, "id", f"{ids_of.format('project_id')} WHERE path = 'acme/{name}')")
         yield name, found["id"]
-        _one(
-            connection, found, "id", f"SELECT id FROM integrations WHERE project_id = {found['id']}"
-        )
+        _one(connection, found, "id", f"{ids_of.format('id')} WHERE path = 'acme/{name}')")
         yield f"{name}_integration", found["id"]
     for name, table in {
         "alice": "users",
+        "first_user": "users",
         "policy": "escalation_policies",
         "endpoint": "webhook_endpoints",
         "application": "applications",
     }.items():
-        found = {}
-        _one(connection, found, "id", f"SELECT max(id) FROM {table}")
-        yield name, found["id"]
-    yield "first_user", found_first_user(connection)
+        yield name, _last_id(connection, table)
 
 
-def found_first_user(connection: psycopg.Connection) -> int:
-    """Return the id before that of the first user of the crowd."""
-    row = connection.execute("SELECT max(id) FROM users").fetchone()
+def _last_id(connection: psycopg.Connection, table: str) -> int:
+    row = connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()  # noqa: S608
     return int(row[0]) if row else 0
 
 
 def _one(connection: psycopg.Connection, ids: dict[str, int], name: str, query: str) -> None:
     row = connection.execute(query).fetchone()
-    assert row is not None
-    ids[name] = int(row[0])
+    ids[name] = int(row[0]) if row else 0
 
 
 def _without_indexes(connection: psycopg.Connection, tables: Sequence[str]) -> Sequence[str]:
@@ -347,7 +348,7 @@ def _finish(url: str) -> None:
     with connected(url) as connection:
         for table, sequence in connection.execute(_SEQUENCES).fetchall():
             connection.execute(
-                f"SELECT setval('{sequence}', greatest((SELECT max(id) FROM {table}), 1))"
+                f"SELECT setval('{sequence}', {max(_last_id(connection, table), 1)})"
             )
         connection.execute(_ALERT_NUMBERS)
         connection.execute("CHECKPOINT")
@@ -355,24 +356,7 @@ def _finish(url: str) -> None:
 
 @contextmanager
 def connected(url: str) -> Iterator[psycopg.Connection]:
+    """Connect to a database, with a commit after each statement."""
     address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(address, autocommit=True) as connection:
         yield connection
-
-
-if __name__ == "__main__":
-    import sys
-
-    n = int(sys.argv[1])
-    with large_server(Path(sys.argv[2])) as (postgres, place):
-        filled(
-            postgres,
-            place,
-            Sizes(
-                alerts=n,
-                deliveries=3 * n,
-                users=n // 10,
-                tokens=n // 2,
-                small=min(3000, max(n // 1000, 10)),
-            ),
-        )

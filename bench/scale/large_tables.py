@@ -24,7 +24,8 @@ _OPENING = "CASE WHEN a > {old} THEN {old} + {reports} * (a - {old} - 1) + 1 ELS
 #: Alerts by the numbers of their deliveries.
 _DELIVERIES = f"""generate_series({{first}}, {{last}}) AS d,
   LATERAL (SELECT CASE WHEN d > {{old}} THEN {{old}} + (d - {{old}} - 1) / {{reports}} + 1 ELSE d
-    END AS a, CASE WHEN d > {{old}} THEN (d - {{old}} - 1) % {{reports}} ELSE 0 END AS nth) AS which,
+    END AS a,
+    CASE WHEN d > {{old}} THEN (d - {{old}} - 1) % {{reports}} ELSE 0 END AS nth) AS which,
   LATERAL (SELECT now() - {_ALERT_AGE} + nth * interval '1 s' AS at, {_PROJECT} AS p) AS more,
   LATERAL (SELECT {_INTEGRATION} AS i) AS of"""
 #: Alerts of the project that pages, by number.
@@ -76,7 +77,7 @@ class Large:
         """Return the statement that fills it; `ids` are those of what was made before."""
         numbers = {"first": 1, "last": max(self.count(sizes), 1), **sizes.numbers(), **ids}
         filled = self.select.format(**numbers)
-        return f"INSERT INTO {self.name} ({self.columns}) SELECT {filled}"  # noqa: S608 - numbers
+        return f"INSERT INTO {self.name} ({self.columns}) SELECT {filled}"
 
 
 #: Small ones that others refer to, in order.
@@ -85,8 +86,9 @@ FOUNDATIONS: Sequence[Large] = (
         name="users",
         columns="username, email, name, password_hash, is_admin, state, kind, must_change_password,"
         " created_at, last_sign_in_at, email_confirmed_at, username_key, email_key, name_key",
-        select="""'user-' || n, 'user-' || n || '@people.example', 'Person ' || n % 9973 || ' ' || n,
-  '!', false, CASE WHEN n % 5000 = 0 THEN 'pending' WHEN n % 500 = 0 THEN 'locked' ELSE 'active' END,
+        select="""'user-' || n, 'user-' || n || '@people.example',
+  'Person ' || n % 9973 || ' ' || n, '!', false,
+  CASE WHEN n % 5000 = 0 THEN 'pending' WHEN n % 500 = 0 THEN 'locked' ELSE 'active' END,
   'human', false, now() - n * interval '1 min', now() - n % 90 * interval '1 day', now(),
   'user-' || n, 'user-' || n || '@people.example', 'person ' || n % 9973 || ' ' || n
 FROM generate_series({first}, {last}) AS n""",
@@ -106,7 +108,8 @@ FROM generate_series({first}, {last}) AS n""",
         select="""g.id, 'service-' || n, g.path || '/service-' || n,
   CASE WHEN n % 10 = 0 THEN 'internal' ELSE 'private' END, now(),
   g.path || '/service-' || n, 'service-' || n
-FROM generate_series({first}, {last}) AS n JOIN groups AS g ON g.path = 'crowd-' || 1 + n % ({small} / 10)
+FROM generate_series({first}, {last}) AS n
+JOIN groups AS g ON g.path = 'crowd-' || 1 + n % ({small} / 10)
 ORDER BY n""",
         count=lambda of: of.small,
         with_triggers=True,
@@ -180,7 +183,8 @@ LARGE: Sequence[Large] = (
   CASE WHEN d % 1000 = 7 THEN 422 ELSE 200 END, '192.0.2.' || d % 250, 232, convert_to(
     '{{{{"title": "Disk full on web-' || a % 5000 || '", "description": "Free space is low. Rack r'
     || a % 300 || '", "service": "service-' || a % 40 || '", "monitoring_tool": "Nagios", '
-    '"hosts": "web-' || a % 5000 || '", "severity": "high", "fingerprint": "' || a || '"}}}}', 'UTF8'),
+    '"hosts": "web-' || a % 5000 || '", "severity": "high", "fingerprint": "' || a
+    || '"}}}}', 'UTF8'),
   (nth = 0)::int, (nth > 0)::int, 0, '[]', 0, 0, 0
 FROM {_DELIVERIES}""",
         count=lambda of: of.deliveries,
@@ -294,14 +298,16 @@ FROM generate_series({first}, {last}) AS n""",
         name="escalations",
         columns="alert_id, project_id, state, policy_id, round, step, round_began_at, has_reached,"
         " started_at, ended_at",
-        select=f"a, p, 'stopped', {{policy}}, 1, 1, at, true, at, at + interval '1 h' FROM {_PAGED}",
+        select=f"""a, p, 'stopped', {{policy}}, 1, 1, at, true, at, at + interval '1 h'
+FROM {_PAGED}""",
         count=lambda of: of.alerts,
     ),
     Large(
         name="escalation_pages",
-        columns="alert_id, user_id, round, step, paged_at, page_key, outcome, project_id, policy_id",
-        select=f"""a, {{first_user}} + 1 + a % 100, 1, 1, at, 'page ' || a, 'accepted', p, {{policy}}
-FROM {_PAGED}""",
+        columns="alert_id, user_id, round, step, paged_at, page_key, outcome, project_id,"
+        " policy_id",
+        select=f"""a, {{first_user}} + 1 + a % 100, 1, 1, at, 'page ' || a, 'accepted', p,
+  {{policy}} FROM {_PAGED}""",
         count=lambda of: of.alerts,
     ),
     Large(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from html import unescape
+from http import HTTPStatus
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -29,8 +30,8 @@ from web.signing_in import sign_in_as
 _TIMES = 3
 #: A statement that takes less is not explained.
 _SLOW_STATEMENT_MS = 3.0
-#: A request that takes longer is asked once.
-_LONG_MS = 2_000.0
+#: A request that takes less, or longer, is asked once.
+_SHORT_MS, _LONG_MS = 50.0, 2_000.0
 #: Rows of a table that make it large.
 LARGE_ROWS = 5_000
 #: Links and choices of one page that are followed.
@@ -128,7 +129,7 @@ class Walk:
             seen = {address}
             first, text = self.ask(rule, address)
             yield first
-            if first.status != 200:  # noqa: PLR2004 - what is not there has no variants
+            if first.status != HTTPStatus.OK:  # what is not there has no variants
                 continue
             for variant in self._variants(rule, address, text):
                 if variant not in seen and len(seen) < _MOST_VARIANTS:
@@ -148,7 +149,7 @@ class Walk:
                 text = answer.get_data(as_text=True) if answer.mimetype != "image/png" else ""
                 answer.close()
                 times.append((perf_counter() - began) * 1000)
-            if times[-1] > _LONG_MS or answer.status_code != 200:  # noqa: PLR2004
+            if not _SHORT_MS < times[-1] < _LONG_MS or answer.status_code != HTTPStatus.OK:
                 break
         found = Asked(
             rule=rule,
@@ -212,27 +213,32 @@ class Walk:
         return None if missing or "<" in address else address
 
     def _variants(self, rule: str, address: str, text: str) -> Iterator[str]:
-        for name, values in self._described.get(
-            _VARIABLE_LIKE.sub("{}", address_shape(rule)), {}
-        ).items():
+        shape = _VARIABLE_LIKE.sub("{}", address_shape(rule))
+        for name, values in self._described.get(shape, {}).items():
             for value in values:
                 yield f"{address}?{urlencode({name: value})}"
-        if rule.startswith("/api/"):
-            return
-        for link in _LINK.findall(text):
-            target = unescape(link)
-            if target.partition("?")[0] in {address, ""} and "_part" not in target:
-                yield address + "?" + target.partition("?")[2]
-        for attributes, inside in _FORM.findall(text):
-            if 'method="post"' in attributes:
-                continue
-            for name, options in _SELECT.findall(inside):
-                for option in _OPTION.findall(options):
-                    yield f"{address}?{urlencode({name: unescape(option)})}"
-            for name in ("search", "username", "project", "subject", "user", "actor", "address"):
-                if f'name="{name}"' in inside:
-                    for word in _WORDS.get(name, ("user-77",)):
-                        yield f"{address}?{urlencode({name: word})}"
+        if not rule.startswith("/api/"):
+            yield from _links_and_choices(address, text)
+
+
+def _links_and_choices(address: str, text: str) -> Iterator[str]:
+    """Return the ways in which a page offers its list."""
+    for link in _LINK.findall(text):
+        path, _, query = unescape(link).partition("?")
+        if path in {address, ""} and "_part" not in query:
+            yield f"{address}?{query}"
+    for attributes, inside in _FORM.findall(text):
+        if 'method="post"' not in attributes:
+            for name, value in _choices(inside):
+                yield f"{address}?{urlencode({name: value})}"
+
+
+def _choices(form: str) -> Iterator[tuple[str, str]]:
+    for name, options in _SELECT.findall(form):
+        yield from ((name, unescape(option)) for option in _OPTION.findall(options))
+    for name in ("search", "username", "project", "subject", "user", "actor", "address"):
+        if f'name="{name}"' in form:
+            yield from ((name, word) for word in _WORDS.get(name, ("user-77",)))
 
 
 _VARIABLE_LIKE = re.compile(r"\{[^}]*\}")
@@ -273,15 +279,14 @@ def _asked_values(parameter: Any, database: LargeDatabase) -> Sequence[str]:
     schema = schema.get("items", schema)
     if choices := schema.get("enum"):
         return [str(each) for each in choices if each is not None]
-    if words := _WORDS.get(name):
-        return words
-    if schema.get("type") == "boolean":
-        return ("true", "false")
+    alice = database.ids["alice"]
+    people = (str(alice), str(alice + 77))
+    of_kind = {"boolean": ("true", "false"), "integer": ("1",)}.get(
+        schema.get("type"), ("user-77",)
+    )
     if schema.get("format") == "date-time":
-        return ("2026-08-01T00:00:00Z",)
-    if name in {"user_id", "author_id"}:
-        return (str(database.ids["alice"]), str(database.ids["first_user"] + 77))
-    return ("1",) if schema.get("type") == "integer" else ("user-77",)
+        of_kind = ("2026-08-01T00:00:00Z",)
+    return {"user_id": people, "author_id": people, **_WORDS}.get(name, of_kind)
 
 
 def _reads(query: str) -> bool:
@@ -306,8 +311,7 @@ def explained(connection: psycopg.Connection[Any], query: str, values: Any) -> S
     with connection.transaction(force_rollback=True):
         asked: Any = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {query}"
         row = kind(connection).execute(asked, values).fetchone()
-    assert row is not None
-    return tuple(_scans(row[0][0]["Plan"]))
+    return tuple(_scans(row[0][0]["Plan"])) if row else ()
 
 
 def _scans(plan: Any) -> Iterator[Node]:
