@@ -5,6 +5,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
@@ -24,17 +25,23 @@ from web.database.schema import migrate
 
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"
 _FEW = 10_000
+#: Larger ones are only analyzed: to vacuum them takes longer than to fill them.
+_VACUUMED = 3_000_000
 
 
 def main() -> None:
     """Measure, and write the document."""
     asked = _arguments()
-    with large_server(asked.directory) as (postgres, place):
+    with ExitStack() as stack:
+        postgres, place = stack.enter_context(large_server(asked.directory))
         databases = [filled(postgres, place, _sizes(each)) for each in _numbers(asked)]
+        large = databases[-1]
+        if asked.larger:
+            larger, its_place = stack.enter_context(large_server(asked.larger))
+            databases.append(filled(larger, its_place, _sizes(asked.larger_alerts)))
         for each in databases:
             # One that was filled by an earlier release.
             migrate(each.settings())
-        large = databases[-1]
         before = _once(place / "never.json", lambda: _walked(large))
         growth_before = _once(place / "growth-never.json", lambda: growth(databases))
         _once(place / "analyzed.txt", lambda: [_analyze(each) for each in databases])
@@ -76,7 +83,7 @@ def _walked(database: LargeDatabase) -> Sequence[dict[str, Any]]:
 
 def _analyze(database: LargeDatabase) -> str:
     with connected(database.url) as connection:
-        connection.execute("VACUUM (ANALYZE)")
+        connection.execute("ANALYZE" if database.sizes.alerts > _VACUUMED else "VACUUM (ANALYZE)")
     return database.url
 
 
@@ -107,6 +114,10 @@ def _arguments() -> Namespace:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--alerts", type=int, default=10_000_000, help="other tables follow")
     parser.add_argument("--between", type=int, nargs="*", default=[], help="more sizes to compare")
+    parser.add_argument(
+        "--larger", type=Path, help="a directory with a larger one, whose growth alone is measured"
+    )
+    parser.add_argument("--larger-alerts", type=int, default=10_000_000, help="its size")
     parser.add_argument("--directory", type=Path, help="keep the databases there")
     parser.add_argument("--output", type=Path, default=_DOCUMENT)
     return parser.parse_args(sys.argv[1:])
