@@ -42,7 +42,7 @@ class _Client:
         browser = open_browser(live, Person(username="alice", email="", password=""))
         self._cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
 
-    def paths(self) -> Mapping[str, Callable[[], None]]:
+    def paths(self) -> Mapping[str, Callable[[], object]]:
         """Return a request of each kind."""
         token = self._seed.access_tokens[0]
         intake = {"Authorization": f"Bearer {self._database.key}", "Content-Type": _JSON}

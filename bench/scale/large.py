@@ -253,8 +253,8 @@ def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
             for part in range(_SEARCH_SLICES)
         ]
         days = pool.submit(_run, database.url, _DAYS)
-        for each in [*running.values(), *slices, days]:
-            each.result()
+        for done in [*running.values(), *slices, days]:
+            done.result()
     return ids, made_later
 
 

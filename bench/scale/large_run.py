@@ -34,24 +34,26 @@ def main() -> None:
     asked = _arguments()
     with ExitStack() as stack:
         postgres, place = stack.enter_context(large_server(asked.directory))
-        databases = [filled(postgres, place, _sizes(each)) for each in _numbers(asked)]
-        large = databases[-1]
+        databases = [filled(postgres, place, _sizes(each)) for each in (_FEW, asked.alerts)]
+        large, compared = databases[-1], databases
         if asked.larger:
-            larger, its_place = stack.enter_context(large_server(asked.larger))
-            databases.append(filled(larger, its_place, _sizes(asked.larger_alerts)))
-        for each in databases:
+            its_postgres, its_place = stack.enter_context(large_server(asked.larger))
+            sizes = map(_sizes, (_FEW, asked.larger_alerts))
+            compared = [filled(its_postgres, its_place, each) for each in sizes]
+        for each in (*databases, *compared):
             # One that was filled by an earlier release.
             migrate(each.settings())
         before = _once(place / "never.json", lambda: _walked(large))
-        growth_before = _once(place / "growth-never.json", lambda: growth(databases))
-        _once(place / "analyzed.txt", lambda: [_analyze(each) for each in databases])
-        growth_after = _once(place / "growth-analyzed.json", lambda: growth(databases))
+        growth_before = _once(place / "growth-never.json", lambda: growth(compared))
+        analyzed = (*databases, *compared)
+        _once(place / "analyzed.txt", lambda: [_analyze(each) for each in analyzed])
+        growth_after = _once(place / "growth-analyzed.json", lambda: growth(compared))
         after = _once(place / "analyzed.json", lambda: _walked(large))
         measured = Measured(
             database=large,
             before=[Asked(**each) for each in before],
             after=[Asked(**each) for each in after],
-            compared=[each.sizes.alerts for each in databases],
+            compared=[each.sizes.alerts for each in compared],
             growth_before=growth_before,
             growth_after=growth_after,
             machine=_machine(large.url),
@@ -106,16 +108,11 @@ def _sizes(alerts: int) -> Sizes:
     )
 
 
-def _numbers(asked: Namespace) -> Sequence[int]:
-    return sorted({_FEW, *asked.between, asked.alerts})
-
-
 def _arguments() -> Namespace:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--alerts", type=int, default=10_000_000, help="other tables follow")
-    parser.add_argument("--between", type=int, nargs="*", default=[], help="more sizes to compare")
     parser.add_argument(
-        "--larger", type=Path, help="a directory with a larger one, whose growth alone is measured"
+        "--larger", type=Path, help="keep there a larger one, whose requests are compared instead"
     )
     parser.add_argument("--larger-alerts", type=int, default=10_000_000, help="its size")
     parser.add_argument("--directory", type=Path, help="keep the databases there")

@@ -35,7 +35,7 @@ _SHORT_MS, _LONG_MS = 50.0, 2_000.0
 #: Rows of a table that make it large.
 LARGE_ROWS = 5_000
 #: Links and choices of one page that are followed.
-_MOST_VARIANTS = 40
+_MOST_VARIANTS = 25
 _LINK = re.compile(r'href="([^"#]*\?[^"#]*)"')
 _FORM = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
 _SELECT = re.compile(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', re.DOTALL)
@@ -142,22 +142,24 @@ class Walk:
         if rule.startswith(("/api/", "/oauth/")):
             client, headers = self._api, {"PRIVATE-TOKEN": self._database.token}
         times: list[float] = []
+        text, status, last = "", 0, list[_Sent]()
         while len(times) < _TIMES:
             with timed_statements() as sent:
                 began = perf_counter()
                 answer = client.get(address, headers=headers)
                 text = answer.get_data(as_text=True) if answer.mimetype != "image/png" else ""
+                status, last = answer.status_code, sent
                 answer.close()
                 times.append((perf_counter() - began) * 1000)
-            if not _SHORT_MS < times[-1] < _LONG_MS or answer.status_code != HTTPStatus.OK:
+            if not _SHORT_MS < times[-1] < _LONG_MS or status != HTTPStatus.OK:
                 break
         found = Asked(
             rule=rule,
             address=address,
-            status=answer.status_code,
+            status=status,
             milliseconds=median(times),
-            statements=len(sent),
-            **self.looked_at(sent),
+            statements=len(last),
+            **self.looked_at(last),
         )
         return found, text
 
@@ -171,7 +173,8 @@ class Walk:
             ),
             key=lambda each: -each.milliseconds,
         )[:4]
-        rows, whole, plan = 0, {}, ""
+        whole: dict[str, int] = {}
+        rows, plan = 0, ""
         for number, each in enumerate(slow):
             with connected(self._database.url) as connection, suppress(psycopg.Error):
                 nodes = explained(connection, each.query, each.values)
