@@ -80,7 +80,7 @@ Every address of the service that answers GET, as an administrator who owns the 
 each parameter that the description of the API or the page itself offers: {asked:,} requests to
 {addresses} addresses, in one process, so the time is that of the service and of Postgres together.
 {quick} addresses took at most {goal:.0f} ms and read at most {rows:,} rows, however they were
-asked. Of the others, this is the slowest way of asking when analyzed, and the same way before:
+asked (at most 40 ways each). Of the others, this is the slowest way of asking:
 
 | request | analyzed, ms | never, ms | rows read | in Postgres, ms | by |
 |---|--:|--:|--:|--:|---|"""
@@ -116,60 +116,69 @@ def _head(measured: Measured) -> Iterator[str]:
 
 
 def _growth(measured: Measured) -> Iterator[str]:
-    compared = " | ".join(f"{each:,}" for each in measured.compared)
+    found = {"never": measured.growth_before, "analyzed": measured.growth_after}
+    if not any(found.values()):
+        return
     yield _GROWTH.format(times=TIMES, few=measured.compared[0], most=measured.compared[-1])
-    yield f"| request, never analyzed first | {compared} | rate | {compared}, analyzed | rate |"
-    yield "|---|" + "--:|" * (2 * len(measured.compared) + 2)
-    for name, before in measured.growth_before.items():
-        after = measured.growth_after[name]
-        yield (
-            f"| {name} | "
-            + " | ".join(f"{each:.1f}" for each in before)
-            + f" | {before[0] / before[-1]:.2f} | "
-            + " | ".join(f"{each:.1f}" for each in after)
-            + f" | {after[0] / after[-1]:.2f} |"
-        )
+    numbers = " | ".join(f"{each:,}" for each in measured.compared)
+    heads = [f"{numbers}, {name} | rate" for name, medians in found.items() if medians]
+    yield f"| request | {' | '.join(heads)} |"
+    yield "|---|" + "--:|" * ((len(measured.compared) + 1) * len(heads))
+    for kind in measured.growth_before or measured.growth_after:
+        cells = [kind]
+        for medians in filter(None, found.values()):
+            cells += [*(f"{each:.1f}" for each in medians[kind])]
+            cells.append(f"{medians[kind][0] / medians[kind][-1]:.2f}")
+        yield f"| {' | '.join(cells)} |"
     yield ""
 
 
 def _lists(measured: Measured) -> Iterator[str]:
     before, after = _by_rule(measured.before), _by_rule(measured.after)
-    asked = sum(map(len, after.values()))
-    worst = {rule: max(found, key=lambda each: each.milliseconds) for rule, found in after.items()}
-    slow = {
-        rule: each
-        for rule, each in worst.items()
-        if each.milliseconds > GOAL_MS or each.rows > LARGE_ROWS or each.whole
+    looked_at = after or before
+    worst = {
+        rule: max(found, key=lambda each: each.milliseconds) for rule, found in looked_at.items()
     }
+    slow = [
+        each
+        for each in worst.values()
+        if each.milliseconds > GOAL_MS or each.rows > LARGE_ROWS or each.whole
+    ]
     yield _LISTS.format(
-        asked=asked,
+        asked=sum(map(len, looked_at.values())),
         addresses=len(worst),
         quick=len(worst) - len(slow),
         goal=GOAL_MS,
         rows=LARGE_ROWS,
     )
-    for rule, each in sorted(slow.items(), key=lambda item: -item[1].milliseconds):
-        same = [one for one in before.get(rule, ()) if one.address == each.address]
-        never = f"{same[0].milliseconds:,.0f}" if same else _NONE
+    for each in sorted(slow, key=lambda one: -one.milliseconds):
+        times = (_time_of(each, after), _time_of(each, before))
         yield (
-            f"| `{_shown(each.address)}` | {each.milliseconds:,.0f} | {never} | {each.rows:,} |"
+            f"| `{_shown(each.address)}` | {' | '.join(times)} | {each.rows:,} |"
             f" {each.slowest_ms:,.0f} | {each.plan} |"
         )
     yield ""
 
 
+def _time_of(asked: Asked, found: Mapping[str, Sequence[Asked]]) -> str:
+    for each in found.get(asked.rule, ()):
+        if each.address == asked.address:
+            return f"{each.milliseconds:,.0f}"
+    return _NONE
+
+
 def _jobs(measured: Measured) -> Iterator[str]:
     yield _JOBS
     before = {each.address: each for each in measured.before if each.rule.startswith("job ")}
-    for each in measured.after:
+    after = {each.address: each for each in measured.after if each.rule.startswith("job ")}
+    for each in measured.after or measured.before:
         if each.rule.startswith("job "):
-            never = _NONE
-            if same := before.get(each.address):
-                never = f"{same.milliseconds:,.0f}"
-            named = each.address if "statement" not in each.rule else f"- `{_shown(each.address)}`"
-            yield (
-                f"| {named} | {each.milliseconds:,.0f} | {never} | {each.rows:,} | {each.plan} |"
+            analyzed, never = (
+                f"{same.milliseconds:,.0f}" if (same := found.get(each.address)) else _NONE
+                for found in (after, before)
             )
+            named = each.address if "statement" not in each.rule else f"- `{_shown(each.address)}`"
+            yield (f"| {named} | {analyzed} | {never} | {each.rows:,} | {each.plan} |")
     yield ""
 
 

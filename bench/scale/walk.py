@@ -35,7 +35,7 @@ _SHORT_MS, _LONG_MS = 50.0, 2_000.0
 #: Rows of a table that make it large.
 LARGE_ROWS = 5_000
 #: Links and choices of one page that are followed.
-_MOST_VARIANTS = 25
+_MOST_VARIANTS = 40
 _LINK = re.compile(r'href="([^"#]*\?[^"#]*)"')
 _FORM = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
 _SELECT = re.compile(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', re.DOTALL)
