@@ -1,4 +1,4 @@
-"""Find the few deliveries with warnings, and tests, in a long log."""
+"""Find the few tests in a long log of deliveries."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,14 +11,11 @@ branch_labels = None
 depends_on = None
 
 _COLUMNS = ["integration_id", "id"]
-_WARNED = sa.text("CAST(remarks AS TEXT) <> '[]'")
 _TESTS = sa.text("is_test")
 
 
 def upgrade() -> None:
     """Go forward."""
-    warned = {"postgresql_where": _WARNED, "sqlite_where": _WARNED}
-    create_index("ix_deliveries_warned", "deliveries", _COLUMNS, **warned)
     tests = {"postgresql_where": _TESTS, "sqlite_where": _TESTS}
     create_index("ix_deliveries_tests", "deliveries", _COLUMNS, **tests)
 
@@ -26,4 +23,3 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Go back."""
     op.drop_index("ix_deliveries_tests", table_name="deliveries")
-    op.drop_index("ix_deliveries_warned", table_name="deliveries")
