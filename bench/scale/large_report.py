@@ -155,7 +155,7 @@ def _lists(measured: Measured) -> Iterator[str]:
         times = (_time_of(each, after), _time_of(each, before))
         yield (
             f"| `{_shown(each.address)}` | {' | '.join(times)} | {each.rows:,} |"
-            f" {each.slowest_ms:,.0f} | {each.plan} |"
+            f" {each.slowest_ms:,.0f} | {_plain(each.plan)} |"
         )
     yield ""
 
@@ -178,7 +178,7 @@ def _jobs(measured: Measured) -> Iterator[str]:
                 for found in (after, before)
             )
             named = each.address if "statement" not in each.rule else f"- `{_shown(each.address)}`"
-            yield (f"| {named} | {analyzed} | {never} | {each.rows:,} | {each.plan} |")
+            yield (f"| {named} | {analyzed} | {never} | {each.rows:,} | {_plain(each.plan)} |")
     yield ""
 
 
@@ -187,7 +187,7 @@ def _table_sizes(database: LargeDatabase) -> Iterator[str]:
     with connected(database.url) as connection:
         for name, table, indexes, rows in connection.execute(_SIZES, (LARGE_ROWS,)).fetchall():
             yield (
-                f"| `{name}` | {rows:,} | {table / rows * 1e6 / 2**20:,.0f} |"
+                f"| {name} | {rows:,} | {table / rows * 1e6 / 2**20:,.0f} |"
                 f" {(table + indexes) / rows * 1e6 / 2**20:,.0f} |"
             )
     yield ""
@@ -203,9 +203,9 @@ def _index_sizes(database: LargeDatabase) -> Iterator[str]:
     unused = []
     for _, name, size, rows, scans, is_unique in found:
         if scans == 0 and not is_unique:
-            unused.append(f"`{name}`")
+            unused.append(name)
         if size > 2**20:
-            yield f"| `{name}` | {size / rows * 1e6 / 2**20:,.1f} | {scans:,} |"
+            yield f"| {name} | {size / rows * 1e6 / 2**20:,.1f} | {scans:,} |"
     yield _UNUSED
     yield ", ".join(sorted(unused)) + ".\n"
 
@@ -216,6 +216,11 @@ def _by_rule(asked: Sequence[Asked]) -> Mapping[str, list[Asked]]:
         if each.status == 200 and not each.rule.startswith("job "):  # noqa: PLR2004 - an answer
             found[each.rule].append(each)
     return found
+
+
+def _plain(plan: str) -> str:
+    """Return a plan whose names are no code: they are made by rules, and stand in no file."""
+    return plan.replace("`", "")
 
 
 def _shown(address: str) -> str:
