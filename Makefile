@@ -16,7 +16,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-neighbours bench-pages pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-neighbours bench-pages pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,6 +128,9 @@ bench-alerts: $(VENV)/development ## Measure lists of a million alerts against t
 
 bench-scale: $(VENV)/development ## Measure one host against two that share a Postgres (takes minutes)
 	@$(PY) -m bench.scale.scale_out $(BENCH_ARGS)
+
+bench-large: $(VENV)/development ## Fill a Postgres with ten million alerts, measure it, and write docs/scale.md (takes hours and 50 GB): BENCH_ARGS="--alerts 100000"
+	@$(PY) -m bench.scale.large_run $(BENCH_ARGS)
 
 bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md
 	@$(PY) -m bench.costs.cost $(BENCH_ARGS)

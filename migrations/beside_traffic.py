@@ -26,6 +26,15 @@ def create_index(name: str, table: str, columns: list[Any], **options: Any) -> N
         op.create_index(name, table, columns, postgresql_concurrently=True, **options)
 
 
+def drop_index(name: str, table: str) -> None:
+    """Drop an index, on Postgres without keeping anybody from reading or writing."""
+    if op.get_bind().dialect.name != "postgresql":
+        op.drop_index(name, table)
+        return
+    with op.get_context().autocommit_block():
+        op.drop_index(name, table, if_exists=True, postgresql_concurrently=True)
+
+
 def fill(table: str, values: str, *, where: str) -> None:
     """Set values of the rows that lack them, a thousand in a transaction: both in SQL's words."""
     last = sa.text(

@@ -18,7 +18,7 @@ class Mail(Numbered):
     recipient: Mapped[str] = mapped_column(String(255))
     subject: Mapped[str] = mapped_column(String(255))
     text: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(index=True)
     #: NULL when it was sent or given up.
     next_try_at: Mapped[datetime | None] = mapped_column(index=True)
     tries: Mapped[int] = mapped_column(Integer, default=0)

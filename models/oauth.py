@@ -132,7 +132,7 @@ class Authorization(Numbered):
     #: When the user last authenticated.
     auth_time: Mapped[datetime]
     code_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
-    code_expires_at: Mapped[datetime | None] = mapped_column(index=True)
+    code_expires_at: Mapped[datetime | None]
     code_used_at: Mapped[datetime | None]
     #: Thumbprint of the DPoP key that is required to redeem the code (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
@@ -142,6 +142,15 @@ class Authorization(Numbered):
     sid: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        # Codes that nobody redeemed, which are pruned.
+        partial_index(
+            "ix_authorizations_unused_code",
+            "code_expires_at",
+            where="code_used_at IS NULL",
+        ),
+    )
 
 
 class BackchannelSession(Numbered):
@@ -192,7 +201,7 @@ class AccessToken(Numbered):
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
     #: Expiry of the access token; the refresh token outlives it. NULL: never.
-    expires_at: Mapped[datetime | None] = mapped_column(index=True)
+    expires_at: Mapped[datetime | None]
     #: When the pair was rotated or revoked, or its family was.
     revoked_at: Mapped[datetime | None] = mapped_column(index=True)
     #: When it was refreshed.
@@ -209,6 +218,11 @@ class AccessToken(Numbered):
     keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Another one was exchanged for it (RFC 8693).
     is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+    __table_args__ = (
+        # Those that are pruned when they have expired.
+        partial_index("ix_access_tokens_alone", "expires_at", where="refresh_digest IS NULL"),
+    )
 
 
 class PersonalAccessToken(Numbered):
@@ -238,6 +252,14 @@ class PersonalAccessToken(Numbered):
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
     #: It was an administrator's before there was the scope `admin_mode`, and keeps what it had.
     keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+    __table_args__ = (
+        # Those that end soon, never, or ended long ago.
+        Index("ix_personal_access_tokens_expires_at_id", "expires_at", "id"),
+        partial_index(
+            "ix_personal_access_tokens_revoked_at", "revoked_at", where="revoked_at IS NOT NULL"
+        ),
+    )
 
 
 keep_folded(PersonalAccessToken.name, PersonalAccessToken.name_key)

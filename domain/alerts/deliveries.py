@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
-from sqlalchemy import ColumnElement, Select, Text, cast, func, or_, select
+from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, or_, select
 from sqlalchemy.orm import Session, defer
 
 from domain.alerts.formats.base import LOOKS_LIKE
@@ -102,7 +102,7 @@ _CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
     DeliverySelection.ACCEPTED: DeliveryRow.status_code < REFUSED_FROM,
     DeliverySelection.REFUSED: DeliveryRow.status_code >= REFUSED_FROM,
     DeliverySelection.WARNINGS: cast(DeliveryRow.parse_warnings, Text) != "[]",
-    DeliverySelection.TESTS: DeliveryRow.is_test.is_(True),
+    DeliverySelection.TESTS: and_(DeliveryRow.is_test),
 }
 
 

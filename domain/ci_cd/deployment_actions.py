@@ -58,7 +58,7 @@ def list_deployments(work: Work, project: ProjectView, query: DeploymentQuery) -
     statement = (
         select(DeploymentRow, EnvironmentRow)
         .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)
-        .where(DeploymentRow.project_id == project.id, *_conditions(query))
+        .where(DeploymentRow.project_id == project.id, *_conditions(project, query))
     )
     found = fetch_part(statement, _ORDERS, query.part, session=work.session)
     # A page by key has a column more.
@@ -192,14 +192,18 @@ def newest_deployments(
     return {each.environment.id: each for each in shown}
 
 
-def _conditions(query: DeploymentQuery) -> Sequence[ColumnElement[bool]]:
+def _conditions(project: ProjectView, query: DeploymentQuery) -> Sequence[ColumnElement[bool]]:
     bounds = (
         (DeploymentRow.updated_at, query.updated_after, query.updated_before),
         (DeploymentRow.finished_at, query.finished_after, query.finished_before),
     )
     found: list[ColumnElement[bool]] = []
     if query.environment:
-        found.append(EnvironmentRow.name == query.environment)
+        named = select(EnvironmentRow.id).where(
+            EnvironmentRow.project_id == project.id, EnvironmentRow.name == query.environment
+        )
+        # One value, which the index of deployments has: not each of them with its environment.
+        found.append(DeploymentRow.environment_id == named.scalar_subquery())
     if query.status:
         found.append(DeploymentRow.status == query.status)
     for column, after, before in bounds:

@@ -1,11 +1,13 @@
 """Removes expired rows in small batches, so that locks are short."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, exists, func, inspect, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from domain.accounts.email_addresses import WAITS_FOR
 from domain.accounts.sign_up import LINK_LIFETIME, MESSAGE_KEY
@@ -100,6 +102,19 @@ class Retention:
     keep_pings: int = 100
 
 
+class _Expired(NamedTuple):
+    """Rows of a table to be removed."""
+
+    table: type[Base]
+    condition: ColumnElement[bool]
+    #: Of large tables. Asked for in its order, they are found by its index, however little the
+    #: database knows of the table: else it may read all of it to find nothing.
+    by: InstrumentedAttribute[Any] | None = None
+
+
+_HAS_TOKENS = exists().where(AccessToken.authorization_id == Authorization.id)
+
+
 def prune(
     retention: Retention, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> dict[str, int]:
@@ -107,66 +122,48 @@ def prune(
 
     `between` is called after each slice; the caller commits there, so that locks are short.
     """
-    removed = {
-        _CALLED.get(table.__tablename__, table.__tablename__): _remove(
-            table, condition, session, between
-        )
-        for table, condition in _expired(retention, now)
-    }
+    removed = Counter(_prune_tokens(session, now, between))
+    for each in _expired(retention, now):
+        name = each.table.__tablename__
+        removed[_CALLED.get(name, name)] += _remove(each, session, between)
     removed["deliveries"] = _prune_deliveries(retention, session, now, between)
     removed["heartbeat_pings"] = _prune_pings(retention, session, between)
-    return removed
+    return dict(removed)
 
 
-def _expired(
-    retention: Retention, now: datetime
-) -> tuple[tuple[type[Base], ColumnElement[bool]], ...]:
-    """Return the tables, each with the condition of its expired rows, in order of removal."""
+def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
+    """Return the expired rows of each table, in order of removal."""
     dead, forgotten = now - _DEAD_TOKENS_STAY, now - _DEAD_PERSONAL_TOKENS_STAY
-    has_tokens = exists().where(AccessToken.authorization_id == Authorization.id)
+    revoked, expired = PersonalAccessToken.revoked_at, PersonalAccessToken.expires_at
     return (
-        (SignIn, SignIn.expires_at < now),
-        (AttemptCount, AttemptCount.window_ends_at < now),
-        (
-            AccessToken,
-            or_(
-                AccessToken.revoked_at < dead,
-                (AccessToken.expires_at < dead) & AccessToken.refresh_digest.is_(None),
-            ),
-        ),
-        (
-            PersonalAccessToken,
-            or_(
-                PersonalAccessToken.revoked_at < forgotten,
-                PersonalAccessToken.expires_at < forgotten,
-            ),
-        ),
-        (ApplicationSecret, ApplicationSecret.expires_at < now),
+        _Expired(SignIn, SignIn.expires_at < now, SignIn.expires_at),
+        _Expired(AttemptCount, AttemptCount.window_ends_at < now, AttemptCount.window_ends_at),
+        _Expired(PersonalAccessToken, revoked < forgotten, revoked),
+        _Expired(PersonalAccessToken, expired < forgotten, expired),
+        _Expired(ApplicationSecret, ApplicationSecret.expires_at < now),
         # Bots without a live token.
-        (Member, _is_idle_bot(now)),
-        (
+        _Expired(Member, _is_idle_bot(now)),
+        _Expired(Mail, Mail.created_at < now - _MAIL_STAYS, Mail.created_at),
+        # To people who may have no account, and did not ask for one.
+        _Expired(
             Mail,
-            or_(
-                Mail.created_at < now - _MAIL_STAYS,
-                # To people who may have no account, and did not ask for one.
-                Mail.key.startswith(MESSAGE_KEY)
-                & (Mail.created_at < now - LINK_LIFETIME)
-                & Mail.next_try_at.is_(None),
-            ),
+            Mail.key.startswith(MESSAGE_KEY)
+            & (Mail.created_at < now - LINK_LIFETIME)
+            & Mail.next_try_at.is_(None),
         ),
-        (Page, Page.created_at < now - PAGES_KEPT_FOR),
-        (PageMessage, PageMessage.ended_at < now - PAGES_KEPT_FOR),
-        (PageBatch, PageBatch.created_at < now - PAGES_KEPT_FOR),
-        (DeviceAuthorization, DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY),
-        (ProjectShare, ProjectShare.expires_at <= now.date()),
-        (Invitation, Invitation.created_at < now - INVITATION_LIFETIME),
-        (EmailConfirmation, EmailConfirmation.created_at < now - WAITS_FOR),
-        (PushedRequest, PushedRequest.expires_at < now),
-        (IdempotentRequest, IdempotentRequest.claimed_at < now - KEPT_FOR),
-        (SeenProof, SeenProof.expires_at < now),
-        (TokenRefusal, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
+        _Expired(Page, Page.created_at < now - PAGES_KEPT_FOR, Page.created_at),
+        _Expired(PageMessage, PageMessage.ended_at < now - PAGES_KEPT_FOR, PageMessage.ended_at),
+        _Expired(PageBatch, PageBatch.created_at < now - PAGES_KEPT_FOR, PageBatch.created_at),
+        _Expired(DeviceAuthorization, DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY),
+        _Expired(ProjectShare, ProjectShare.expires_at <= now.date()),
+        _Expired(Invitation, Invitation.created_at < now - INVITATION_LIFETIME),
+        _Expired(EmailConfirmation, EmailConfirmation.created_at < now - WAITS_FOR),
+        _Expired(PushedRequest, PushedRequest.expires_at < now),
+        _Expired(IdempotentRequest, IdempotentRequest.claimed_at < now - KEPT_FOR),
+        _Expired(SeenProof, SeenProof.expires_at < now),
+        _Expired(TokenRefusal, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
         # Unused clients without an owner; they may register again.
-        (
+        _Expired(
             Application,
             Application.registration_digest.is_not(None)
             & Application.is_instance_wide
@@ -174,27 +171,36 @@ def _expired(
             & (Application.created_at < now - _IDLE_CLIENTS_STAY),
         ),
         # By then no token that they signed is accepted, even as an id_token_hint.
-        (SigningKey, SigningKey.retired_at < dead),
+        _Expired(SigningKey, SigningKey.retired_at < dead),
         # In this order: a tag is known to be gone by its manifest or its repository.
-        (RegistryTag, _is_forgotten_tag(now)),
-        (RegistryManifest, _is_forgotten_manifest(now)),
-        (RegistryRepository, _is_forgotten_repository(now)),
-        (RegistryKey, _is_former_key(now)),
-        (Silence, Silence.ends_at < now - _PAST_SILENCES_STAY),
-        (MaintenanceWindow, MaintenanceWindow.last_ends_at < now - _PAST_SILENCES_STAY),
+        _Expired(RegistryTag, _is_forgotten_tag(now)),
+        _Expired(RegistryManifest, _is_forgotten_manifest(now)),
+        _Expired(RegistryRepository, _is_forgotten_repository(now)),
+        _Expired(RegistryKey, _is_former_key(now)),
+        _Expired(Silence, Silence.ends_at < now - _PAST_SILENCES_STAY),
+        _Expired(MaintenanceWindow, MaintenanceWindow.last_ends_at < now - _PAST_SILENCES_STAY),
         # In this order: a shape is needed while calls have it.
-        (CallCount, CallCount.day < (now - retention.keep_calls_for).date()),
-        (CallShape, ~exists().where(CallCount.shape_id == CallShape.id)),
-        (UnreachableTime, UnreachableTime.ended_at < now - _UNREACHABLE_TIMES_STAY),
-        (WebServer, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY),
+        _Expired(CallCount, CallCount.day < (now - retention.keep_calls_for).date(), CallCount.day),
+        _Expired(CallShape, ~exists().where(CallCount.shape_id == CallShape.id)),
+        _Expired(UnreachableTime, UnreachableTime.ended_at < now - _UNREACHABLE_TIMES_STAY),
+        _Expired(WebServer, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY),
         # What past shifts are told from.
-        (OnCallOverride, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
-        (OnCallEligibility, OnCallEligibility.until < now - PAST_KEPT_FOR),
-        (OnCallSwap, OnCallSwap.over_at < now - PAST_KEPT_FOR),
-        (OnCallRotation, OnCallRotation.valid_until < now - PAST_KEPT_FOR),
-        (Escalation, Escalation.ended_at < now - PAGES_KEPT_FOR),
-        (EscalationPage, EscalationPage.paged_at < now - PAGES_KEPT_FOR),
-        (Authorization, (Authorization.code_expires_at < dead) & ~has_tokens),
+        _Expired(OnCallOverride, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
+        _Expired(OnCallEligibility, OnCallEligibility.until < now - PAST_KEPT_FOR),
+        _Expired(OnCallSwap, OnCallSwap.over_at < now - PAST_KEPT_FOR),
+        _Expired(OnCallRotation, OnCallRotation.valid_until < now - PAST_KEPT_FOR),
+        _Expired(Escalation, Escalation.ended_at < now - PAGES_KEPT_FOR, Escalation.ended_at),
+        _Expired(
+            EscalationPage, EscalationPage.paged_at < now - PAGES_KEPT_FOR, EscalationPage.paged_at
+        ),
+        # What was redeemed goes with its last token.
+        _Expired(
+            Authorization,
+            (Authorization.code_expires_at < dead)
+            & Authorization.code_used_at.is_(None)
+            & ~_HAS_TOKENS,
+            Authorization.code_expires_at,
+        ),
     )
 
 
@@ -252,20 +258,37 @@ def _is_idle_bot(now: datetime) -> ColumnElement[bool]:
     return Member.user_id.in_(bots) & Member.user_id.not_in(busy)
 
 
-def _remove(
-    table: type[Base],
-    condition: ColumnElement[bool],
-    session: Session,
-    between: Callable[[], None],
-) -> int:
-    total, (key,) = 0, inspect(table).primary_key
-    while True:
-        keys = session.scalars(select(key).where(condition).limit(_SLICE)).all()
-        if not keys:
-            return total
-        session.execute(delete_rows(table).where(key.in_(keys)))
+def _remove(expired: _Expired, session: Session, between: Callable[[], None]) -> int:
+    total, (key,) = 0, inspect(expired.table).primary_key
+    found = select(key).where(expired.condition).order_by(expired.by).limit(_SLICE)
+    while keys := session.scalars(found).all():
+        session.execute(delete_rows(expired.table).where(key.in_(keys)))
         between()
         total += len(keys)
+    return total
+
+
+def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) -> dict[str, int]:
+    """Remove dead tokens, and the grants whose last ones they were."""
+    dead, token = now - _DEAD_TOKENS_STAY, AccessToken
+    removed = {token.__tablename__: 0, Authorization.__tablename__: 0}
+    for condition, by in (
+        (token.revoked_at < dead, token.revoked_at),
+        ((token.expires_at < dead) & token.refresh_digest.is_(None), token.expires_at),
+    ):
+        found = select(token.id, token.authorization_id).where(condition).order_by(by).limit(_SLICE)
+        while rows := session.execute(found).all():
+            session.execute(delete_rows(token).where(token.id.in_([row.id for row in rows])))
+            grants = session.scalars(
+                select(Authorization.id)
+                .where(Authorization.id.in_({row.authorization_id for row in rows}))
+                .where(Authorization.code_expires_at < now, ~_HAS_TOKENS)
+            ).all()
+            session.execute(delete_rows(Authorization).where(Authorization.id.in_(grants)))
+            between()
+            removed[token.__tablename__] += len(rows)
+            removed[Authorization.__tablename__] += len(grants)
+    return removed
 
 
 def _prune_deliveries(
@@ -273,7 +296,8 @@ def _prune_deliveries(
 ) -> int:
     """Remove deliveries except the newest of each integration, recent ones, and those of alerts."""
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
-    is_old = Delivery.received_at < now - retention.keep_for
+    before = now - retention.keep_for
+    is_old, newer = Delivery.received_at < before, _first_since(before, session)
     total = 0
     for integration_id in session.scalars(select(Integration.id)).all():
         oldest_kept = session.scalar(
@@ -287,13 +311,35 @@ def _prune_deliveries(
             continue
         condition = (
             (Delivery.integration_id == integration_id)
-            & (Delivery.id < oldest_kept)
+            & (Delivery.id < min(oldest_kept, newer))
             & is_old
             & ~is_shown
         )
         total += _remove_upwards(condition, session, between)
-    orphans = Delivery.integration_id.is_(None) & is_old & ~is_shown
+    orphans = Delivery.integration_id.is_(None) & (Delivery.id < newer) & is_old & ~is_shown
     return total + _remove_upwards(orphans, session, between)
+
+
+def _first_since(moment: datetime, session: Session) -> int:
+    """Return the id from which on deliveries are newer: ids and times grow together.
+
+    It is found by halves, since reading all that are kept would take longer with each of them.
+    """
+    first = session.scalar(select(func.min(Delivery.id))) or 0
+    end = (session.scalar(select(func.max(Delivery.id))) or 0) + 1
+    while first < end:
+        middle = (first + end) // 2
+        found = session.execute(
+            select(Delivery.id, Delivery.received_at)
+            .where(Delivery.id >= middle, Delivery.id < end)
+            .order_by(Delivery.id)
+            .limit(1)
+        ).one_or_none()
+        if found is not None and found.received_at < moment:
+            first = found.id + 1
+        else:
+            end = middle
+    return end
 
 
 def _prune_pings(retention: Retention, session: Session, between: Callable[[], None]) -> int:
@@ -309,7 +355,7 @@ def _prune_pings(retention: Retention, session: Session, between: Callable[[], N
         )
         if oldest_kept is not None:
             is_old = (HeartbeatPing.heartbeat_id == heartbeat_id) & (HeartbeatPing.id < oldest_kept)
-            total += _remove(HeartbeatPing, is_old, session, between)
+            total += _remove(_Expired(HeartbeatPing, is_old), session, between)
     return total
 
 
@@ -322,7 +368,8 @@ def _remove_upwards(
         keys = session.scalars(
             select(Delivery.id)
             .where(condition, Delivery.id > last)
-            .order_by(Delivery.id)
+            # By the index of both: of those without an integration there may be few among many.
+            .order_by(Delivery.integration_id, Delivery.id)
             .limit(_SLICE)
         ).all()
         if not keys:

@@ -1,0 +1,158 @@
+"""What a request takes with little and with much stored, over HTTP, one client, in turns."""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from itertools import count
+from statistics import median
+from time import perf_counter
+from urllib.parse import urlencode
+
+from bench.alert_bodies import generic_alert
+from bench.gatebell import LIFTED
+from bench.gatebell_seed import seed_gatebell
+from bench.oauth_shots import CALLBACK, DEVICE_GRANT, Seed
+from bench.samples import CannotMeasureError
+from bench.scale.large import SECRET_KEY, LargeDatabase
+from bench.seed_counts import Counts
+from tests.support.accounts.people import Person, open_browser
+from tests.support.service.live import LiveGatebell
+
+#: Requests of each kind to each database, after some that do not count.
+TIMES = 300
+_WARM = 30
+_FORM = "application/x-www-form-urlencoded"
+_JSON = "application/json"
+
+
+class _Client:
+    """One client of one service, who keeps its connection."""
+
+    def __init__(self, live: LiveGatebell, database: LargeDatabase, seed: Seed) -> None:
+        """Connect; `seed` is what it may redeem."""
+        self._wire = HTTPConnection("127.0.0.1", live.port, timeout=60)
+        self._database, self._seed = database, seed
+        self._numbers = count(1)
+        self._refresh = seed.refresh_tokens[0]
+        self._codes, self._devices = iter(seed.codes), iter(seed.device_codes)
+        basic = b64encode(f"{seed.client_id}:{seed.client_secret}".encode()).decode()
+        self._basic = {"Authorization": f"Basic {basic}", "Content-Type": _FORM}
+        browser = open_browser(live, Person(username="alice", email="", password=""))
+        self._cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+
+    def paths(self) -> Mapping[str, Callable[[], object]]:
+        """Return a request of each kind."""
+        token = self._seed.access_tokens[0]
+        intake = {"Authorization": f"Bearer {self._database.key}", "Content-Type": _JSON}
+        page = {"Cookie": self._cookie, "Accept": "text/html"}
+        list_of = "/acme/large/-/alerts"
+        return {
+            "token info": lambda: self._get(
+                "/oauth/token/info", {"Authorization": f"Bearer {token}"}
+            ),
+            "introspection": lambda: self._form("/oauth/introspect", token=token),
+            "refresh": self._refreshed,
+            "code exchange": lambda: self._form(
+                "/oauth/token",
+                grant_type="authorization_code",
+                code=next(self._codes),
+                redirect_uri=CALLBACK,
+            ),
+            "device authorization": lambda: self._ask(
+                "POST",
+                "/oauth/authorize_device",
+                {"Content-Type": _FORM},
+                urlencode({"client_id": self._seed.device_client_id, "scope": "read_user"}),
+            ),
+            "device poll": self._polled,
+            "new alert": lambda: self._ask(
+                "POST",
+                self._database.intake,
+                intake,
+                generic_alert(f"New {perf_counter()} {next(self._numbers)}"),
+            ),
+            "repeated alert": lambda: self._ask(
+                "POST", self._database.intake, intake, generic_alert("Repeated")
+            ),
+            "page of open alerts": lambda: self._get(list_of, page),
+            "page of all alerts": lambda: self._get(f"{list_of}?status=all", page),
+            "page of a search": lambda: self._get(f"{list_of}?status=all&search=4711", page),
+        }
+
+    def _get(self, path: str, headers: Mapping[str, str]) -> None:
+        self._ask("GET", path, headers)
+
+    def _form(self, path: str, **values: str) -> str:
+        return self._ask("POST", path, self._basic, urlencode(values))
+
+    def _refreshed(self) -> None:
+        answer = self._form("/oauth/token", grant_type="refresh_token", refresh_token=self._refresh)
+        self._refresh = json.loads(answer)["refresh_token"]
+
+    def _polled(self) -> None:
+        form = {
+            "grant_type": DEVICE_GRANT,
+            "client_id": self._seed.device_client_id,
+            "device_code": next(self._devices),
+        }
+        self._ask("POST", "/oauth/token", {"Content-Type": _FORM}, urlencode(form), expected=400)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: str | None = None,
+        *,
+        expected: int = 200,
+    ) -> str:
+        self._wire.request(method, path, body, dict(headers))
+        answer = self._wire.getresponse()
+        text = answer.read().decode(errors="replace")
+        if answer.status not in {expected, 201}:
+            raise CannotMeasureError(f"{path}: {answer.status} {text[:200]}")
+        return text
+
+
+def growth(
+    databases: Sequence[LargeDatabase], *, times: int = TIMES
+) -> Mapping[str, Sequence[float]]:
+    """Return the median of each kind of request for each database, in milliseconds."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(_served(each, times)) for each in databases]
+        kinds = [each.paths() for each in clients]
+        return {name: _medians([paths[name] for paths in kinds], times) for name in kinds[0]}
+
+
+def _medians(asks: Sequence[Callable[[], object]], times: int) -> Sequence[float]:
+    taken: list[list[float]] = [[] for _ in asks]
+    for number in range(-_WARM, times):
+        for ask, found in zip(asks, taken, strict=True):
+            began = perf_counter()
+            ask()
+            if number >= 0:
+                found.append((perf_counter() - began) * 1000)
+    return [median(each) for each in taken]
+
+
+@contextmanager
+def _served(database: LargeDatabase, times: int) -> Iterator[_Client]:
+    """Serve a database as its operators do, with one web process."""
+    live = LiveGatebell(
+        instance_path=database.directory,
+        database_url=database.url,
+        only="web",
+        WEB_CONCURRENCY="1",
+        SECRET_KEY=SECRET_KEY,
+        **LIFTED,
+    )
+    each = times + _WARM
+    counts = Counts(access_tokens=1, refresh_tokens=1, codes=each, device_codes=each)
+    seed, _ = seed_gatebell(live, counts)
+    live.start()
+    try:
+        yield _Client(live, database, seed)
+    finally:
+        live.stop()

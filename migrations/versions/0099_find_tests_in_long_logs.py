@@ -1,0 +1,25 @@
+"""Find the few tests in a long log of deliveries."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0099"
+down_revision = "0098"
+branch_labels = None
+depends_on = None
+
+_COLUMNS = ["integration_id", "id"]
+_TESTS = sa.text("is_test")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    tests = {"postgresql_where": _TESTS, "sqlite_where": _TESTS}
+    create_index("ix_deliveries_tests", "deliveries", _COLUMNS, **tests)
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_index("ix_deliveries_tests", table_name="deliveries")
