@@ -76,9 +76,9 @@ class ThreadExecutor:
         return ThreadPool(self._threads)
 
 
-#: For password hashes, each of which keeps four threads of its own busy: two at once would take half
-#: of the processors from those who serve requests. A higher niceness would keep people who sign in
-#: waiting for seconds where there is much else to do.
+#: For password hashes, each of which keeps four threads of its own busy: two at once would take
+#: half of the processors from those who serve requests. A higher niceness would keep people who
+#: sign in waiting for seconds where there is much else to do.
 hashing = ThreadExecutor(threads=1, niceness=10)
 #: For READMEs, whose authors may want them to take long.
 rendering = ThreadExecutor(threads=1, niceness=10)
