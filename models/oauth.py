@@ -144,11 +144,12 @@ class Authorization(Numbered):
     revoked_at: Mapped[datetime | None]
 
     __table_args__ = (
-        # Codes that nobody redeemed, which are pruned.
+        # Codes that nobody redeemed, which are pruned. The second part keeps redemptions, which
+        # look for an unused code by its key, from reading all of them without statistics.
         partial_index(
             "ix_authorizations_unused_code",
             "code_expires_at",
-            where="code_used_at IS NULL",
+            where="code_used_at IS NULL AND code_expires_at IS NOT NULL",
         ),
     )
 

@@ -11,7 +11,8 @@ branch_labels = None
 depends_on = None
 
 _ALONE = sa.text("refresh_digest IS NULL")
-_UNUSED = sa.text("code_used_at IS NULL")
+# Redemptions, which look for an unused code by its key, are to find none of this.
+_UNUSED = sa.text("code_used_at IS NULL AND code_expires_at IS NOT NULL")
 _REVOKED = sa.text("revoked_at IS NOT NULL")
 
 

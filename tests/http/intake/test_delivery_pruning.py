@@ -1,5 +1,6 @@
 """Pruning of the delivery log: recent deliveries stay, and those that alerts refer to."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -10,15 +11,16 @@ from models import Alert, Delivery
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.database.stored import change, deliveries_of, occurrences_of
-from tests.support.service.live import LiveGatebell
+from tests.support.service.live import LiveGatebell, NewService, running
 from web.jobs.retention import prune_database
 from web.settings.reader import read_settings
 
 
-@pytest.fixture(autouse=True)
-def few_are_kept(gatebell: LiveGatebell, monkeypatch: pytest.MonkeyPatch) -> None:
-    # By what is pruned from here: what the service itself prunes now and then is not counted.
-    monkeypatch.setitem(gatebell.environment, "DELIVERY_KEEP_COUNT", "10")
+@pytest.fixture(params=["sqlite", "postgres"])
+def gatebell(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
+    """A service whose deliveries are as old as their order says, and of which few are kept."""
+    with running(new_service(request.param, only="app", DELIVERY_KEEP_COUNT="10")) as live:
+        yield live
 
 
 @pytest.mark.spec("J5")
