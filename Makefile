@@ -31,20 +31,21 @@ pictures: $(VENV)/development ## Take the README's pictures again, from a separa
 	@scripts/ensure-chromium
 	@$(PY) -m demo.pictures
 
-# What is fetched is waited for, so it is fetched while Python's packages are installed and the style is
-# checked. Types take as long as an eighth of the tests: they are checked beside them, and reported after
-# them.
+# What is fetched is waited for, so it is fetched while Python's packages are installed. Types take as
+# long as an eighth of the tests: they are checked beside everything else, and reported after it.
 test: ## Check and test everything, on SQLite, on Postgres and in a browser
-	@$(MAKE) --no-print-directory --jobs=3 style compiled counterparts
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/development programs
 	@mkdir -p build
 	@$(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
+	    $(MAKE) --no-print-directory --jobs=2 style compiled counterparts || { wait; exit 1; }; \
 	    $(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS); tested=$$?; \
 	    wait $$types; checked=$$?; cat build/types.log; \
 	    [ $$tested -ne 1 ] || { scripts/test-again $(PYTEST_ARGS); tested=$$?; }; exit $$((tested | checked))
 
 # In a new checkout: else each process of the tests would compile them all.
 compiled: $(VENV)/development
-	@[ -n "$$(find tests -name __pycache__ -print -quit)" ] || $(PYTEST) --collect-only --quiet >/dev/null
+	@[ -n "$$(find tests -name __pycache__ -print -quit)" ] || \
+	    ls -d tests/*/ | xargs -n 9 -P 2 $(PYTEST) --collect-only --quiet >/dev/null
 
 test-long: counterparts bridges ## Run the tests that `make test` leaves out since they take long, but for those of `make faults` (minutes)
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal -m long $(PYTEST_ARGS)

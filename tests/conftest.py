@@ -149,6 +149,8 @@ def _is_wanted(item: pytest.Item, *, is_in_turn: bool) -> bool:
 
 
 def _first_kind(item: pytest.Item) -> str:
+    if of_file := item.get_closest_marker("one_database"):
+        return str(of_file.args[0])
     if item.nodeid.startswith(_ON_POSTGRES):
         return "postgres"
     # By files, so that what the tests of a file share is started on one database alone.

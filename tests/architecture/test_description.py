@@ -65,6 +65,7 @@ def test_everything_that_programs_call_is_described_or_left_out_for_a_reason(app
     assert stale == []
 
 
+@pytest.mark.long
 def test_the_description_is_valid(document: dict[str, Any]) -> None:
     # Takes seconds to load, and each process of xdist imports all files.
     openapi = import_module("openapi_spec_validator")

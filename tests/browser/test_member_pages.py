@@ -135,6 +135,7 @@ def test_a_form_that_is_refused_has_nothing_wrong_with_it(house: House, page: Pa
     assert problems_of(page) == []
 
 
+@pytest.mark.long
 def test_a_tag_is_not_deleted_while_the_registry_is_away(house: House, plain_page: Page) -> None:
     have_signed_in(plain_page, house.service, house.owner)
     url = f"{house.service.url}/{house.project}/-/container_registry/{house.repository}"

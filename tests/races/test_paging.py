@@ -209,6 +209,7 @@ def test_an_alert_ends_while_its_escalation_hears_that_somebody_was_reached(
     assert follow_up.kind == "follow_up"
 
 
+@pytest.mark.long
 def test_an_incident_is_acknowledged_beside_a_worker_that_sends_its_pages(
     shop: Escalated, mailbox: Mailbox
 ) -> None:

@@ -156,6 +156,7 @@ def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(on_sqlite: LiveGateb
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 def test_pages_of_a_locked_sqlite_can_be_read_and_forms_sent_again(
     on_sqlite: LiveGatebell,

@@ -124,6 +124,7 @@ def test_a_lost_host_comes_back_from_backups_of_postgres_and_of_repositories(
         assert (checked["faults"], checked["orphans"]) == ({}, [])
 
 
+@pytest.mark.long
 def test_a_check_finds_broken_objects_and_what_belongs_to_no_project(
     own: LiveGatebell, git: GitClient
 ) -> None:

@@ -61,6 +61,7 @@ def test_a_locked_database_holds_up_no_request_and_loses_no_count(new_service: N
         wait_for(gatebell, token, calls)
 
 
+@pytest.mark.long
 def test_the_last_counts_are_stored_when_the_server_stops(new_service: NewService) -> None:
     service = new_service("postgres", only="web", CALL_FLUSH_SECONDS="300")
     service.start()
