@@ -53,7 +53,10 @@ def messages_waiting(shop: Escalated) -> int:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("alerts", "kills", "is_sent"),
-    [(400, 1, False), pytest.param(5_000, 8, True, marks=pytest.mark.faults_full)],
+    [
+        pytest.param(400, 1, False, marks=pytest.mark.long),
+        pytest.param(5_000, 8, True, marks=pytest.mark.faults_full),
+    ],
     ids=["small", "full"],
 )
 def test_nobody_is_paged_twice_and_nobody_is_forgotten(
