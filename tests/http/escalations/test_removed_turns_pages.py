@@ -60,8 +60,9 @@ def test_who_is_taken_out_on_a_page_is_told(mailing: LiveGatebell) -> None:
     at = f"{mailing.url}/{project}/-/on_call/schedules/{schedule}"
 
     page = browser.get(f"{at}/rotations/{rotation_of(call, schedule)}/edit")
-    form = form_with(page, "users")
-    answer = submit(browser, page, form, users=f"{alice.username}, {olga.username}")
+    form = form_with(page, "users-0")
+    users = {"users-0": alice.username, "users-1": olga.username, "users-2": ""}
+    answer = submit(browser, page, form, **users)
     assert answer.status_code == 302, answer.text
     (said,) = said_to(mailing, bob)
     assert "Olga took you out of the rotation Days." in said
