@@ -167,10 +167,10 @@ def test_an_alert_tells_what_became_of_its_pages(
     wait_until(lambda: bool(mailbox.messages), "the address of the account gets the page")
     have_signed_in(page, live, sleeper)
     page.goto(f"{live.url}/{monitor.project}/-/alerts/{iid}")
-    section = page.locator("#escalation")
-    expect(section).to_contain_text(f"Paged @{sleeper.username}")
-    expect(section).to_contain_text("Chat: 1 failure so far, tried again")
-    expect(section).to_contain_text("e-mail: accepted")
+    timeline = page.locator("#timeline")
+    expect(timeline).to_contain_text(sleeper.username)
+    expect(timeline).to_contain_text("Chat: 1 failure so far")
+    expect(timeline).to_contain_text("e-mail: accepted")
     assert problems_of(page) == []
 
     with database_of(live) as session:  # as if the time to answer were over
