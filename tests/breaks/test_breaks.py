@@ -64,3 +64,21 @@ def test_a_break_fits(each: Break) -> None:
         file, _, name = test.partition("::")
         words = (ROOT / file).read_text(encoding="utf-8")
         assert f"def {name.partition('[')[0]}(" in words or not name
+
+
+def test_make_test_sees_every_break() -> None:
+    """A test that is marked long is not in `make test`."""
+    named = {test.partition("[")[0] for each in BREAKS for test in each.tests if "::" in test}
+    assert named
+    assert not named & _long_tests({test.partition("::")[0] for test in named})
+
+
+def _long_tests(files: set[str]) -> set[str]:
+    """Return the ids of the tests of these files that are marked long."""
+    return {
+        f"{file}::{function.name}"
+        for file in files
+        for function in ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        if isinstance(function, ast.FunctionDef)
+        and "pytest.mark.long" in map(ast.unparse, function.decorator_list)
+    }

@@ -122,6 +122,7 @@ def test_nothing_is_wrong_with_any_page(
     assert problems == []
 
 
+@pytest.mark.long
 def test_a_password_is_reset_and_revealed_on_a_telephone(
     live_sqlite: LiveGatebell, desk: Page
 ) -> None:
@@ -186,6 +187,7 @@ def test_nothing_is_wrong_with_the_pages_of_streams(
     assert [problem for address in addresses for problem in problems_at(desk, address)] == []
 
 
+@pytest.mark.long
 def test_the_overview_leads_to_a_destination_that_fails(
     live_sqlite: LiveGatebell, desk: Page, failing: str
 ) -> None:
@@ -195,6 +197,7 @@ def test_the_overview_leads_to_a_destination_that_fails(
     expect(desk).to_have_url(failing)
 
 
+@pytest.mark.long
 def test_a_destination_is_added_and_its_secret_revealed(
     live_sqlite: LiveGatebell, desk: Page
 ) -> None:
@@ -212,6 +215,7 @@ def test_a_destination_is_added_and_its_secret_revealed(
     assert receiver.of("audit_stream.tested")
 
 
+@pytest.mark.long
 def test_a_filter_is_chosen_and_taken_back(live_sqlite: LiveGatebell, desk: Page) -> None:
     desk.goto(f"{live_sqlite.url}/admin/audit")
     desk.get_by_label("Event").select_option("Token revoked")

@@ -170,6 +170,7 @@ def test_nothing_is_wrong_with_any_page(
     assert problems == []
 
 
+@pytest.mark.long
 def test_the_html_of_every_page_is_valid(
     live_sqlite: LiveGatebell, addresses: tuple[Person, list[str]], tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ def redirect_after(page: Page, button: str) -> dict[str, list[str]]:
     return parse_qs(urlsplit(left.value.url).query)
 
 
+@pytest.mark.long
 @pytest.mark.spec("A1", "A2", "A9", "B2", "F1", "F2")
 def test_a_developer_registers_an_application_approves_it_and_gets_a_token(
     gatebell: LiveGatebell, page: Page

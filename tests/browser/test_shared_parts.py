@@ -26,6 +26,7 @@ def endpoint(gatebell: LiveGatebell) -> Endpoint:
     return made
 
 
+@pytest.mark.long
 def test_exact_times_need_no_mouse(gatebell: LiveGatebell, page: Page, endpoint: Endpoint) -> None:
     have_signed_in(page, gatebell, alice(gatebell))
     page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts")
@@ -73,6 +74,7 @@ def test_a_script_words_times_as_the_server_does(
         expect(page.locator(f"#added-{length}")).to_have_text(said)
 
 
+@pytest.mark.long
 def test_without_scripts_the_exact_time_is_in_the_text(
     gatebell: LiveGatebell, plain_page: Page
 ) -> None:
@@ -83,6 +85,7 @@ def test_without_scripts_the_exact_time_is_in_the_text(
     assert (time.get_attribute("title") or "-") in shown
 
 
+@pytest.mark.long
 def test_the_result_of_a_key_is_in_view_and_can_be_dismissed(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint
 ) -> None:
@@ -100,6 +103,7 @@ def test_the_result_of_a_key_is_in_view_and_can_be_dismissed(
     expect(told).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_question_stays_where_it_was_asked_and_has_a_way_out(
     gatebell: LiveGatebell, page: Page
 ) -> None:

@@ -133,6 +133,7 @@ def test_what_went_wrong_is_one_json_object_on_standard_error(app: Flask) -> Non
         assert sentence in told["error"], given
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("I9")
 def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebell) -> None:
@@ -162,6 +163,7 @@ def within_two_seconds(is_so: Callable[[], bool]) -> None:
         asked_at = monotonic()
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_pruning_prints_how_many_rows_went(gatebell: LiveGatebell) -> None:
     removed = gatebell.cli("prune")
@@ -169,6 +171,7 @@ def test_pruning_prints_how_many_rows_went(gatebell: LiveGatebell) -> None:
     assert all(count >= 0 for count in removed.values())
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("I1")
 def test_metrics_count_what_became_of_alerts_in_all_processes(gatebell: LiveGatebell) -> None:

@@ -169,6 +169,7 @@ def test_what_proxies_do_to_addresses_is_found_out(
         assert app.test_client().get("/healthz", headers=headers).get_json() == {"status": "ok"}
 
 
+@pytest.mark.long
 def test_mail_leaves_or_the_reason_is_said(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:

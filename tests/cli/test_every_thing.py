@@ -133,6 +133,7 @@ def test_integrations_get_a_new_key_and_alerts_a_new_status(app: Flask) -> None:
     assert operate(app, "integrations", "delete", *of_it)["deleted"] is True
 
 
+@pytest.mark.long
 def test_a_link_to_an_on_call_tool_has_no_url_and_no_key(app: Flask) -> None:
     made(app)
     pager = ("create", "acme/shop", "--type", "external", "--name", "Pager")
@@ -156,6 +157,7 @@ def test_the_tool_of_a_payload_is_recognized(app: Flask) -> None:
         assert (refused.exit_code, said in refused.stderr) == (1, True), refused.stderr
 
 
+@pytest.mark.long
 def test_refused_deliveries_are_replayed_once_their_cause_is_gone(app: Flask) -> None:
     made(app)
     words = ("create", "acme/shop", "--type", "http", "--name", "Nagios")

@@ -57,6 +57,7 @@ def test_a_list_is_printed_whole(app: Flask, shop: str) -> None:
     assert operate(app, "silences", "list", shop, "--state", "expired")["total"] == 0
 
 
+@pytest.mark.long
 def test_a_cursor_leads_through_a_list_without_numbered_pages(
     app: Flask, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

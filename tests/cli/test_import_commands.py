@@ -52,6 +52,7 @@ def outcomes(report: dict[str, Any], kind: str) -> dict[str, str]:
     return {each["name"]: each["outcome"] for each in report[kind]}
 
 
+@pytest.mark.long
 def test_a_backup_of_opsgenie_is_tried_taken_over_and_found_again(
     gatebell: LiveGatebell, path: str, alice: Person, renamed: Callable[[Path], Path]
 ) -> None:
@@ -112,6 +113,7 @@ def test_an_export_of_grafana_oncall_is_taken_over_by_team(
     assert outcomes(done, "integrations") == {"Alertmanager": "created", "Deploys": "created"}
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_group_takes_over_what_its_projects_share(
     gatebell: LiveGatebell, path: str, renamed: Callable[[Path], Path]
@@ -149,6 +151,7 @@ def test_a_group_takes_over_what_its_projects_share(
     assert gatebell.cli("members", "list-direct", group) == members
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_members_who_are_missing_are_added_if_asked_for(
     gatebell: LiveGatebell, alice: Person, renamed: Callable[[Path], Path]

@@ -40,6 +40,7 @@ def test_incidents_are_opened_listed_shown_and_closed(project: IncidentProject) 
     assert (resolved["text"], resolved["author"]) == ("resolved", None)
 
 
+@pytest.mark.long
 def test_a_wrong_command_changes_nothing(project: IncidentProject) -> None:
     for arguments, said in (
         (("create", PROJECT), "Give a title, or alerts"),

@@ -27,6 +27,7 @@ def as_before(gatebell: LiveGatebell) -> Iterator[None]:
     forget_settings(gatebell)
 
 
+@pytest.mark.long
 def test_a_script_is_told_what_breaks_and_not_asked(gatebell: LiveGatebell) -> None:
     done = gatebell.run_cli("settings", "set", "RELEASE", "17.0")
     told = json.loads(done.stdout)
@@ -51,6 +52,7 @@ def test_a_script_is_told_what_breaks_and_not_asked(gatebell: LiveGatebell) -> N
     assert "RELEASE must be a release such as 18.0" in json.loads(wrong.stderr)["error"]
 
 
+@pytest.mark.long
 def test_tokens_that_get_an_expiry_are_counted(gatebell: LiveGatebell) -> None:
     name = make_user(gatebell).username
     with changed_settings(gatebell, release="15.11"):

@@ -10,6 +10,7 @@ from tests.support.service.live import LiveGatebell
 pytestmark = pytest.mark.one_database("sqlite")
 
 
+@pytest.mark.long
 def test_a_schedule_is_created_listed_shown_and_deleted(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     project = make_project(gatebell, alice)

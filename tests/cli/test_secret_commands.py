@@ -82,6 +82,7 @@ def made(app: Flask) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_a_command_with_another_key_is_refused_with_a_sentence_that_names_it(host: Make) -> None:
     made(host(OLD))
     done = (
@@ -94,6 +95,7 @@ def test_a_command_with_another_key_is_refused_with_a_sentence_that_names_it(hos
     assert "lost key" not in done.output
 
 
+@pytest.mark.long
 def test_a_database_from_before_is_known_by_what_the_key_opens(host: Make) -> None:
     app = host(OLD)
     made(app)
@@ -114,6 +116,7 @@ def test_a_lost_key_can_be_forgotten(host: Make) -> None:
     assert operate(anew, "secrets", "status")["unreadable"]["integration_keys"] == 1
 
 
+@pytest.mark.long
 def test_readiness_notices_a_key_that_others_write_with(host: Make) -> None:
     one, other = host(OLD), host(OLD)
     made(one)
@@ -127,6 +130,7 @@ def test_readiness_notices_a_key_that_others_write_with(host: Make) -> None:
     assert host(OLD, NEW).test_client().get("/readyz").status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
     app = host(OLD)
@@ -151,6 +155,7 @@ def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
     assert next_step(app).startswith("Keep SECRET_KEY_FALLBACKS")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_what_is_presented_is_hashed_anew_until_the_old_key_may_go(host: Make) -> None:
     kept = made(host(OLD))

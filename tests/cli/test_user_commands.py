@@ -65,6 +65,7 @@ def test_who_does_not_exist_is_said(live_sqlite: LiveGatebell) -> None:
         assert "not found" in done.stderr, command
 
 
+@pytest.mark.long
 def test_a_setting_is_changed_listed_and_reset(live_sqlite: LiveGatebell) -> None:
     assert live_sqlite.cli("settings", "set", "PAGE_SIZE", "33")["value"] == 33
     changed = live_sqlite.cli("settings", "list", "--changed")["settings"]

@@ -47,6 +47,7 @@ def test_what_is_written_is_read_again(seconds: int) -> None:
     assert parse_duration(duration_text(length)) == length
 
 
+@pytest.mark.long
 @given(text())
 def test_no_text_makes_it_fail(written: str) -> None:
     with suppress(InvalidError):

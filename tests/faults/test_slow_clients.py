@@ -121,6 +121,7 @@ def test_who_says_nothing_is_left_without_a_word(hasty: Service) -> None:
         assert client.rest() == b""
 
 
+@pytest.mark.long
 def test_nobody_without_a_key_has_a_body_waited_for(service: Service) -> None:
     live, endpoint = service
     for given, status in (({"key": "wrong"}, 401), ({}, 404)):

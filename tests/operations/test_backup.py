@@ -139,6 +139,7 @@ def test_a_backup_that_failed_leaves_nothing_that_keeps_from_trying_again(
     assert back_up(still, place)["files"] > 0
 
 
+@pytest.mark.long
 def test_only_the_newest_backups_are_kept_and_nothing_else_is_deleted(
     still: LiveGatebell, tmp_path: Path
 ) -> None:
@@ -182,12 +183,14 @@ def test_no_backup_is_written_where_others_could_put_links(
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_running_service_is_not_replaced(gatebell: LiveGatebell, tmp_path: Path) -> None:
     back_up(gatebell, tmp_path / "backup")
     told = refusal(restore(gatebell, tmp_path / "backup", "--replace"))
     assert "The service may be running" in told
 
 
+@pytest.mark.long
 def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
     still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
@@ -206,6 +209,7 @@ def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
     assert "was not completed" in refusal(restore(place, backup))
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_what_differs_from_the_manifest_is_told(
     still: LiveGatebell, new_place: NewPlace, tmp_path: Path
@@ -250,6 +254,7 @@ def test_the_restore_drill_of_the_documents_works_as_written(
     assert '"intact": true' in done.stdout
 
 
+@pytest.mark.long
 def test_nobody_else_reads_a_backup_whatever_the_umask(still: LiveGatebell, tmp_path: Path) -> None:
     for umask in (0, 0o777):
         directory = tmp_path / f"below {umask:o}" / "backup"

@@ -31,6 +31,7 @@ def find_python(folder: Path, **programs: str) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.long
 def test_a_good_python_behind_shims_and_old_ones_is_found(tmp_path: Path) -> None:
     (tmp_path / "python3.11").symlink_to(sys.executable)
     done = find_python(tmp_path, python3=TOO_OLD, python3_13=SHIM_TO_NOWHERE)

@@ -194,6 +194,7 @@ def test_a_web_process_that_dies_is_replaced(live: LiveGatebell) -> None:
     assert {requests.get(f"{live.url}/healthz", timeout=10).status_code for _ in range(9)} == {200}
 
 
+@pytest.mark.long
 def test_a_request_in_flight_when_told_to_stop_is_answered(live: LiveGatebell) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=20) as connection:
         head = "POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"

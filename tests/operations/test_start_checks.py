@@ -136,6 +136,7 @@ def test_make_migrate_leaves_a_newer_schema_alone(
     assert "a newer release has migrated" in done.stderr
 
 
+@pytest.mark.long
 def test_a_schema_from_before_release_0_1_0_is_refused_with_what_to_do(
     app: Flask, settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:

@@ -141,6 +141,7 @@ def test_a_refresh_token_that_both_hosts_get_at_once_is_good_for_one_pair(pair: 
     assert list(tokens.values()) == [8]
 
 
+@pytest.mark.long
 def test_who_signs_in_at_one_host_is_signed_in_at_the_other_and_signs_out_of_both(
     pair: Pair,
 ) -> None:
@@ -160,6 +161,7 @@ def endpoints_of(pair: Pair) -> list[Endpoint]:
     return [first, replace(first, url=url, service=pair.other.url)]
 
 
+@pytest.mark.long
 def test_reports_of_one_thing_that_reach_both_hosts_at_once_are_one_alert(pair: Pair) -> None:
     endpoints = endpoints_of(pair)
     with ThreadPoolExecutor(16) as several:
@@ -196,6 +198,7 @@ def unsent(host: LiveGatebell) -> int:
         return session.scalar(waiting) or 0
 
 
+@pytest.mark.long
 def test_two_workers_share_the_mail_and_send_each_of_them_once(pair: Pair) -> None:
     readers = [f"reader-{number}@people.example" for number in range(_MESSAGES)]
     messages = [
@@ -216,6 +219,7 @@ def test_two_workers_share_the_mail_and_send_each_of_them_once(pair: Pair) -> No
     assert Counter(map(tuple, pair.mailbox.recipients)) == {(reader,): 1 for reader in readers}
 
 
+@pytest.mark.long
 def test_all_that_both_must_know_is_in_the_database(pair: Pair) -> None:
     own = {"log", "metrics", "secret_key", "first_administrator.txt"}
     for host in (pair.one, pair.other):

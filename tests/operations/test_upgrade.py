@@ -91,6 +91,7 @@ def test_an_upgraded_database_is_made_of_what_a_new_one_is(
     assert catalog(former.settings) == catalog(settings)
 
 
+@pytest.mark.long
 def test_rows_outlive_the_upgrade_and_a_way_back_and_forth(former: FormerDatabase) -> None:
     before = rows(former.settings)
     assert len([count for count in before.values() if count]) > 45
@@ -103,6 +104,7 @@ def test_rows_outlive_the_upgrade_and_a_way_back_and_forth(former: FormerDatabas
     assert rows(former.settings) == upgraded
 
 
+@pytest.mark.long
 def test_an_upgraded_service_goes_on_where_release_0_1_0_ended(
     former: FormerDatabase, make_app: Callable[[Settings], Flask]
 ) -> None:

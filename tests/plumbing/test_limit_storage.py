@@ -93,6 +93,7 @@ storage = limit_storage.HostStorage()
     return done.stdout.strip()
 
 
+@pytest.mark.long
 def test_processes_that_were_forked_count_together() -> None:
     # They begin at once, and go on for long enough to meet. On a busy machine one may be kept
     # waiting in the middle of a count: here the others wait for it.

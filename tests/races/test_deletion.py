@@ -103,6 +103,7 @@ def test_a_group_and_a_project_that_want_one_path_do_not_both_get_it(
         assert_one_is_made(together(actions * 2))
 
 
+@pytest.mark.long
 def test_of_many_who_delete_one_does(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     for _ in range(ROUNDS):

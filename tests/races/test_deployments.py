@@ -58,6 +58,7 @@ def become(shop: Pages, session: Session, deployment_id: int, status: Any) -> No
     change_deployment(*work_of(shop, session), deployment_id, change)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("earlier", "later", "words"),
     [("success", "running", "cannot become running"), ("running", "delete", "is running")],

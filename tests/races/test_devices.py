@@ -101,6 +101,7 @@ def _typing(
     return partial(submit, browser, page, form_with(page, "user_code"), user_code=user_code)
 
 
+@pytest.mark.long
 def test_sixteen_presses_of_approve_are_one_approval(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
@@ -119,6 +120,7 @@ def test_sixteen_presses_of_approve_are_one_approval(
     assert poll(gatebell, client, device["device_code"]).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.spec("C7", "C8")
 def test_of_yes_and_no_at_once_one_counts(
     gatebell: LiveGatebell, client: ClientCredentials

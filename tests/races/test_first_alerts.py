@@ -79,6 +79,7 @@ def test_the_same_items_in_opposite_order_never_wait_for_each_other_forever(
     assert {alert.events for alert in alerts_of(gatebell, endpoint.project)} == {64}
 
 
+@pytest.mark.long
 @pytest.mark.spec("I16", "I17")
 def test_firing_and_recovery_at_once_leave_at_most_one_open(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")

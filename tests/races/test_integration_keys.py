@@ -50,6 +50,7 @@ def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: Liv
     assert [each.send().status_code for each in (endpoint, renewed)] == [200, 200]
 
 
+@pytest.mark.long
 @pytest.mark.spec("H11")
 def test_a_link_and_an_endpoint_are_never_turned_on_together(gatebell: LiveGatebell) -> None:
     change = IntegrationChange(name="On", active=True, api_url="https://pager.example")

@@ -123,6 +123,7 @@ def claims(shop: Escalated) -> list[Claim]:
     return sorted(found, key=lambda each: each.contact_id)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of_one", [True, False])
 def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> None:  # noqa: FBT001
     """Each passes its pages on to the other, or tells the other as a maintainer."""
@@ -159,6 +160,7 @@ def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> 
         assert told & {each.contact_id for each in taken}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_policy_is_deleted_beside_a_worker_that_locks_its_turns(
     shop: Escalated, moment: str

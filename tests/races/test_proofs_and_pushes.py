@@ -59,6 +59,7 @@ def test_one_proof_opens_a_resource_once(gatebell: LiveGatebell) -> None:
     assert statuses == {200: 1, 401: PARALLEL - 1}, [answer.text for answer in answers]
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc9126-4-c")
 def test_one_pushed_request_is_approved_once(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
@@ -81,6 +82,7 @@ def test_one_pushed_request_is_approved_once(gatebell: LiveGatebell) -> None:
     assert ask_at(browser, urljoin(url, again.headers["Location"])).status_code == 400
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc9126-4-c")
 def test_one_pushed_request_that_nobody_is_asked_about_gives_one_code(
     gatebell: LiveGatebell,

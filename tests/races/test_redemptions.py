@@ -118,6 +118,7 @@ def test_of_sixteen_at_once_exactly_one_is_served(
         assert tokens_of(gatebell, client) == before + 1
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2026-1035")
 @pytest.mark.spec("B5")
 @pytest.mark.rfc("rfc6749-6-d")

@@ -50,6 +50,7 @@ def all_send(
     return together([partial(give_code, browser, page, code) for browser, page in waiting])
 
 
+@pytest.mark.long
 def test_of_many_with_one_code_of_an_app_one_is_let_in(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     answers = all_send(gatebell, charlie, partial(code_of, give_app(gatebell, charlie)))

@@ -148,6 +148,7 @@ def test_all_that_match_are_changed_after_a_question(page: Page, endpoint: Endpo
     expect(page.locator("[data-alert-row]")).to_have_count(3)
 
 
+@pytest.mark.long
 def test_fresh_rows_move_nothing_that_somebody_is_at(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint
 ) -> None:
@@ -213,6 +214,7 @@ def test_the_first_screen_is_full_of_alerts(
     expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_a_list_without_scripts_changes_several(
     gatebell: LiveGatebell, plain_page: Page, endpoint: Endpoint
 ) -> None:

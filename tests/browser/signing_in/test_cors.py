@@ -53,6 +53,7 @@ def fetch(page: Page, url: str, **options: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.spec("E1", "E3")
 @pytest.mark.rfc("rfc7009-2.3-a", "oidc-core-5.3-c")
 def test_a_script_signs_its_user_in_and_out(gatebell: LiveGatebell, elsewhere: Page) -> None:
@@ -103,6 +104,7 @@ def test_a_script_can_read_keys_and_descriptions(gatebell: LiveGatebell, elsewhe
         assert fetch(elsewhere, gatebell.url + path)["status"] == 200
 
 
+@pytest.mark.long
 @pytest.mark.spec("E2")
 def test_the_browser_blocks_everything_else(live_sqlite: LiveGatebell, elsewhere: Page) -> None:
     let_through = {
@@ -129,6 +131,7 @@ def test_the_browser_shows_a_script_no_other_answer(
     assert shown == {}
 
 
+@pytest.mark.long
 def test_a_script_uses_the_api_with_a_token_and_never_with_a_cookie(
     gatebell: LiveGatebell, elsewhere: Page
 ) -> None:

@@ -40,6 +40,7 @@ def test_a_person_connects_a_television_with_the_keyboard_alone(
     assert poll(gatebell, client, device["device_code"]).json()["token_type"] == "Bearer"
 
 
+@pytest.mark.long
 @pytest.mark.spec("C3", "C7")
 def test_a_person_who_followed_a_strangers_link_says_no(gatebell: LiveGatebell, page: Page) -> None:
     client = television(gatebell)

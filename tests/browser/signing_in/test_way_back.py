@@ -69,6 +69,7 @@ def assert_back_with_a_code(page: Page, callback: str) -> None:
     assert "code" in parse_qs(urlsplit(page.url).query)
 
 
+@pytest.mark.long
 def test_a_person_who_comes_back_signs_in_and_is_at_the_application(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
 ) -> None:
@@ -142,6 +143,7 @@ def test_a_person_who_is_asked_to_sign_in_again_gets_back_to_the_application(
         assert_back_with_a_code(page, site.callback)
 
 
+@pytest.mark.long
 def test_the_answer_reaches_a_callback_that_hands_on_to_another_origin(
     localhost: LiveGatebell, site: ClientSite, other_site: ClientSite, charlie: Person, page: Page
 ) -> None:
@@ -153,6 +155,7 @@ def test_the_answer_reaches_a_callback_that_hands_on_to_another_origin(
     assert_back_with_a_code(page, other_site.callback)
 
 
+@pytest.mark.long
 def test_the_answer_reaches_a_program_that_listens_on_ipv6(
     localhost: LiveGatebell, charlie: Person, plain_page: Page
 ) -> None:
@@ -215,6 +218,7 @@ def test_a_popup_keeps_its_opener_on_every_page_and_is_not_closed_before_it_is(
     page.wait_for_function("window.popup.closed")
 
 
+@pytest.mark.long
 def test_a_popup_that_passes_through_without_a_page_keeps_its_opener(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
 ) -> None:

@@ -179,6 +179,7 @@ def test_a_hash_that_was_made_at_another_cost_is_made_anew_at_the_next_sign_in(
     assert try_password(password)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Session) -> None:
     user = account(session, "carla")
@@ -215,6 +216,7 @@ def test_who_does_not_exist_is_not_found(session: Session, user_id: int) -> None
         get_account(user_id, session=session)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_accounts_are_counted_and_listed_by_what_they_are(session: Session) -> None:
     root, guarded, locked = (

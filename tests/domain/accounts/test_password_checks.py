@@ -83,6 +83,7 @@ def person(name: str, password: str, session: Session) -> User:
     return session.get_one(User, create_user(new, session=session, now=NOON, rules=RULES).id)
 
 
+@pytest.mark.long
 def test_a_hash_of_a_former_version_is_good_and_made_anew(
     session: Session, try_to_sign_in: Callable[[str, str], bool]
 ) -> None:
@@ -118,6 +119,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[argon2.Parameters]:
     return costs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("password", "cost"),
     [

@@ -66,6 +66,7 @@ def test_whose_words_count_does_not_depend_on_who_else_asks_just_now() -> None:
         assert list(pool.map(is_refused, emails)) == [True, False] * 15
 
 
+@pytest.mark.long
 def test_the_judgement_takes_no_time_whatever_is_typed() -> None:
     worst = "4@a8b({[<c6g9369e1!|il7l0o$5s+7t%x2z" * 27
     check(worst[:30])  # loads the words

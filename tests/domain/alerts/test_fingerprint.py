@@ -37,6 +37,7 @@ def test_the_order_of_names_does_not_matter(payload: dict[str, Any]) -> None:
     assert fingerprint.of("labels", first) == fingerprint.of("labels", second)
 
 
+@pytest.mark.long
 @pytest.mark.spec("I9")
 @bounded(15)
 @given(objects, objects)

@@ -49,6 +49,7 @@ def test_a_certificate_is_good_for_its_time_alone(
         check_server_certificate(pem, pem, now=now())
 
 
+@pytest.mark.long
 def test_files_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> None:
     good = write_certificate(tmp_path / "good.pem", KEY).read_bytes()
     weak = write_certificate(tmp_path / "weak.pem", rsa_key(1024)).read_bytes()

@@ -56,6 +56,7 @@ def test_anything_else_is_refused(written: str) -> None:
     assert refused.value.field == "steps"
 
 
+@pytest.mark.long
 @given(text())
 def test_no_text_makes_it_fail(written: str) -> None:
     with suppress(InvalidError):
@@ -88,6 +89,7 @@ def test_a_plan_that_cannot_be_followed_is_refused(
         check_plan(Plan(steps, **options))  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @given(
     lists(
         tuples(integers(0, 86_400), lists(tuples(sampled_from(TargetKind), integers(1, 2**40)))),

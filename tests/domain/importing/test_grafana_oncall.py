@@ -123,6 +123,7 @@ def on_call_url() -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.long
 def test_the_commands_of_the_document_export_everything(
     on_call_url: str, tmp_path: Path, plan: ImportPlan
 ) -> None:

@@ -1,5 +1,6 @@
 """Credentials that are derived from others."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from domain.randomness import is_well_formed, random_credential
 RING = Keyring("a master secret that is long enough")
 
 
+@pytest.mark.long
 @given(text=st.from_regex(r"gbr-[0-9A-Za-z]{49}", fullmatch=True))
 def test_a_derived_token_looks_like_any_other_and_is_the_same_each_time(text: str) -> None:
     for kind in (CredentialType.ACCESS_TOKEN, CredentialType.REFRESH_TOKEN):

@@ -58,6 +58,7 @@ def published(session: Session, moment: datetime) -> list[str]:
     return [key.kid for key in list_published_keys(session=session, now=moment)]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("D5")
 def test_the_first_key_is_made_when_it_is_needed_and_stays(
@@ -103,6 +104,7 @@ def test_an_old_key_stays_published_until_all_that_it_signed_has_expired(
     assert published(session, last) == [new]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_rotating_again_before_the_new_key_signs_loses_none(
     session: Session, signer: Signer, hand_over: Rotate
@@ -177,6 +179,7 @@ def test_usual_sizes_are_accepted(bits: int) -> None:
     check_size(bits)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_keys_retired_long_ago_are_pruned(
     session: Session, signer: Signer, hand_over: Rotate

@@ -101,6 +101,7 @@ def test_what_is_no_rotation_is_refused_with_an_example(text: str) -> None:
 WORDS = ("daily", "every", "2w", "a", "mon", "09:00", "only", "from", "layer", "-", ",")
 
 
+@pytest.mark.long
 @given(st.text() | st.lists(st.sampled_from(WORDS)).map(" ".join))
 def test_no_text_breaks_the_reader(text: str) -> None:
     with suppress(InvalidError):

@@ -82,6 +82,7 @@ def test_a_path_lies_in_all_groups_above_it() -> None:
     assert parent("acme") is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("visibility", "seen_by_nobody", "seen_by_somebody"),
     [("private", 0, 0), ("internal", 0, 1), ("public", 1, 1)],
@@ -97,6 +98,7 @@ def test_visibility_decides_for_those_without_a_role(
     assert len(visible_groups(ADMIN, session=session)) == 1
 
 
+@pytest.mark.long
 def test_the_highest_role_on_the_way_counts(session: Session) -> None:
     group("acme", session)
     group("acme/shops", session)
@@ -121,6 +123,7 @@ def test_a_role_in_a_neighbour_with_a_similar_name_is_worth_nothing(session: Ses
         get_project("acme/shop", bob, session=session)
 
 
+@pytest.mark.long
 def test_a_role_that_is_too_low_is_refused_with_the_one_it_needs(session: Session) -> None:
     group("acme", session)
     project("acme/shop", session)
@@ -133,6 +136,7 @@ def test_a_role_that_is_too_low_is_refused_with_the_one_it_needs(session: Sessio
         check_role(found, Role.MAINTAINER)
 
 
+@pytest.mark.long
 def test_open_alerts_are_counted_for_those_who_may_see_them(session: Session) -> None:
     group("acme", session)
     number = project("acme/shop", session, "public")
@@ -224,6 +228,7 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
     assert [member.username for member in left] == ["bob", "carol"]
 
 
+@pytest.mark.long
 def test_an_owner_above_lets_the_last_one_of_a_group_below_go(session: Session) -> None:
     group("acme", session)
     group("acme/shops", session)

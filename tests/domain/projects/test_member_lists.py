@@ -81,6 +81,7 @@ def loaded(session: Session) -> Iterator[list[Any]]:
     event.remove(session, "loaded_as_persistent", note)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order_by", ["id", "role"])
 def test_a_page_loads_no_members_but_its_own(session: Session, order_by: str) -> None:
     part = ListPart(size=10, offset=20, order_by=order_by)
@@ -110,6 +111,7 @@ def test_orders_are_by_id_and_by_role(session: Session) -> None:
     assert [each.user_id for each in last] == [MANY]
 
 
+@pytest.mark.long
 def test_a_project_has_its_own_members_and_those_of_its_group(session: Session) -> None:
     part = ListPart(size=1)
     assert part_of(session, PROJECT, MemberFilter(), part)[1] == MANY + 1
@@ -122,6 +124,7 @@ def test_a_project_has_its_own_members_and_those_of_its_group(session: Session) 
     assert part_of(session, PROJECT, MemberFilter(search="\x00"), part)[1] == 0
 
 
+@pytest.mark.long
 def test_users_with_an_ability_are_counted_up_to_a_limit(session: Session) -> None:
     able = users_with(Ability.ADMIN_ALERTS, PROJECT, limit=10, session=session, today=TODAY)
     assert able == ["user007", "user120", "user121"]

@@ -50,6 +50,7 @@ def run(session: Session, at: datetime | None = None) -> None:
     prune(retention, session=session, now=at or now(), between=session.commit)
 
 
+@pytest.mark.long
 def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Session) -> None:
     record_events(
         [
@@ -79,6 +80,7 @@ def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Sessio
     assert counts(session) == (1, 2, 3)
 
 
+@pytest.mark.long
 def test_a_removed_repository_goes_with_all_that_it_had(session: Session) -> None:
     record_events(
         [
@@ -97,6 +99,7 @@ def test_a_removed_repository_goes_with_all_that_it_had(session: Session) -> Non
     assert counts(session) == (0, 0, 0)
 
 
+@pytest.mark.long
 def test_former_keys_stay_for_a_day(session: Session) -> None:
     first = get_signer(session=session, keyring=KEYRING, now=now() - timedelta(days=9))
     second = rotate(

@@ -99,6 +99,7 @@ PARTS = (
 )
 
 
+@pytest.mark.long
 @given(st.lists(st.sampled_from(PARTS), max_size=30))
 def test_nothing_but_harmless_elements_comes_out(parts: list[str]) -> None:
     seen = Seen()

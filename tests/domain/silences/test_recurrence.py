@@ -111,6 +111,7 @@ def test_a_rule_has_the_days_that_the_calendar_has(
     assert [start for start in found if start >= since] == expected
 
 
+@pytest.mark.long
 @given(rule=RULES)
 def test_a_rule_is_written_as_it_is_read(rule: Recurrence) -> None:
     assert parse_rule(rule.rule) == rule

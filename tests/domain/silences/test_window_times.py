@@ -104,6 +104,7 @@ def test_a_window_that_never_takes_place_is_refused() -> None:
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 
 
+@pytest.mark.long
 @bounded(40)
 @given(
     zone=st.sampled_from(ZONES),

@@ -173,6 +173,7 @@ def test_pages_of_a_locked_sqlite_can_be_read_and_forms_sent_again(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.fault("another program locks the database")
 def test_a_sqlite_that_is_locked_under_load_loses_and_doubles_nothing(

@@ -70,6 +70,7 @@ def test_nobody_waits_for_a_frozen_postgres(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.long
 @pytest.mark.fault("somebody locks a table for 2 s")
 def test_a_statement_that_takes_long_is_waited_for_while_postgres_answers(
     live: LiveGatebell,

@@ -66,6 +66,7 @@ def change_profile(
     )
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2023-44400")
 def test_a_new_password_counts_at_once_and_signs_all_other_browsers_out(
     gatebell: LiveGatebell, charlie: Person
@@ -89,6 +90,7 @@ def test_the_current_password_must_be_known(gatebell: LiveGatebell, charlie: Per
     assert is_signed_in(gatebell, sign_in(gatebell, charlie))
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_current_password_cannot_be_guessed_at_in_a_browser_left_open(
     gatebell: LiveGatebell, charlie: Person
@@ -115,6 +117,7 @@ def test_the_right_password_does_not_count_if_something_else_is_wrong(
     assert done.status_code == 302
 
 
+@pytest.mark.long
 def test_a_password_that_is_too_easy_is_refused(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     browser = signed_in(gatebell, person)
@@ -156,6 +159,7 @@ def test_the_name_is_changed_and_the_api_tells_it_with_the_address(
     assert (user["name"], user["email"]) == ("Čarli <b>", charlie.email)
 
 
+@pytest.mark.long
 def test_the_address_is_changed_with_the_password_only(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -172,6 +176,7 @@ def test_the_address_is_changed_with_the_password_only(
     assert email not in repr(event)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("boxes", "left"),

@@ -46,6 +46,7 @@ def user_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_a_link_confirms_the_address_and_applications_are_told(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     assert claims_of(mailing, person)["email_verified"] is False
@@ -63,6 +64,7 @@ def test_a_link_confirms_the_address_and_applications_are_told(mailing: LiveGate
     assert "It is verified." in browser.get(mailing.url + PROFILE).text
 
 
+@pytest.mark.long
 def test_a_new_address_counts_when_it_is_confirmed_and_the_old_one_is_told(
     mailing: LiveGatebell,
 ) -> None:
@@ -100,6 +102,7 @@ def test_a_link_works_once_and_a_newer_one_replaces_it(mailing: LiveGatebell) ->
     assert stored(mailing, person) == (second, True)
 
 
+@pytest.mark.long
 def test_a_link_is_for_one_account_and_cannot_be_made_up(mailing: LiveGatebell) -> None:
     person, other, email = make_user(mailing), make_user(mailing, name="mallory"), new_address()
     wish(mailing, person, email)
@@ -120,6 +123,7 @@ def test_a_link_is_for_one_account_and_cannot_be_made_up(mailing: LiveGatebell) 
     assert follow(mailing, person, link).status_code == 302
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["their own", "an administrator's", "a command's"])
 def test_a_new_password_ends_the_wish_for_another_address(mailing: LiveGatebell, way: str) -> None:
     person, email = make_user(mailing), new_address()
@@ -137,6 +141,7 @@ def test_a_new_password_ends_the_wish_for_another_address(mailing: LiveGatebell,
     assert email not in at_work(mailing).get(f"{mailing.url}/admin/users/{user_id}").text
 
 
+@pytest.mark.long
 def test_a_new_password_leaves_the_link_for_the_present_address(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     browser = open_browser(mailing, person)
@@ -152,6 +157,7 @@ def submit_link(browser: requests.Session, link: str) -> requests.Response:
     return submit(browser, page, form_to(page, link.rpartition("/")[2]))
 
 
+@pytest.mark.long
 def test_a_link_ends_after_days(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
@@ -168,6 +174,7 @@ def test_a_link_ends_after_days(mailing: LiveGatebell) -> None:
     assert stored(mailing, person) == (email, True)
 
 
+@pytest.mark.long
 def test_the_answer_does_not_tell_whether_an_address_is_taken(mailing: LiveGatebell) -> None:
     person, owner = make_user(mailing), make_user(mailing, name="owner")
     free, taken = new_address(), owner.email.upper()
@@ -236,6 +243,7 @@ def test_messages_to_addresses_are_limited(mailing: LiveGatebell) -> None:
     assert change_profile(mailing, browser, "Carl", person.email).status_code == 302
 
 
+@pytest.mark.long
 def test_an_address_with_a_line_in_it_reaches_no_header(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     for email in (
@@ -256,6 +264,7 @@ def test_an_address_with_a_line_in_it_reaches_no_header(mailing: LiveGatebell) -
         )
 
 
+@pytest.mark.long
 def test_a_change_of_mind_ends_the_link(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
@@ -265,6 +274,7 @@ def test_a_change_of_mind_ends_the_link(mailing: LiveGatebell) -> None:
     assert follow(mailing, person, link_to(mailing, email)).status_code == 404
 
 
+@pytest.mark.long
 def test_a_new_account_gets_a_link_unless_the_administrator_vouches(mailing: LiveGatebell) -> None:
     script = script_of(mailing, root(mailing))
 
@@ -283,6 +293,7 @@ def test_a_new_account_gets_a_link_unless_the_administrator_vouches(mailing: Liv
     assert messages_to(mailing, vouched["email"]) == []
 
 
+@pytest.mark.long
 def test_an_administrators_change_counts_at_once_and_has_to_be_confirmed(
     mailing: LiveGatebell,
 ) -> None:

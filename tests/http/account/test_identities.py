@@ -61,6 +61,7 @@ def newcomer(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> reque
     return browser
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_connects_signs_in_through_the_provider_from_then_on(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
@@ -172,6 +173,7 @@ def test_nobody_disconnects_what_is_of_others(
         assert answer.status_code == 404
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_has_no_password_sets_one_after_a_recent_sign_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
@@ -267,6 +269,7 @@ def test_a_provider_that_does_not_say_when_somebody_signed_in_is_no_proof(
     assert urlsplit(answer.headers["Location"]).path == "/users/sign_in"
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("face", ["page", "python-gitlab", "command"])
 def test_an_administrator_sees_and_ends_what_an_account_is_connected_with(

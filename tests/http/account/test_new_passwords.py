@@ -57,6 +57,7 @@ def test_every_page_leads_to_the_one_where_the_password_is_changed(
     assert_led_there(browser.post(f"{gatebell.url}/groups/new", form, allow_redirects=False))
 
 
+@pytest.mark.long
 def test_after_the_change_everything_opens(gatebell: LiveGatebell, charlie: Person) -> None:
     browser = open_browser(gatebell, charlie)
     page = browser.get(gatebell.url + SECURITY)

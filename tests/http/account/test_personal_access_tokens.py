@@ -341,7 +341,6 @@ def test_an_expiry_of_up_to_a_year_can_be_chosen(gatebell: LiveGatebell) -> None
     assert "Expires soon" in page.text
 
 
-@pytest.mark.long
 @pytest.mark.spec("G4")
 def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, make_user(gatebell))

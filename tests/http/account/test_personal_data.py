@@ -122,6 +122,7 @@ def traces_of(gatebell: LiveGatebell, *names: str) -> list[str]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_everything_of_a_person_is_exported_and_no_secret(
     gatebell: LiveGatebell, charlie: Charlie
@@ -149,7 +150,6 @@ def _names_in(value: Any) -> list[str]:
     return []
 
 
-@pytest.mark.long
 def test_only_the_person_and_administrators_get_the_export(
     gatebell: LiveGatebell, charlie: Charlie
 ) -> None:
@@ -190,7 +190,6 @@ def test_who_is_erased_leaves_no_name_behind_and_nothing_opens_the_account(
         assert session.scalars(member).first() is None
 
 
-@pytest.mark.long
 @pytest.mark.both_databases
 def test_events_and_notes_stay_and_the_audit_log_is_intact(
     gatebell: LiveGatebell, charlie: Charlie
@@ -208,6 +207,7 @@ def test_events_and_notes_stay_and_the_audit_log_is_intact(
     assert pseudonym in events
 
 
+@pytest.mark.long
 def test_the_name_and_the_address_are_free_and_the_number_is_not(
     gatebell: LiveGatebell, owner: Owner
 ) -> None:
@@ -231,6 +231,7 @@ def owner_of(gatebell: LiveGatebell, client: ClientCredentials) -> str | None:
         return session.scalar(owner.where(Application.uid == client.client_id))
 
 
+@pytest.mark.long
 def test_somebody_has_to_say_what_becomes_of_the_applications(
     gatebell: LiveGatebell, owner: Owner
 ) -> None:

@@ -71,6 +71,7 @@ def _what_is_read(page: requests.Response) -> str:
     return unescape(without_token)
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2020-26214")
 def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell) -> None:
     garbage = (
@@ -188,6 +189,7 @@ ELSEWHERE = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2020-4037", "CVE-2024-39694")
 @pytest.mark.rfc("rfc6749-10.15-a", "rfc9700-2.1-b")
 def test_nobody_is_led_out_of_the_service_by_next(gatebell: LiveGatebell) -> None:
@@ -230,6 +232,7 @@ def guessed(gatebell: LiveGatebell) -> Person:
     return victim
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_too_many_guesses_at_one_account_stop_even_the_right_password(
     gatebell: LiveGatebell, guessed: Person

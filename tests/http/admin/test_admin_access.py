@@ -79,6 +79,7 @@ def test_everything_below_admin_is_for_administrators() -> None:
     }
 
 
+@pytest.mark.long
 def test_an_administrator_opens_every_page(gatebell: LiveGatebell) -> None:
     def ask(path: str) -> object:
         page = at_work(gatebell).get(gatebell.url + path)
@@ -94,6 +95,7 @@ def test_an_administrator_opens_every_page(gatebell: LiveGatebell) -> None:
     assert those_not((200, True), ask, tuple(pages)) == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_who_is_not_signed_in_is_asked_to(gatebell: LiveGatebell, method: str) -> None:
     browser = gatebell.http()
@@ -117,6 +119,7 @@ def test_to_all_others_there_is_no_such_page(gatebell: LiveGatebell) -> None:
     assert those_not((404, False), ask, administrations(gatebell, "GET")) == {}
 
 
+@pytest.mark.long
 def test_to_all_others_there_is_nothing_to_press(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     sent = {"csrf_token": csrf_token(gatebell, browser)}
@@ -147,6 +150,7 @@ CURSORS = ("before=x", "after=-1", "before=99999999999999999999")
 SEARCHED = ("%00", "%25_%5C", "'%22--", "a" * 200, "%ED%A0%80")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_nothing_that_is_asked_for_is_a_fault(gatebell: LiveGatebell) -> None:
     lists = ("/admin/users", "/admin/applications")

@@ -158,6 +158,7 @@ def test_a_renewed_secret_takes_over(gatebell: LiveGatebell, wiki: ClientCredent
     assert redeem(gatebell, renewed, code).status_code == 200
 
 
+@pytest.mark.long
 def test_a_secret_that_overlaps_can_be_ended(
     gatebell: LiveGatebell, wiki: ClientCredentials
 ) -> None:

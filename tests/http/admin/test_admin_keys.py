@@ -32,6 +32,7 @@ def make_key(gatebell: LiveGatebell, handover: str) -> str:
     return next_page(gatebell, answer)
 
 
+@pytest.mark.long
 def test_a_new_key_is_published_before_it_signs(gatebell: LiveGatebell) -> None:
     before = published(gatebell)
     for handover in ("", "whenever", None):

@@ -87,6 +87,7 @@ def test_where_a_value_comes_from_is_said(gatebell: LiveGatebell) -> None:
     assert ">21<" in row_of(page, "Page size")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_change_counts_in_every_process_within_a_second(gatebell: LiveGatebell) -> None:
     assert waits_for_devices(gatebell)

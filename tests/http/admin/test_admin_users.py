@@ -117,6 +117,7 @@ def test_a_locked_user_is_signed_out_and_no_token_works_until_unlocked(
     assert last_event(gatebell, charlie.username).kind == "user.unlocked"
 
 
+@pytest.mark.long
 def test_a_reset_password_is_shown_once_and_signs_out_everywhere(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_reset_password_is_shown_once_and_signs_out_everywhere(
     assert asked.headers["Location"].endswith("/-/user_settings/security")
 
 
+@pytest.mark.long
 def test_a_new_user_gets_a_password_that_opens_the_account(gatebell: LiveGatebell) -> None:
     name = unique("dora")
     answer = fill_in(
@@ -153,6 +155,7 @@ def test_a_new_user_gets_a_password_that_opens_the_account(gatebell: LiveGatebel
     assert "Administrator" in next_page(gatebell, answer)
 
 
+@pytest.mark.long
 def test_what_nobody_can_be_called_is_said_beside_the_field(gatebell: LiveGatebell) -> None:
     name = unique("frida")
     for changes, sentence in (
@@ -186,6 +189,7 @@ def test_a_name_or_an_address_that_is_taken_is_refused(
     assert page.status_code == 422
 
 
+@pytest.mark.long
 def test_administration_is_given_and_taken(gatebell: LiveGatebell, charlie: Person) -> None:
     browser = open_browser(gatebell, charlie)
     assert browser.get(f"{gatebell.url}/admin").status_code == 404
@@ -197,6 +201,7 @@ def test_administration_is_given_and_taken(gatebell: LiveGatebell, charlie: Pers
     assert (event.kind, event.details["administrator"]) == ("user.changed", False)
 
 
+@pytest.mark.long
 def test_a_reset_asks_what_becomes_of_the_tokens(gatebell: LiveGatebell, charlie: Person) -> None:
     access, browser = give_access(gatebell, charlie), open_browser(gatebell, charlie)
     path = account_page(gatebell, charlie)
@@ -208,6 +213,7 @@ def test_a_reset_asks_what_becomes_of_the_tokens(gatebell: LiveGatebell, charlie
     assert browser.get(f"{gatebell.url}/groups", allow_redirects=False).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("boxes", "left"),
     [
@@ -267,6 +273,7 @@ def test_the_list_goes_on_and_back(gatebell: LiveGatebell) -> None:
     assert people[-1].username in browser.get(gatebell.url + newer).text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_administrator_changes_names_address_and_time_zone(gatebell: LiveGatebell) -> None:
     person, other = make_user(gatebell), make_user(gatebell, name="bob")

@@ -108,6 +108,7 @@ def test_an_event_that_is_not_there_is_404(gatebell: LiveGatebell, admin: Person
         assert get(gatebell, admin, path).status_code == 404, path
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
 def test_the_page_is_narrowed_down(gatebell: LiveGatebell, admin: Person, write: Write) -> None:
@@ -167,6 +168,7 @@ def test_what_the_page_cannot_read_it_says(gatebell: LiveGatebell, admin: Person
         assert "Traceback" not in answer.text, query
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
 def test_the_page_leads_through_the_trail_and_back(
@@ -284,6 +286,7 @@ def test_nobody_ends_the_sign_in_of_somebody_else(gatebell: LiveGatebell) -> Non
     assert hers.get(f"{gatebell.url}{ACTIVITY}", allow_redirects=False).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
 def test_events_are_forgotten_after_the_time_that_the_instance_keeps_them(

@@ -246,6 +246,7 @@ def test_what_becomes_of_an_integration_is_kept(gatebell: LiveGatebell) -> None:
     assert (deleted.actor_name, deleted.details["change"]) == (maintainer.username, "deleted")
 
 
+@pytest.mark.long
 @pytest.mark.spec("K1")
 def test_what_an_operator_does_by_command_is_kept(gatebell: LiveGatebell) -> None:
     name = unique("dave")
@@ -264,6 +265,7 @@ def test_what_an_operator_does_by_command_is_kept(gatebell: LiveGatebell) -> Non
     assert made["token"] not in json.dumps(issued.details)
 
 
+@pytest.mark.long
 @pytest.mark.spec("K1")
 def test_no_secret_is_in_any_event(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials

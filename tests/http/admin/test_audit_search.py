@@ -66,6 +66,7 @@ def test_the_api_and_the_page_find_events_by_what_is_given(
     assert 'rel="next"' in keyset.headers["Link"]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
 def test_what_is_found_is_exported_whole(

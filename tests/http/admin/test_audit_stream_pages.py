@@ -36,6 +36,7 @@ def press(browser: requests.Session, page: requests.Response, what: str) -> requ
     return browser.get(urljoin(page.url, answer.headers["Location"]))
 
 
+@pytest.mark.long
 @pytest.mark.spec("K1")
 def test_a_destination_is_added_tried_rotated_paused_and_deleted(
     gatebell: LiveGatebell, admin: Person, receiver: Receiver
@@ -72,6 +73,7 @@ def test_a_destination_is_added_tried_rotated_paused_and_deleted(
     ]
 
 
+@pytest.mark.long
 def test_an_event_that_is_refused_is_shown_until_it_is_sent_again(
     gatebell: LiveGatebell, admin: Person, receiver: Receiver
 ) -> None:

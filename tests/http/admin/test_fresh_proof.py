@@ -5,6 +5,7 @@ from datetime import timedelta
 from functools import cache
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 import requests
 from sqlalchemy import select, update
 
@@ -76,6 +77,7 @@ def accesses(group: str, project: str) -> tuple[str, ...]:
     )
 
 
+@pytest.mark.long
 def test_no_owner_member_or_token_changes_with_an_old_sign_in_of_an_administrator(
     gatebell: LiveGatebell,
 ) -> None:

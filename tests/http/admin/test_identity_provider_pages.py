@@ -86,6 +86,7 @@ def test_an_administrator_adds_a_provider_and_people_sign_in_through_it(
     gatebell.cli("identity-providers", "delete", str(row.id))
 
 
+@pytest.mark.long
 def test_the_connection_is_tested_and_what_is_wrong_is_said(
     gatebell: LiveGatebell, provider: FakeProvider, page: str
 ) -> None:

@@ -34,6 +34,7 @@ def test_without_a_mail_server_an_administrator_confirms(
     assert stored(gatebell, charlie) == (email, True)
 
 
+@pytest.mark.long
 def test_an_administrator_vouches_on_the_page(gatebell: LiveGatebell, charlie: Person) -> None:
     account = f"/admin/users/{id_of(gatebell, charlie)}"
     assert "not verified" in at_work(gatebell).get(gatebell.url + account).text
@@ -48,6 +49,7 @@ def test_an_administrator_vouches_on_the_page(gatebell: LiveGatebell, charlie: P
     assert stored(gatebell, charlie) == (email, True)
 
 
+@pytest.mark.long
 def test_a_page_shown_before_does_not_confirm_another_address(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:

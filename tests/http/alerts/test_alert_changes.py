@@ -90,6 +90,7 @@ def test_alerts_are_assigned_to_those_who_may_see_them(gatebell: LiveGatebell) -
         assert "assigned it" not in page.text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_note_is_text_and_nothing_else(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -112,6 +113,7 @@ def test_a_note_is_text_and_nothing_else(gatebell: LiveGatebell) -> None:
     assert re.findall(r'href="([^"]*)"', note) == ["https://a.example/", "https://b.example"]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_activity_has_pages(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -158,6 +160,7 @@ def test_each_report_is_a_line_of_the_timeline(gatebell: LiveGatebell) -> None:
     assert browser.get(gatebell.url + delivery).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_timeline_joins_reports_and_has_pages(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")

@@ -54,6 +54,7 @@ def test_the_filtered_list_is_written_as_csv_and_no_cell_is_a_formula(
     assert found["iid"] == str(len(FORMULAS) + 1)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_filtered_list_is_written_as_json(gatebell: LiveGatebell) -> None:
     endpoint = varied(gatebell)

@@ -146,6 +146,7 @@ def test_filters_leave_what_they_say(gatebell: LiveGatebell) -> None:
         assert counts["Open"] == counts["All"] == str(len(found)), query
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_alerts_of_a_person_and_of_an_integration_are_found(gatebell: LiveGatebell) -> None:
     endpoint = filtered(gatebell)
@@ -212,6 +213,7 @@ def change_several(
     return submit(browser, page, form_to(page, "/alerts/status"), **given)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_conflict_of_one_leaves_the_others_alone_and_is_told_by_name(
     gatebell: LiveGatebell,

@@ -81,6 +81,7 @@ def test_words_are_found_by_their_beginnings_in_every_field(gatebell: LiveGatebe
 SIGNS = ("🔥", "—", "→", "€", "…", "👩\u200d🚒")
 
 
+@pytest.mark.long
 def test_what_has_no_letter_and_no_digit_is_not_looked_for(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for number, sign in enumerate(SIGNS):

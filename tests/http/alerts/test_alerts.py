@@ -77,7 +77,6 @@ def test_a_metrics_alerts_page_shows_query_links_and_notes(gatebell: LiveGatebel
 EVIL = "<script>alert(1)</script>{{7*7}}${7*7}%s\u202e<img src=x onerror=alert(1)>\"'"
 
 
-@pytest.mark.long
 @pytest.mark.spec("J5")
 @pytest.mark.parametrize("kind", ["http", "prometheus"])
 def test_what_senders_write_is_never_markup_on_any_page(gatebell: LiveGatebell, kind: str) -> None:
@@ -181,6 +180,7 @@ def quiet_endpoint(gatebell: LiveGatebell) -> Endpoint:
     return endpoint
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_alert_that_does_not_exist_is_not_found(gatebell: LiveGatebell) -> None:
     endpoint = quiet_endpoint(gatebell)
@@ -214,6 +214,7 @@ def test_a_status_changes_to_any_other_and_back(gatebell: LiveGatebell) -> None:
     assert endpoint.accepted(fingerprint="x")["iid"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("I16")
 def test_reopening_is_refused_while_another_open_alert_is_the_same(gatebell: LiveGatebell) -> None:
@@ -235,6 +236,7 @@ def test_reopening_is_refused_while_another_open_alert_is_the_same(gatebell: Liv
     assert alerts_of(gatebell, endpoint.project)[0].status == "triggered"
 
 
+@pytest.mark.long
 def test_a_status_that_is_none_changes_nothing(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()

@@ -103,6 +103,7 @@ def test_all_that_match_get_a_status_after_a_question_and_get_it_back(
     assert "/undo" not in undone.text
 
 
+@pytest.mark.long
 def test_a_change_of_several_is_undone_from_its_notice(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for number in range(3):
@@ -129,6 +130,7 @@ def test_a_change_of_several_is_undone_from_its_notice(gatebell: LiveGatebell) -
     assert submit(browser, told, undo).status_code == 422
 
 
+@pytest.mark.long
 def test_the_list_of_all_projects_changes_what_its_user_may_change(gatebell: LiveGatebell) -> None:
     person = person_for(gatebell, Role.DEVELOPER)
     mine, seen = (make_project(gatebell, alice(gatebell)) for _ in range(2))

@@ -65,6 +65,7 @@ def test_the_api_snoozes_and_wakes(gatebell: LiveGatebell) -> None:
     call.refused("POST", "/snooze", json={"tomorrow": True}, status=409)
 
 
+@pytest.mark.long
 def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -> None:
     endpoint, call = begin(gatebell, "Handled by page")
     dev = person_for(gatebell, Role.DEVELOPER)

@@ -157,6 +157,7 @@ def test_a_word_that_no_page_knows_is_named(gatebell: LiveGatebell) -> None:
         assert f"{query.partition('=')[0]} " in answer.text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_library_that_is_told_to_go_by_key_walks_through_a_numbered_list(
     gatebell: LiveGatebell,
@@ -183,6 +184,7 @@ def test_an_unknown_name_is_shown_as_text_and_cut(gatebell: LiveGatebell) -> Non
     assert "x" * 100 not in answer.text
 
 
+@pytest.mark.long
 def test_what_is_no_list_may_be_asked_with_anything(gatebell: LiveGatebell) -> None:
     endpoint = endpoint_of(gatebell)
     browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)

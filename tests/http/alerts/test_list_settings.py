@@ -26,6 +26,7 @@ def saved(page: requests.Response) -> dict[str, str]:
     return {name: url.replace("&amp;", "&") for url, name in SAVED.findall(panel)}
 
 
+@pytest.mark.long
 def test_a_filter_is_saved_shared_and_deleted(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     url = f"{gatebell.url}/{endpoint.project}/-/alerts"
@@ -56,6 +57,7 @@ def test_a_filter_is_saved_shared_and_deleted(gatebell: LiveGatebell) -> None:
     assert saved(owner.get(f"{gatebell.url}/-/alerts")) == {}
 
 
+@pytest.mark.long
 def test_what_is_no_filter_is_told_and_not_saved(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, person_for(gatebell, Role.DEVELOPER))
     url = f"{gatebell.url}/-/alerts?severity=low"
@@ -68,6 +70,7 @@ def test_what_is_no_filter_is_told_and_not_saved(gatebell: LiveGatebell) -> None
             assert saved(told) == {}
 
 
+@pytest.mark.long
 def test_the_size_of_pages_is_kept_with_the_account(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json([{"title": f"alert {number}"} for number in range(45)])

@@ -52,6 +52,7 @@ def test_who_resolved_it_by_hand_is_told_without_a_note(gatebell: LiveGatebell) 
     assert "resolved #1." in said(browser.get(f"{url}/2").text)
 
 
+@pytest.mark.long
 def test_the_page_of_one_of_a_thousand_shows_its_item_alone(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     body = webhook(*(item(f"Alert{number}", extra="x" * 400) for number in range(1_000)))

@@ -37,6 +37,7 @@ def test_an_unknown_address_is_not_found_whatever_the_method(gatebell: LiveGateb
         assert method == "HEAD" or answer.json() == {"message": "404 Not Found"}
 
 
+@pytest.mark.long
 def test_a_project_may_be_called_like_a_resource(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     token = {"PRIVATE-TOKEN": make_token(gatebell, owner).clear}

@@ -35,6 +35,7 @@ def stream(gatebell: LiveGatebell) -> Iterator[dict[str, Any]]:
     call(gatebell, "DELETE", f"/{made['id']}")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
 def test_a_destination_gets_what_happens_after_it_was_created(gatebell: LiveGatebell) -> None:

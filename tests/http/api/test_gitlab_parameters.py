@@ -199,6 +199,7 @@ def test_filters_by_what_nothing_here_has_find_nothing(script: Api, place: dict[
     assert (ids(by_key), by_key.headers.get("X-Total")) == ([], None)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_filters_that_have_an_effect(script: Api) -> None:
     group = new_group(script)

@@ -111,6 +111,7 @@ def test_a_value_of_another_kind_is_refused(gatebell: LiveGatebell) -> None:
             assert answer.json()["errors"][0]["field"] == name
 
 
+@pytest.mark.long
 def test_searches_are_limited_for_each_user(gatebell: LiveGatebell) -> None:
     eager, other = make_user(gatebell), bob(gatebell)
     tokens = {each: make_token(gatebell, each).clear for each in (eager, other)}
@@ -156,6 +157,7 @@ def test_the_sign_in_page_shows_title_and_description_without_harm(gatebell: Liv
     assert call(gatebell, "GET", APPEARANCE).json()["description"] == ""
 
 
+@pytest.mark.long
 def test_messages_stand_on_every_page(gatebell: LiveGatebell) -> None:
     call(gatebell, "PUT", APPEARANCE, header_message="Down on Sunday <i>", footer_message="Staging")
 

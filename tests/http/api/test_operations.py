@@ -20,6 +20,7 @@ def call(
     return api_caller(gatebell, alice(gatebell), at)(method, query, **sent)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_client_that_has_the_response_is_told_so_without_it(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

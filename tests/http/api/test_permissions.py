@@ -229,6 +229,7 @@ def all_cases(calls: Iterable[Call]) -> Iterator[tuple[Call, Role | str | None, 
         borders.add(border)
 
 
+@pytest.mark.long
 @pytest.mark.spec("G5")
 @in_parts
 def test_each_role_reaches_what_the_table_gives_it(
@@ -267,6 +268,7 @@ def token_with(world: World, scopes: str) -> str:
     return made.clear
 
 
+@pytest.mark.long
 @pytest.mark.spec("G5")
 @in_parts
 def test_each_scope_opens_what_the_table_says(world: World, calls: list[Call], part: int) -> None:
@@ -296,6 +298,7 @@ def test_what_only_administrators_may_needs_admin_mode(world: World, calls: list
     assert found == {(call.name, "scope") for call in administrations}
 
 
+@pytest.mark.long
 @pytest.mark.spec("G1")
 def test_without_a_token_only_what_is_public_is_shown(world: World, calls: list[Call]) -> None:
     wrong = []

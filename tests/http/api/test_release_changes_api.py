@@ -84,6 +84,7 @@ def test_every_row_of_the_specification_is_there_with_its_names(gatebell: LiveGa
     assert len({each["id"] for each in listed}) == len(listed)
 
 
+@pytest.mark.long
 @pytest.mark.spec("M5")
 def test_a_change_says_where_it_stands_and_where_more_is_said(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release="16.11", release_dates="17.0=2024-05-16"):
@@ -125,6 +126,7 @@ def test_all_are_on_one_page_and_may_be_read_in_parts(gatebell: LiveGatebell) ->
     assert parts[0] + parts[1] == whole.json()
 
 
+@pytest.mark.long
 def test_anybody_may_keep_it_and_ask_whether_it_has_changed(gatebell: LiveGatebell) -> None:
     first = answer(gatebell)
     assert first.headers["Cache-Control"] == "public, max-age=300"

@@ -125,6 +125,7 @@ def test_megabytes_made_to_take_long_are_refused(
         assert (page.status_code, said in page.text) == (400, True)
 
 
+@pytest.mark.long
 def test_more_than_the_limit_is_413_however_it_comes(gatebell: LiveGatebell) -> None:
     text = "x" * 20_000
     with changed_settings(gatebell, release_check_limit_bytes="16384"):

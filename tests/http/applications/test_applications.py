@@ -386,6 +386,7 @@ def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:
     assert "Approval remembered" in mine.text  # it asked for no token since, and need not ask
 
 
+@pytest.mark.long
 @pytest.mark.spec("F5")
 def test_who_revokes_an_application_is_not_counted_any_more(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
@@ -399,6 +400,7 @@ def test_who_revokes_an_application_is_not_counted_any_more(gatebell: LiveGatebe
     assert "It has no active authorizations or tokens." in shown
 
 
+@pytest.mark.long
 def test_a_password_counts_like_a_consent(gatebell: LiveGatebell) -> None:
     owner, alice = make_user(gatebell, name="owner"), make_user(gatebell)
     client = make_application(gatebell, owner, scopes="api")

@@ -54,6 +54,7 @@ def set_secrets(gatebell: LiveGatebell, client: ClientCredentials, **columns: ob
         )
 
 
+@pytest.mark.long
 @pytest.mark.spec("F4")
 @pytest.mark.parametrize(("overlap", "length"), [("1h", 1 / 24), ("1d", 1), ("7d", 7), ("30d", 30)])
 def test_the_old_secret_works_beside_the_new_one_for_as_long_as_was_chosen(
@@ -81,6 +82,7 @@ def test_the_old_secret_works_beside_the_new_one_for_as_long_as_was_chosen(
     assert abs(end - now() - timedelta(days=length)) < timedelta(minutes=2)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("F4")
 def test_an_old_secret_whose_time_is_over_is_refused(
@@ -184,6 +186,7 @@ def test_an_overlap_that_nobody_offered_is_refused_and_changes_nothing(
     assert is_accepted(gatebell, client, client.secret)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_use_of_a_secret_is_noted_once_a_minute(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials

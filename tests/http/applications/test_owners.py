@@ -86,6 +86,7 @@ def test_an_administrator_sees_all_names(gatebell: LiveGatebell, client: ClientC
     assert f"@{hidden.username}" in words(page)
 
 
+@pytest.mark.long
 def test_who_revokes_is_gone_from_the_list_and_a_machine_is_not_in_it(
     gatebell: LiveGatebell, owner: Person
 ) -> None:

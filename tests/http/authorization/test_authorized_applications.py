@@ -170,6 +170,7 @@ def test_the_page_says_from_where_an_application_was_used_and_when(gatebell: Liv
     assert "3 days ago" in page
 
 
+@pytest.mark.long
 @pytest.mark.spec("B7")
 def test_a_password_without_an_application_has_a_row_of_its_own(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)

@@ -69,6 +69,7 @@ def remove(gatebell: LiveGatebell, group: str, person: Person) -> None:
     members.done("DELETE", f"/{mine['id']}", status=204)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_only_members_of_its_groups_use_an_application(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
@@ -108,6 +109,7 @@ def test_who_leaves_the_group_loses_the_application_at_the_next_refresh(
     assert refresh(gatebell, client, pair.refresh).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_member_of_a_group_above_is_one_below_and_not_the_other_way_round(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
@@ -158,6 +160,7 @@ def test_devices_are_refused_as_well(gatebell: LiveGatebell, group: str) -> None
     assert poll(gatebell, client, asked["device_code"]).json()["error"] == "authorization_pending"
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_passwords_are_refused_as_well(
     gatebell: LiveGatebell, client: ClientCredentials, group: str

@@ -141,6 +141,7 @@ def guess(gatebell: LiveGatebell, browser: requests.Session) -> int:
     return type_code(browser, gatebell, shown(new_user_code())).status_code
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc8628-5.1-a")
 def test_guessing_is_limited_for_each_user(own: LiveGatebell) -> None:
@@ -188,6 +189,7 @@ def test_a_slip_of_the_pen_is_no_guess(own: LiveGatebell) -> None:
     assert is_asking(type_code(browser, own, codes(own, television(own))["user_code"]))
 
 
+@pytest.mark.long
 @pytest.mark.spec("C2")
 @pytest.mark.rfc("rfc8628-4-a")
 def test_while_the_flag_is_off_there_is_no_such_thing(own: LiveGatebell) -> None:
@@ -232,6 +234,7 @@ def _metadata(gatebell: LiveGatebell) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_what_nobody_waits_for_any_more_is_removed(own: LiveGatebell) -> None:
     client = television(own)

@@ -106,6 +106,7 @@ def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
         assert problem in call.refused("POST", "/alert_routes", json=whole), body
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
 def test_a_dry_run_says_who_would_have_been_paged(gatebell: LiveGatebell) -> None:

@@ -23,6 +23,7 @@ def project(gatebell: LiveGatebell) -> str:
     return make_project(gatebell, alice(gatebell))
 
 
+@pytest.mark.long
 def test_a_heartbeat_is_created_pinged_changed_and_deleted(
     gatebell: LiveGatebell, project: str
 ) -> None:

@@ -37,6 +37,7 @@ class Pages:
         return self.browser.get(self.service + answer.headers["Location"]).text
 
 
+@pytest.mark.long
 def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Checkout is down")
@@ -157,6 +158,7 @@ def test_who_may_do_less_sees_less(gatebell: LiveGatebell) -> None:
     owner.get("/alerts/1")
 
 
+@pytest.mark.long
 def test_comments_are_changed_by_their_author_and_by_maintainers(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     create_incident(gatebell, endpoint.project, title="Down")

@@ -60,6 +60,7 @@ def test_an_alert_that_meets_a_rule_opens_an_incident(project: IncidentProject) 
     assert project.incidents()[-1]["description"].endswith("\n\n---\n\nCall *Bob*")
 
 
+@pytest.mark.long
 @pytest.mark.spec("J2")
 def test_a_rule_that_is_off_opens_nothing_until_it_is_on_again(project: IncidentProject) -> None:
     first, second = project.rule("first"), project.rule("second", active=False)
@@ -75,7 +76,6 @@ def test_a_rule_that_is_off_opens_nothing_until_it_is_on_again(project: Incident
     assert (found["title"], found["rule_id"]) == ("b", second["id"])
 
 
-@pytest.mark.long
 @pytest.mark.spec("J3")
 def test_an_incident_is_closed_when_all_of_its_alerts_are_resolved(
     project: IncidentProject,
@@ -165,6 +165,7 @@ def test_an_alert_that_becomes_more_urgent_meets_a_rule_then(project: IncidentPr
     assert "changed the severity from medium to critical" in project.timeline(1)
 
 
+@pytest.mark.long
 def test_the_first_rule_that_is_met_opens_the_incident(project: IncidentProject) -> None:
     project.rule("first", severities=["critical"], close_when_resolved=True)
     second = project.rule("second")

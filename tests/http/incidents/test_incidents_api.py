@@ -176,6 +176,7 @@ def _guest_who_sees_alerts(project: IncidentProject) -> str:
     return token
 
 
+@pytest.mark.long
 def test_a_request_that_is_sent_again_opens_one_incident(project: IncidentProject) -> None:
     headers = {"PRIVATE-TOKEN": project.token, "Idempotency-Key": "night-1"}
     answers = [

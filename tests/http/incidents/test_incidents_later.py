@@ -26,6 +26,7 @@ def test_somebody_who_left_stays_assigned_until_taken_away(project: IncidentProj
     ]
 
 
+@pytest.mark.long
 def test_an_erased_person_leaves_no_name_behind(project: IncidentProject) -> None:
     operate(project.app, "users", "create", "bob", "--email", "bob@people.example")
     operate(project.app, "members", "add", PROJECT, "bob", "Developer")
@@ -110,6 +111,7 @@ def test_a_storm_of_thousands_is_opened_and_closed_in_bulk(project: IncidentProj
     assert {each["status"] for each in project.incidents("&per_page=100")} == {"resolved"}
 
 
+@pytest.mark.long
 def test_incidents_of_a_deleted_project_are_removed(project: IncidentProject) -> None:
     project.rule()
     project.fire("a", "b")

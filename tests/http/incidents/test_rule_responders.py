@@ -26,6 +26,7 @@ def shown(rule: dict[str, list[dict[str, str]]]) -> list[str]:
     return [f"{each['type']}:{each['name']}" for each in rule["responders"]]
 
 
+@pytest.mark.long
 def test_responders_are_users_and_schedules_of_the_project_or_a_group_above(
     project: IncidentProject,
 ) -> None:
@@ -72,6 +73,7 @@ def test_who_has_left_does_not_stand_in_the_way_of_other_changes(project: Incide
     project.api("PUT", at, code=400, responders=["user:bob"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of_group", [False, True])
 def test_a_schedule_that_a_rule_calls_is_not_taken_away(
     project: IncidentProject,

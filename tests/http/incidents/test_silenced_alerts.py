@@ -40,6 +40,7 @@ def _titles(project: IncidentProject) -> list[str]:
     return [each["title"] for each in project.incidents()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hold", [_silence, _window])
 def test_what_is_silenced_opens_an_incident_only_when_that_is_over(
     project: IncidentProject, hold: Any
@@ -61,6 +62,7 @@ def test_what_is_silenced_opens_an_incident_only_when_that_is_over(
     assert [each["status"] for each in project.incidents()] == ["resolved"]
 
 
+@pytest.mark.long
 def test_a_rule_that_says_so_opens_an_incident_for_a_silenced_alert(
     project: IncidentProject,
 ) -> None:
@@ -76,6 +78,7 @@ def test_a_rule_that_says_so_opens_an_incident_for_a_silenced_alert(
     assert again["open_when_silenced"] is False
 
 
+@pytest.mark.long
 def test_a_silenced_alert_joins_the_incident_that_holds_its_fingerprint(
     project: IncidentProject,
 ) -> None:
@@ -88,6 +91,7 @@ def test_a_silenced_alert_joins_the_incident_that_holds_its_fingerprint(
     assert incident["alerts"] == [1, 2]
 
 
+@pytest.mark.long
 def test_what_waits_for_a_silence_waits_no_more_where_its_rule_is_gone(
     project: IncidentProject,
 ) -> None:
@@ -102,6 +106,7 @@ def test_what_waits_for_a_silence_waits_no_more_where_its_rule_is_gone(
     assert _titles(project) == []
 
 
+@pytest.mark.long
 def test_an_archived_project_opens_what_waited_when_it_is_back(project: IncidentProject) -> None:
     project.rule()
     silence = _silence(project)

@@ -147,6 +147,7 @@ def test_whatever_a_generic_alert_holds_it_is_kept(gatebell: LiveGatebell) -> No
     assert "Traceback" not in gatebell.log_text()
 
 
+@pytest.mark.long
 @pytest.mark.hypothesis
 @pytest.mark.spec("I11", "I12")
 def test_whatever_a_metrics_webhook_holds_the_answer_is_clear(gatebell: LiveGatebell) -> None:

@@ -119,6 +119,7 @@ def test_the_limit_of_a_body_may_be_above_that_of_a_form(limited: LiveGatebell) 
     assert endpoint.post(b'{"a": "%s"}' % (b"x" * 2_000_000)).status_code == 413
 
 
+@pytest.mark.long
 def test_what_was_not_kept_is_counted_and_told(limited: LiveGatebell) -> None:
     endpoint = connect(limited)
     for _ in range(20):
@@ -137,6 +138,7 @@ def test_what_was_not_kept_is_counted_and_told(limited: LiveGatebell) -> None:
     assert "similar requests)" in seen
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 @pytest.mark.parametrize(("kind", "status"), [("http", 429), ("prometheus", 503)])
 def test_what_was_turned_away_is_told_once_on_the_page(

@@ -38,6 +38,7 @@ def key_on(page: requests.Response) -> str:
     return found[1]
 
 
+@pytest.mark.long
 @pytest.mark.spec("H5", "I2")
 @pytest.mark.both_databases
 def test_an_overlap_lets_both_keys_in(gatebell: LiveGatebell) -> None:
@@ -71,6 +72,7 @@ def test_after_its_time_the_old_key_is_refused(gatebell: LiveGatebell) -> None:
     assert "Expiring" not in page.text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("H5")
 def test_the_use_of_each_key_is_noted_for_itself(gatebell: LiveGatebell) -> None:

@@ -223,6 +223,7 @@ def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None
     assert "0 of 3 deliveries would be read differently." in words(editor.press("try").text)
 
 
+@pytest.mark.long
 @pytest.mark.spec("H8")
 def test_a_delivery_is_taken_as_the_sample(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -259,6 +260,7 @@ def test_what_a_sample_says_is_escaped(gatebell: LiveGatebell) -> None:
     assert "<script>alert" not in page.text
 
 
+@pytest.mark.long
 @pytest.mark.spec("H7", "H9")
 def test_only_an_http_endpoint_is_mapped(gatebell: LiveGatebell) -> None:
     metrics = connect(gatebell, kind="prometheus")
@@ -287,6 +289,7 @@ def free(live_sqlite: LiveGatebell) -> Iterator[LiveGatebell]:
         yield live
 
 
+@pytest.mark.long
 @pytest.mark.spec("H9")
 def test_the_free_tier_has_one_endpoint_of_a_type_and_no_mapping(free: LiveGatebell) -> None:
     endpoint = connect(free)

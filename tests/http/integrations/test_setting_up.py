@@ -58,6 +58,7 @@ ADVICE: tuple[tuple[str, dict[str, str], bytes, str], ...] = (
 )
 
 
+@pytest.mark.long
 def test_it_says_what_to_change_where(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for agent, headers, body, advice in ADVICE:

@@ -37,6 +37,7 @@ def test_the_test_alert_that_the_page_offers_is_a_good_one(
     assert delivery.sender.startswith(role.name.lower())
 
 
+@pytest.mark.long
 def test_an_alert_is_marked_as_a_test_until_a_sender_reports_it(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/test")

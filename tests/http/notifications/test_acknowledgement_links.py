@@ -158,6 +158,7 @@ def test_of_a_digest_over_projects_each_alert_can_be_left_out(
     assert [each for each, status in stored.items() if status == "triggered"] == [left, elsewhere]
 
 
+@pytest.mark.long
 def test_without_a_selection_nothing_is_acknowledged_and_nothing_of_others_with_one(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
@@ -202,6 +203,7 @@ def test_the_second_time_says_that_nothing_is_left_to_do(
     assert statuses(pages) == ["resolved"]
 
 
+@pytest.mark.long
 def test_an_expired_link_says_so(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
@@ -231,6 +233,7 @@ def test_who_is_locked_or_left_the_project_acknowledges_nothing(
     assert statuses(pages) == ["triggered"]
 
 
+@pytest.mark.long
 def test_a_link_that_was_not_sent_is_none(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
@@ -244,6 +247,7 @@ def test_a_link_that_was_not_sent_is_none(
     assert statuses(pages) == ["triggered"]
 
 
+@pytest.mark.long
 def test_a_link_survives_a_change_of_the_key(
     pages: Pages,
     mailbox: Mailbox,
@@ -278,6 +282,7 @@ def test_a_follow_up_tells_the_others_who_it_was(
     assert follow_ups == [("bob@pager.example", "Acknowledged by @alice: Disk full (acme/shop #1)")]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_link_acknowledges_incidents_with_their_alerts(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient

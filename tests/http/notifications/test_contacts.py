@@ -83,6 +83,7 @@ def press(
     return browser.get(page.url)
 
 
+@pytest.mark.long
 def test_without_a_mail_server_the_page_promises_no_code(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, make_user(gatebell))
     page = browser.get(f"{gatebell.url}{PAGE}")
@@ -122,6 +123,7 @@ def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
     assert "a1@pager.example" not in page.text
 
 
+@pytest.mark.long
 @pytest.mark.spec("K1")
 def test_what_is_done_with_contacts_is_written_down_without_addresses(post: Post) -> None:
     alice = make_user(post.gatebell)

@@ -252,6 +252,7 @@ def test_a_script_reads_answers_errors_and_paging_of_the_api(
         assert found == {}
 
 
+@pytest.mark.long
 def test_a_cookie_opens_nothing_at_the_api(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     assert browser.get(f"{gatebell.url}/").status_code == 200

@@ -269,6 +269,7 @@ def pages(gatebell: LiveGatebell) -> dict[str, tuple[requests.Session, requests.
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OF_PAGES)
 @bounded(6)
 @given(data=st.data())

@@ -209,6 +209,7 @@ def test_an_operator_cannot_make_a_key_of_any_size(gatebell: LiveGatebell) -> No
     assert kids_of(gatebell) == before
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("D5")
 def test_many_who_ask_first_at_once_get_one_and_the_same_key(app: Flask) -> None:

@@ -89,6 +89,7 @@ def test_an_expression_in_an_authorization_request_is_not_evaluated(
     assert all(each not in said for each in ("7006652", "7,006,652"))
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc6749-10.14-a")
 @bounded(30)
 @given(changes=st.dictionaries(st.sampled_from(AUTHORIZE), st.none() | TEXT, min_size=1))

@@ -124,6 +124,7 @@ def test_a_value_that_a_shell_could_understand_stays_out_of_commands() -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_search_finds_the_part_that_has_the_words(client: FlaskClient) -> None:
     found = client.get("/help", query_string={"search": "PROMPT=none works"}).text

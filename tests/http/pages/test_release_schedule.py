@@ -55,6 +55,7 @@ def row_of(page: str, change_id: str) -> str:
     return next(row for row in rows if f"{PAGES}/{change_id}" in row)
 
 
+@pytest.mark.long
 @pytest.mark.spec("M2", "M5")
 def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release="17.0", release_dates="18.0=2025-05-15"):
@@ -244,6 +245,7 @@ def calendar_of(gatebell: LiveGatebell, path: str = ICS) -> Calendar:
     return IcsCalendarStream.calendar_from_ics(found.text)
 
 
+@pytest.mark.long
 @pytest.mark.spec("M2", "M5")
 @pytest.mark.both_databases
 def test_a_reader_of_feeds_is_told_every_change(gatebell: LiveGatebell) -> None:
@@ -270,6 +272,7 @@ def test_a_name_with_signs_of_xml_breaks_no_feed(gatebell: LiveGatebell) -> None
         calendar_of(gatebell)
 
 
+@pytest.mark.long
 @pytest.mark.spec("M5")
 @pytest.mark.both_databases
 def test_a_calendar_has_the_releases_that_change_something_and_have_a_date(
@@ -308,6 +311,7 @@ def test_a_release_that_comes_later_keeps_its_event(gatebell: LiveGatebell) -> N
     assert second.dtstamp > first.dtstamp
 
 
+@pytest.mark.long
 def test_one_may_subscribe_to_a_part(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release_dates=DATES):
         read = feed_of(gatebell, f"{ATOM}?interface=oauth")
@@ -318,6 +322,7 @@ def test_one_may_subscribe_to_a_part(gatebell: LiveGatebell) -> None:
     assert len(feed_of(gatebell, f"{ATOM}?release=99.0").entries) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", [ATOM, ICS])
 def test_what_has_not_changed_is_not_sent_again(gatebell: LiveGatebell, path: str) -> None:
     first = get(gatebell, path)

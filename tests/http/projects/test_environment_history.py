@@ -51,6 +51,7 @@ def test_the_page_shows_which_alerts_began_after_a_deployment(gatebell: LiveGate
     assert "v1.1.0 Failed" in words(browser.get(environments))
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_very_many_alerts_the_page_says_what_it_counted(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

@@ -83,6 +83,7 @@ def test_whatever_an_environment_is_called_its_page_is_found(gatebell: LiveGateb
         assert "<script>alert" not in page.text + shown.text, name
 
 
+@pytest.mark.long
 @pytest.mark.spec("J4")
 def test_a_maintainer_makes_an_environment_and_deletes_it(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -141,6 +142,7 @@ def test_a_deleted_environment_comes_back_with_a_report_and_with_its_alert(
     assert list(links(list_of(browser, endpoint))) == ["live"]
 
 
+@pytest.mark.long
 def test_an_alert_leads_to_its_environment_while_there_is_one(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(platform_environment_name="live / \u00e9 ?")
@@ -231,6 +233,7 @@ def test_the_api_lists_shows_makes_and_deletes_environments(gatebell: LiveGatebe
     assert api(gatebell, endpoint, f"/{second['id']}").status_code == 404
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_environment_is_stopped_until_its_next_deployment(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

@@ -249,6 +249,7 @@ def test_a_link_that_is_old_or_forged_says_whom_to_ask(sent: Sent) -> None:
         assert why in words(answer)
 
 
+@pytest.mark.long
 def test_somebody_else_who_is_signed_in_is_told_so(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
@@ -264,6 +265,7 @@ def test_somebody_else_who_is_signed_in_is_told_so(service: LiveGatebell) -> Non
     assert finish(service, link, person, browser=browser).headers["Location"] == f"/{project}"
 
 
+@pytest.mark.long
 def test_who_has_an_account_signs_in_first(service: LiveGatebell) -> None:
     person, owner, browser = make_user(service), make_user(service), service.http()
     project, link = invited(service, owner, person.email)
@@ -277,7 +279,6 @@ def test_who_has_an_account_signs_in_first(service: LiveGatebell) -> None:
     assert role_of(service, project, owner, person) == 30
 
 
-@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)

@@ -44,6 +44,7 @@ def numbers(gatebell: LiveGatebell, person: Person, path: str) -> tuple[Api, str
     return script, f"/{kind}/{quote(path, safe='')}/members", own
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["group", "project"])
 def test_a_guest_sees_the_members_changes_nobody_and_leaves(
     gatebell: LiveGatebell, kind: str
@@ -109,6 +110,7 @@ def test_an_inherited_role_is_left_where_it_was_given(gatebell: LiveGatebell) ->
     assert browser.get(f"{gatebell.url}/{project}").status_code == 200
 
 
+@pytest.mark.long
 def test_an_archived_project_can_be_left_and_members_removed(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     person, browser = joined(gatebell, project, Role.REPORTER)

@@ -69,6 +69,7 @@ def roles_in(gatebell: LiveGatebell, namespace: str) -> dict[str, Role]:
     return {member.username: member.role for member in members}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("namespace", ["group", "project"])
 def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
     gatebell: LiveGatebell, namespace: str
@@ -118,6 +119,7 @@ def test_the_last_owner_cannot_step_down_either(gatebell: LiveGatebell) -> None:
     assert answer.status_code == 422
 
 
+@pytest.mark.long
 def test_nobody_learns_which_addresses_have_an_account(gatebell: LiveGatebell) -> None:
     founder = make_user(gatebell, name="founder")
     group = make_project(gatebell, founder).partition("/")[0]

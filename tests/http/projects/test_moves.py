@@ -38,6 +38,7 @@ def renamed(gatebell: LiveGatebell, owner: Person, project: str, path: str) -> s
     return f"{project.rpartition('/')[0]}/{path}"
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_renamed_project_is_reached_under_its_former_path(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
@@ -203,6 +204,7 @@ def test_a_transfer_needs_a_group_that_one_maintains(gatebell: LiveGatebell) -> 
     assert answer.json()["message"] == {"path": ["has already been taken"]}
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_group_moves_to_the_top_and_keeps_an_owner(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
@@ -221,6 +223,7 @@ def test_a_group_moves_to_the_top_and_keeps_an_owner(gatebell: LiveGatebell) -> 
     assert script.send("GET", f"/groups/{old}").json()["full_path"] == leaf
 
 
+@pytest.mark.long
 def test_the_page_of_a_deletion_counts_what_goes_along(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project, browser = make_project(gatebell, owner), signed_in(gatebell, owner)

@@ -195,6 +195,7 @@ def test_one_address_has_ones_own_shifts_of_all_schedules(subscriber: Subscriber
     call.refused("DELETE", status=404)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_shifts_follow_a_project_that_leaves_its_group(subscriber: Subscriber) -> None:
     gatebell, group = subscriber.gatebell, subscriber.project.split("/")[0]

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.one_database("postgres")
 DESCRIPTION = "Sells <b>things</b>.\nSince 1999."
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_maintainer_changes_name_and_description_and_everybody_reads_them(
     gatebell: LiveGatebell,
@@ -39,6 +40,7 @@ def test_a_maintainer_changes_name_and_description_and_everybody_reads_them(
     assert len(events_with_subject(gatebell, project)) == 1
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_what_is_turned_off_has_no_pages_and_takes_no_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -62,6 +64,7 @@ def test_what_is_turned_off_has_no_pages_and_takes_no_alerts(gatebell: LiveGateb
     assert browser.get(f"{url}/-/alerts").status_code == 200
 
 
+@pytest.mark.long
 def test_bad_values_are_kept_and_explained_beside_their_fields(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = signed_in(gatebell, alice(gatebell))

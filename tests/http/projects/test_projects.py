@@ -17,6 +17,7 @@ def status(browser: requests.Session, gatebell: LiveGatebell, path: str) -> int:
     return browser.get(f"{gatebell.url}/{path}", allow_redirects=False).status_code
 
 
+@pytest.mark.long
 def test_a_private_project_is_for_its_members(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     pages = (project, f"{project}/-/alerts", f"{project}/-/settings/members", project.upper())

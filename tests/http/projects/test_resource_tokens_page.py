@@ -152,6 +152,7 @@ MISTAKES: tuple[tuple[dict[str, str | list[str]], str], ...] = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.spec("G4")
 def test_what_makes_no_token_is_explained_and_makes_no_bot(
     gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace

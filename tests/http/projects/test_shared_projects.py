@@ -170,6 +170,7 @@ def test_a_share_ends_on_its_day(gatebell: LiveGatebell) -> None:
         assert session.get(ProjectShare, lasting) is not None
 
 
+@pytest.mark.long
 def test_who_may_share_and_with_whom(gatebell: LiveGatebell) -> None:
     owner, keeper = make_user(gatebell), make_user(gatebell)
     project = make_project(gatebell, owner)

@@ -61,6 +61,7 @@ def secret_on(page: requests.Response) -> str:
     return found[0]
 
 
+@pytest.mark.long
 @pytest.mark.spec("K1")
 def test_a_webhook_is_added_tried_rotated_paused_and_deleted(
     gatebell: LiveGatebell, shop: Shop, receiver: Receiver
@@ -93,6 +94,7 @@ def test_a_webhook_is_added_tried_rotated_paused_and_deleted(
     ]
 
 
+@pytest.mark.long
 def test_a_delivery_is_shown_with_request_and_response_and_sent_again(
     shop: Shop, receiver: Receiver
 ) -> None:

@@ -113,6 +113,7 @@ def pages(repository: Repository, **first: str) -> Iterator[requests.Response]:
         answer = repository.script.send("GET", repository.tags, params=given)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G3")
 def test_from_release_18_0_tags_have_pages_by_key_and_no_numbers(repository: Repository) -> None:
@@ -211,6 +212,7 @@ def test_too_many_waiting_removals_are_refused(repository: Repository) -> None:
     assert statuses == [202] * 20 + [400]
 
 
+@pytest.mark.long
 def test_repositories_of_other_projects_are_not_found_here(
     gatebell: LiveGatebell, repository: Repository
 ) -> None:

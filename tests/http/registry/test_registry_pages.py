@@ -87,6 +87,7 @@ def bundle(gatebell: LiveGatebell) -> int:
     return machine(gatebell).get(f"{gatebell.url}/jwt/certificates").text.count("BEGIN CERT")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_new_key_waits_signs_and_can_end_the_former_ones(gatebell: LiveGatebell) -> None:
     fill_in(gatebell, ADMIN, "notice", notice="leaked")

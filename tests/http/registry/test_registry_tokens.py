@@ -279,6 +279,7 @@ def test_a_name_in_capitals_is_another_repository(gatebell: LiveGatebell) -> Non
         assert granted(gatebell, ask(gatebell, f"repository:{name}:pull", token=token)) == {}
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_wrong_tokens_of_one_address_are_limited_and_right_ones_are_not(
     gatebell: LiveGatebell,

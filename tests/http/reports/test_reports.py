@@ -74,6 +74,7 @@ def night(gatebell: LiveGatebell) -> Night:
     return Night(gatebell)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_report_is_the_same_on_all_faces(gatebell: LiveGatebell, night: Night) -> None:
     name, query = night.developer.username, urlencode({"period": "last_week"})
@@ -123,6 +124,7 @@ def test_a_report_is_the_same_on_all_faces(gatebell: LiveGatebell, night: Night)
     assert (exported["acknowledged_by"], exported["pages"]) == (name, 1)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_report_of_a_group_is_about_the_projects_whose_alerts_its_reader_sees(
     gatebell: LiveGatebell, night: Night
@@ -274,6 +276,7 @@ def test_whoever_is_on_call_leaves_a_note_for_the_next(
     ]
 
 
+@pytest.mark.long
 def test_a_note_of_a_group_is_about_its_projects(gatebell: LiveGatebell, night: Night) -> None:
     group = night.project.rpartition("/")[0]
     maintainer = person_for(gatebell, Role.MAINTAINER)

@@ -47,6 +47,7 @@ def links_in(text: str) -> dict[str, str]:
     return {re.sub(r"<[^>]*>", "", words).strip(): unescape(href) for href, words in found}
 
 
+@pytest.mark.long
 def test_a_pushed_branch_is_on_the_page_of_the_project(
     gatebell: LiveGatebell, alice: Person, git: GitClient
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_pushed_branch_is_on_the_page_of_the_project(
     assert "script-src 'self'" in file.headers["Content-Security-Policy"]
 
 
+@pytest.mark.long
 def test_names_of_any_bytes_are_shown_and_lead_to_their_files(
     gatebell: LiveGatebell, alice: Person, git: GitClient
 ) -> None:

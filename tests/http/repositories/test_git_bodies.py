@@ -118,6 +118,7 @@ def test_a_body_that_cannot_be_read_is_refused_at_once(
         assert client.recv(1000).startswith(b"HTTP/1.1 %d " % status)
 
 
+@pytest.mark.long
 def test_too_many_requests_are_refused_with_the_headers_of_the_limit(
     gatebell: LiveGatebell,
 ) -> None:

@@ -160,6 +160,7 @@ def test_a_push_to_a_project_that_was_deleted_meanwhile_moves_no_branch(push: Pu
     assert "ok refs/heads/main" not in report
 
 
+@pytest.mark.long
 def test_a_deletion_of_a_branch_is_asked_about_as_well(push: Push) -> None:
     with push.begun() as begun:
         assert "ok refs/heads/main" in begun.finish()

@@ -210,6 +210,7 @@ def test_a_link_works_for_an_hour_and_for_nothing_else(mailing: LiveGatebell) ->
         assert is_refused(mailing, f"{page}/{wrong}"), wrong
 
 
+@pytest.mark.long
 def test_what_ends_with_the_password_is_asked(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     kept, ended = make_token(mailing, person), make_user(mailing)
@@ -234,6 +235,7 @@ def test_a_wish_for_another_address_is_forgotten(mailing: LiveGatebell) -> None:
     assert "has to be confirmed" not in mailing.http().get(mailing.url + SIGN_IN).text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("new", "again", "why"),
     [
@@ -253,6 +255,7 @@ def test_a_password_that_is_refused_costs_no_link(
     assert choose(mailing, link, random_password()).status_code == 302
 
 
+@pytest.mark.long
 def test_the_second_factor_stays(mailing: LiveGatebell) -> None:
     person, new = make_user(mailing), random_password()
     give_app(mailing, person)
@@ -270,7 +273,6 @@ def test_whoever_guessed_too_often_is_let_in_with_the_new_password(mailing: Live
     assert is_let_in(mailing, person.username, new)
 
 
-@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_two_who_use_a_link_at_once_one_sets_the_password(mailing: LiveGatebell) -> None:
     person = make_user(mailing)

@@ -58,6 +58,7 @@ def answer_with(status: int, body: bytes) -> Answer:
     return status, {}, body
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_is_new_gets_an_account_with_what_github_says(
     gatebell: LiveGatebell, github: FakeGitHub
@@ -76,6 +77,7 @@ def test_who_is_new_gets_an_account_with_what_github_says(
     assert github.asked == [TOKENS, USER, EMAILS]
 
 
+@pytest.mark.long
 def test_the_number_and_not_the_login_tells_who_somebody_is(
     gatebell: LiveGatebell, github: FakeGitHub
 ) -> None:
@@ -147,6 +149,7 @@ def test_github_may_name_itself_in_its_responses(
     assert_signed_in(sign_in_through(gatebell, github, slug, iss=f"{github.url}/login/oauth"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "status", "found", "reason"),
     [

@@ -117,6 +117,7 @@ def test_a_personal_access_token_does_what_the_password_no_longer_does(
     assert user.json()["username"] == charlie.username
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("B8")
 def test_nor_does_the_count_of_guesses_tell_that_the_password_was_right(

@@ -93,6 +93,7 @@ def test_the_same_person_comes_back_under_another_name_and_address(
         assert seen.email == f"{new}@elsewhere.example"
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2022-31107")
 def test_a_taken_or_strange_user_name_becomes_another_one(gatebell: LiveGatebell) -> None:
     taken = make_user(gatebell).username
@@ -339,6 +340,7 @@ def sign_in_with(
     assert_signed_in(sign_in_through(gatebell, provider, slug))
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_role_comes_changes_and_goes_with_the_groups(
     gatebell: LiveGatebell, provider: FakeProvider
@@ -425,6 +427,7 @@ def test_a_deleted_group_is_no_obstacle(gatebell: LiveGatebell, provider: FakePr
     assert role_of(gatebell, provider, other) is None
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_members_of_one_group_there_are_administrators_here(
     gatebell: LiveGatebell, provider: FakeProvider

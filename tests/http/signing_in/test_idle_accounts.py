@@ -100,7 +100,6 @@ def api(service: LiveGatebell, token: str, method: str, path: str) -> requests.R
     return requests.request(method, f"{service.url}/api/v4{path}", headers=headers, timeout=30)
 
 
-@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_is_idle_is_told_and_deactivated_a_week_later(service: LiveGatebell) -> None:
     person, early = unused(service), unused(service, days=32)
@@ -265,7 +264,6 @@ def test_others_than_active_people_are_left_alone(service: LiveGatebell, state: 
     assert messages_to(service, person.email) == []
 
 
-@pytest.mark.long
 @pytest.mark.both_databases
 def test_signing_in_activates_and_nothing_else_does(service: LiveGatebell) -> None:
     person = make_user(service)
@@ -331,6 +329,7 @@ def test_who_is_locked_meanwhile_stays_locked(service: LiveGatebell) -> None:
     assert "is locked, neither active nor deactivated" in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_administrators_deactivate_and_activate_on_the_page(service: LiveGatebell) -> None:
     person = make_user(service)
     account = f"/admin/users/{id_of(service, person)}"

@@ -1,5 +1,6 @@
 """Guesses of strangers do not keep a known browser out; and how many an address has."""
 
+import pytest
 import requests
 
 from tests.support.accounts.people import Person, make_user, open_browser, try_to_sign_in
@@ -37,6 +38,7 @@ def lock_out(all_over: LiveGatebell, person: Person) -> None:
     assert statuses == [422, 422, 422, 429]
 
 
+@pytest.mark.long
 def test_strangers_lock_out_strangers_only(all_over: LiveGatebell) -> None:
     person = make_user(all_over)
     browser = known_browser(all_over, person)
@@ -57,6 +59,7 @@ def test_a_known_browser_has_so_many_guesses_and_no_more(all_over: LiveGatebell)
     assert try_in(all_over, all_over.http(), person.username, person.password) == 302
 
 
+@pytest.mark.long
 def test_a_right_password_begins_the_count_anew(all_over: LiveGatebell) -> None:
     person = make_user(all_over)
     browser = known_browser(all_over, person)
@@ -67,6 +70,7 @@ def test_a_right_password_begins_the_count_anew(all_over: LiveGatebell) -> None:
         del browser.cookies["gatebell_session"]
 
 
+@pytest.mark.long
 def test_a_browser_is_known_for_those_who_signed_in_there_and_for_nobody_else(
     all_over: LiveGatebell,
 ) -> None:
@@ -80,6 +84,7 @@ def test_a_browser_is_known_for_those_who_signed_in_there_and_for_nobody_else(
         del browser.cookies["gatebell_session"]
 
 
+@pytest.mark.long
 def test_a_cookie_that_we_did_not_make_is_nothing(all_over: LiveGatebell) -> None:
     person = make_user(all_over)
     browser = known_browser(all_over, person)
@@ -123,6 +128,7 @@ def test_wrong_codes_and_wrong_passwords_of_an_address_are_counted_together(
     assert int(answer.headers["Retry-After"]) >= 1
 
 
+@pytest.mark.long
 def test_the_limit_for_an_account_is_a_setting_and_a_right_code_gives_the_address_its_try_back(
     one_house: LiveGatebell,
 ) -> None:
@@ -136,6 +142,7 @@ def test_the_limit_for_an_account_is_a_setting_and_a_right_code_gives_the_addres
     assert statuses == [422] * 3 + [429]
 
 
+@pytest.mark.long
 def test_both_steps_are_open_to_a_known_browser_at_an_address_that_has_to_wait(
     one_house: LiveGatebell,
 ) -> None:

@@ -182,6 +182,7 @@ def test_the_question_of_one_sign_in_is_none_of_another(
     assert send(browser, page, f"{PASSKEYS}/new", made, name="x").status_code == 302
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_key_belongs_to_one_account(gatebell: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(gatebell, charlie)
@@ -230,6 +231,7 @@ def test_a_passkey_is_the_second_step(gatebell: LiveGatebell, charlie: Person) -
     assert methods_of(gatebell, charlie) == "pwd hwk mfa"
 
 
+@pytest.mark.long
 def test_after_the_password_a_key_need_not_make_sure_who_uses_it(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -239,6 +241,7 @@ def test_after_the_password_a_key_need_not_make_sure_who_uses_it(
     assert_signed_in(answer, lands_on="/groups")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("counts", [True, False])
 def test_an_answer_is_good_once(gatebell: LiveGatebell, charlie: Person, *, counts: bool) -> None:
@@ -276,6 +279,7 @@ def test_what_was_signed_for_something_else_opens_nothing(
     assert failures == ["second_factor.failed"] * len(other_things)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_key_whose_count_does_not_grow_was_copied_and_is_refused(
     gatebell: LiveGatebell, charlie: Person
@@ -304,6 +308,7 @@ def test_somebody_elses_passkey_is_no_second_step_of_mine(
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.long
 def test_a_key_with_another_public_key_signs_for_nobody(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -355,6 +360,7 @@ def test_a_passkey_stands_for_name_and_password(gatebell: LiveGatebell, charlie:
     assert methods_of(gatebell, charlie) == "hwk user mfa"
 
 
+@pytest.mark.long
 def test_alone_a_key_has_to_make_sure_who_uses_it(gatebell: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(gatebell, charlie, verifies=False)
     browser, page, asked = at_the_door(gatebell)
@@ -363,6 +369,7 @@ def test_alone_a_key_has_to_make_sure_who_uses_it(gatebell: LiveGatebell, charli
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.long
 def test_the_second_step_is_no_first_one(gatebell: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(gatebell, charlie)
     browser, page, asked = after_password(gatebell, charlie)
@@ -370,6 +377,7 @@ def test_the_second_step_is_no_first_one(gatebell: LiveGatebell, charlie: Person
     assert refused.status_code == 422
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("state", ["locked", "blocked"])
 def test_the_passkey_of_who_is_locked_opens_nothing(
     gatebell: LiveGatebell, charlie: Person, state: str

@@ -112,6 +112,7 @@ def test_an_application_that_asks_in_silence_is_answered(start: Start, lacks: st
     assert ask(browser, service, client).url == service.url + SECURITY
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("factor", [give_app, give_passkey])
 def test_whoever_has_one_notices_nothing(
     start: Start, factor: Callable[[LiveGatebell, Person], object]
@@ -288,6 +289,7 @@ def project(gatebell: LiveGatebell, owner: Person) -> str:
     return make_project(gatebell, owner)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_member_without_one_can_set_one_up_and_nothing_else(
     gatebell: LiveGatebell, owner: Person, project: str
@@ -334,6 +336,7 @@ def test_members_of_what_is_below_and_above_are_concerned(
     assert not is_bound(gatebell, member)
 
 
+@pytest.mark.long
 def test_members_elsewhere_are_not(gatebell: LiveGatebell, owner: Person, project: str) -> None:
     group = project.rpartition("/")[0]
     require(gatebell, owner, make_group(gatebell, owner, group))
@@ -354,6 +357,7 @@ def test_an_underscore_is_no_wildcard(gatebell: LiveGatebell, owner: Person, pro
     assert not is_bound(gatebell, member)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("factor", [give_app, give_passkey])
 def test_whoever_has_one_notices_nothing_of_the_group(
     gatebell: LiveGatebell, owner: Person, project: str, factor: Any
@@ -367,6 +371,7 @@ def test_whoever_has_one_notices_nothing_of_the_group(
     assert "requires two-factor" not in browser.get(gatebell.url + PROFILE).text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_grace_period_begins_with_the_rule_or_the_membership(
     gatebell: LiveGatebell, owner: Person, project: str

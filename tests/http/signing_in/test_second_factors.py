@@ -70,6 +70,7 @@ def with_password(
     return submit(browser, page, form, current_password=password)
 
 
+@pytest.mark.long
 def test_an_app_is_set_up_and_from_then_on_its_codes_are_needed(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -244,6 +245,7 @@ def test_who_has_no_second_step_has_nothing_to_renew(gatebell: LiveGatebell) -> 
     assert "Recovery codes" not in page.text
 
 
+@pytest.mark.long
 def test_the_password_cannot_be_guessed_at_here_either(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -278,6 +280,7 @@ def guesser(gatebell: LiveGatebell) -> Person:
     return make_user(gatebell, name="guesser")
 
 
+@pytest.mark.long
 @bounded(6)
 @given(code=st.text(max_size=80), password=st.text(max_size=80))
 def test_a_form_may_be_garbage_all_over(

@@ -74,6 +74,7 @@ def refusal(service: LiveGatebell, link: str) -> str:
     return words(browser.get(service.url + SIGN_IN)).partition("Sign in")[0]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_link_leads_to_an_account_that_is_signed_in(service: LiveGatebell) -> None:
     person, browser = newcomer(), service.http()
@@ -187,6 +188,7 @@ def test_a_link_makes_one_account_even_if_that_is_gone(service: LiveGatebell) ->
     assert not is_known(service, again.username)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_four_forms_at_once_one_makes_the_account(service: LiveGatebell) -> None:
     email = newcomer().email
@@ -216,6 +218,7 @@ def test_of_four_forms_at_once_one_makes_the_account(service: LiveGatebell) -> N
     assert sum(is_known(service, each.username) for each in people) == 1
 
 
+@pytest.mark.long
 def test_a_taken_user_name_is_said_and_nothing_is_lost(service: LiveGatebell) -> None:
     person, taken = newcomer(), make_user(service)
     link = sign_up_link(service, person.email)
@@ -226,6 +229,7 @@ def test_a_taken_user_name_is_said_and_nothing_is_lost(service: LiveGatebell) ->
     assert finish(service, link, person).status_code == 302
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("values", "why"),
     [
@@ -262,7 +266,6 @@ def test_nobodys_mail_is_flooded(service: LiveGatebell) -> None:
     assert [len(messages_to(service, each)) for each in (email, other)] == [5, 5]
 
 
-@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_who_asks_for_many_or_tries_many_names_is_told_to_wait(new_service: NewService) -> None:
     few = {"SIGN_IN_ATTEMPTS_PER_ADDRESS": "4", "SIGN_UP": "open"}
@@ -335,6 +338,7 @@ def test_no_secret_and_no_strangers_address_is_in_the_audit_log(service: LiveGat
         assert all(link not in f"{each.subject} {each.details}" for each in events)
 
 
+@pytest.mark.long
 def test_of_an_address_that_goes_no_further_nothing_is_left(service: LiveGatebell) -> None:
     person, later, unsent = newcomer(), newcomer(), newcomer()
     for each in (person, later, unsent):
@@ -401,7 +405,6 @@ def state_of(approving: LiveGatebell, person: Person) -> str | None:
         return user.state if user else None
 
 
-@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_signs_up_waits_and_gets_in_once_approved(approving: LiveGatebell) -> None:
     person, browser = newcomer(), approving.http()
@@ -426,6 +429,7 @@ def test_who_signs_up_waits_and_gets_in_once_approved(approving: LiveGatebell) -
     assert try_to_sign_in(approving, person.email, person.password).status_code == 302
 
 
+@pytest.mark.long
 def test_the_api_tells_the_state_and_approves(approving: LiveGatebell) -> None:
     person = waiting(approving)
     number = id_of(approving, person)
@@ -486,6 +490,7 @@ def test_administrators_are_told_once_of_a_flood_and_again_after_it(
     assert len(told()) == 2
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_of_four_who_sign_up_at_once_administrators_hear_once(approving: LiveGatebell) -> None:
     people = [newcomer() for _ in range(4)]

@@ -81,7 +81,6 @@ def sign_in(app: Flask, login: str) -> FlaskClient | None:
     return client if answer.status_code == 302 else None
 
 
-@pytest.mark.long
 def test_somebody_is_known_by_every_spelling(app: Flask) -> None:
     make(app, "joerg", "JÖRG@people.example")
     spellings = ("JÖRG@people.example", "jörg@people.example", "Jo\u0308rg@PEOPLE.example", "JOERG")
@@ -125,6 +124,7 @@ def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask) -> None
     assert sign_in(app, "JÖRG@people.example") is not None
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("context")
 def test_searches_find_every_spelling(app: Flask) -> None:
     make(app, "asa", "åsa@people.example", display_name="Åsa Ødegård")
@@ -142,6 +142,7 @@ def test_searches_find_every_spelling(app: Flask) -> None:
     assert [token.name for token in tokens.items] == ["Überwachung"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("context")
 def test_environments_are_found_in_every_spelling_whoever_made_them(
     app: Flask, settings: Settings

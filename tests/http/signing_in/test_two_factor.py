@@ -89,6 +89,7 @@ def test_a_code_may_be_written_with_spaces_dashes_and_wide_digits(
     assert_signed_in(sign_in_with(gatebell, charlie, f" {code[:2]} {code[2:4]}-{wide} "))
 
 
+@pytest.mark.long
 def test_a_clock_may_be_half_a_minute_off_and_no_further(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
@@ -99,7 +100,6 @@ def test_a_clock_may_be_half_a_minute_off_and_no_further(
     assert_signed_in(sign_in_with(gatebell, charlie, code_of(app, steps=1)))
 
 
-@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_code_is_good_once_and_so_are_those_before_it(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
@@ -115,6 +115,7 @@ def test_a_code_is_good_once_and_so_are_those_before_it(
     assert_signed_in(give_code(browser, page, code_of(app, steps=1)))
 
 
+@pytest.mark.long
 def test_a_code_of_somebody_elses_app_opens_nothing(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
@@ -147,6 +148,7 @@ def counted_guesses(gatebell: LiveGatebell) -> int:
         return session.scalar(select(func.sum(AttemptCount.count))) or 0
 
 
+@pytest.mark.long
 def test_what_cannot_be_a_code_is_refused_and_not_counted(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
@@ -255,6 +257,7 @@ def test_a_pending_sign_in_that_was_changed_is_nobodys(
     assert_signed_in(give_code(browser, page, code_of(app)))
 
 
+@pytest.mark.long
 def test_a_form_of_another_session_does_nothing(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
@@ -274,6 +277,7 @@ def test_who_is_locked_between_the_steps_stays_outside(
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.long
 def test_a_password_that_was_changed_between_the_steps_opens_nothing(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:

@@ -130,6 +130,7 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_what_is_no_window_is_refused_with_the_reason(maintainer: ApiCaller) -> None:
     for changes, words in REFUSED:

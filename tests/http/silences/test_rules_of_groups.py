@@ -34,6 +34,7 @@ def mute_of(project: Project, iid: int) -> Any:
     return call.done("GET", f"/alerts/{iid}/mute")
 
 
+@pytest.mark.long
 def test_a_silence_of_a_group_is_in_force_in_its_projects_and_nowhere_else(
     project: Project, gatebell: LiveGatebell
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_silence_of_a_group_is_in_force_in_its_projects_and_nowhere_else(
     assert mute_of(*alerts[0])["muted"] is False
 
 
+@pytest.mark.long
 def test_a_window_of_a_group_holds_its_projects_back(project: Project) -> None:
     iid = project.endpoint.accepted(title="Down", service="web")["iid"]
     group = group_of(project)
@@ -80,6 +82,7 @@ def test_a_window_of_a_group_holds_its_projects_back(project: Project) -> None:
     assert mute_of(project, iid)["muted"] is False
 
 
+@pytest.mark.long
 def test_pages_of_a_group_make_a_silence_and_those_of_a_project_show_it(project: Project) -> None:
     project.endpoint.accepted(title="Down", service="web")
     group = group_of(project)

@@ -32,6 +32,7 @@ def follow(browser: requests.Session, answer: requests.Response) -> requests.Res
     return browser.get(urljoin(answer.url, answer.headers["Location"]))
 
 
+@pytest.mark.long
 def test_an_alert_is_silenced_in_two_clicks(project: Project, browser: requests.Session) -> None:
     project.endpoint.accepted(title="Disk full", service="db", hosts=["db-1"], severity="high")
     project.endpoint.accepted(title="Disk full", service="db", hosts=["db-2"])
@@ -57,6 +58,7 @@ def test_an_alert_is_silenced_in_two_clicks(project: Project, browser: requests.
     assert len(re.findall(rf"Silenced, ends in [^,]*, by @{me}", listed)) == 1
 
 
+@pytest.mark.long
 def test_a_preview_comes_before_anything_is_stored(
     project: Project, browser: requests.Session
 ) -> None:
@@ -85,6 +87,7 @@ def test_a_preview_comes_before_anything_is_stored(
         assert words in text_of(answer), given
 
 
+@pytest.mark.long
 def test_a_silence_is_extended_and_ended_on_its_page(
     project: Project, browser: requests.Session
 ) -> None:

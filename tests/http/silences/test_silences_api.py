@@ -34,6 +34,7 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+@pytest.mark.long
 def test_a_silence_is_created_shown_changed_and_ended(
     project: Project, developer: ApiCaller
 ) -> None:

@@ -53,6 +53,7 @@ def without_settings(found: list[str]) -> list[str]:
 ON_POSTGRES = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
 
+@pytest.mark.long
 @ON_POSTGRES
 @pytest.mark.parametrize("body", [b'{"title": "new"}', b'{"fingerprint": "x"}'])
 def test_a_firing_alert_costs_postgres_two_statements(app: Flask, body: bytes) -> None:
@@ -61,6 +62,7 @@ def test_a_firing_alert_costs_postgres_two_statements(app: Flask, body: bytes) -
         assert len(without_settings(post(body))) == 2
 
 
+@pytest.mark.long
 def test_what_an_alert_costs_does_not_grow_with_its_batch(app: Flask) -> None:
     post = receiver(app, "prometheus")
     counts = []
@@ -73,6 +75,7 @@ def test_what_an_alert_costs_does_not_grow_with_its_batch(app: Flask) -> None:
     assert counts[0] == counts[1] <= 12
 
 
+@pytest.mark.long
 def test_a_token_costs_one_statement_with_its_owner(app: Flask, client: FlaskClient) -> None:
     user = operate(app, "users", "create", "alice", "--email", "alice@example.org")
     application = operate(

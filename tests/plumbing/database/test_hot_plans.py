@@ -43,6 +43,7 @@ def made(app: Flask, kind: str) -> dict[str, Any]:
     return operate(app, "integrations", "create", "acme/shop", "--type", kind, "--name", "Hook")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "body", "words", "conditions"),
     [

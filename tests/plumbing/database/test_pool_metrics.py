@@ -30,6 +30,7 @@ def events(client: FlaskClient, name: str) -> float:
     return scraped(client).get(f'gatebell_database_pool_events_total{{event="{name}"}}', 0.0)
 
 
+@pytest.mark.long
 def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings) -> None:
     before = [events(client, name) for name in ("last_connection_taken", "timed_out")]
     small = replace(settings, database_pool_size=1, database_connect_timeout_seconds=1)

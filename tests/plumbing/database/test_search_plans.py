@@ -48,6 +48,7 @@ def test_few_alerts_are_found_by_their_words_and_then_by_their_ids(app: Flask, o
     assert "ix_alerts" not in listed + counted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ["started", "severity"])
 def test_many_alerts_are_walked_in_the_order_of_the_list(app: Flask, order: str) -> None:
     operate(app, "groups", "create", "acme")

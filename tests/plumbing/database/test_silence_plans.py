@@ -49,6 +49,7 @@ FROM (SELECT n, now() - interval '2 days' AS begin FROM generate_series(1, 20000
 """
 
 
+@pytest.mark.long
 def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]

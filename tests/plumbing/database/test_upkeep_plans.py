@@ -32,6 +32,7 @@ def test_expired_rows_are_found_by_their_age(app: Flask) -> None:
         assert "Index Cond" in plan, (words, plan)
 
 
+@pytest.mark.long
 def test_the_few_tests_are_found_in_a_long_log(app: Flask) -> None:
     integration = made(app, "http")
     token = operate(app, "tokens", "create", "alice", "--name", "n", "--scopes", "api")["token"]

@@ -135,6 +135,7 @@ def test_when_all_steps_have_run_it_begins_again(shop: Escalated) -> None:
     assert shop.escalation(alert).state == State.EXHAUSTED
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_person_is_paged_whether_or_not_the_alert_is_acknowledged(
     shop: Escalated, mailbox: Mailbox
@@ -168,6 +169,7 @@ def test_who_cannot_be_paged_is_refused_with_the_reason(shop: Escalated) -> None
     assert shop.paged(alert) == []
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_snoozed_alert_rests_until_its_time_and_then_begins_anew(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
@@ -287,6 +289,7 @@ def test_who_cannot_be_asked_is_passed_over(shop: Escalated) -> None:
     assert ("page", "bob", "is not active: not paged") in shop.activity(alert)
 
 
+@pytest.mark.long
 def test_a_time_out_that_is_resolved_or_never_set_does_nothing(shop: Escalated) -> None:
     policy = shop.policy("0s user:alice")
     endless = shop.alert()

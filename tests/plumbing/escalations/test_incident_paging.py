@@ -91,6 +91,7 @@ def test_without_the_switch_they_page(shop: Escalated) -> None:
     assert shop.paged(third) == []
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_assignees_are_paged_about_an_incident(shop: Escalated, mailbox: Mailbox) -> None:
     given = {"title": "Checkout is down", "severity": "critical", "assignees": ["alice"]}
@@ -140,6 +141,7 @@ def fates(shop: Escalated) -> list[tuple[str, str | None, list[str]]]:
     return [(each.name, each.state, [at.state for at in each.contacts]) for each in found]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_pages_of_incidents_obey_the_rules_of_a_person(shop: Escalated, mailbox: Mailbox) -> None:
     first = shop.alice.contact
@@ -174,6 +176,7 @@ def test_pages_of_incidents_obey_the_rules_of_a_person(shop: Escalated, mailbox:
     )
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_timeline_says_that_a_page_of_an_incident_reached_nobody(shop: Escalated) -> None:
     given = {"title": "Slow", "assignees": ["alice"], "page_assignees": True}

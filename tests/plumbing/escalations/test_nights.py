@@ -53,6 +53,7 @@ def chat(shop: Escalated, receiver: Receiver, person: Person) -> Contact:
 # A rising alert
 
 
+@pytest.mark.long
 def test_an_alert_that_rises_leaves_the_policy_of_low_alerts(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "5m user:bob", name="Night", is_default=False)
     shop.route(night, "Critical", severities=["critical"])
@@ -116,6 +117,7 @@ def test_an_alert_that_falls_stays_with_its_policy(shop: Escalated) -> None:
 # A dead contact
 
 
+@pytest.mark.long
 def test_a_contact_that_refuses_is_passed_over_for_the_account(
     shop: Escalated, mailbox: Mailbox, receiver: Receiver
 ) -> None:
@@ -177,6 +179,7 @@ def test_maintainers_hear_of_it_by_their_own_contacts_as_well(
     assert "Pages of acme/shop were not sent" in told
 
 
+@pytest.mark.long
 def test_a_mail_server_that_is_away_leaves_nobody_waiting(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
@@ -196,6 +199,7 @@ def test_a_mail_server_that_is_away_leaves_nobody_waiting(
     assert shop.escalation(alert).has_reached
 
 
+@pytest.mark.long
 def test_a_person_who_is_blocked_before_the_page_leaves_delays_nothing(shop: Escalated) -> None:
     shop.policy("0s user:alice", "60m user:bob")
     alert = shop.alert()
@@ -208,6 +212,7 @@ def test_a_person_who_is_blocked_before_the_page_leaves_delays_nothing(shop: Esc
     assert ("page", "alice", "is not active: not paged") in shop.activity(alert)
 
 
+@pytest.mark.long
 def test_a_contact_that_is_deleted_before_its_message_leaves_delays_nothing(
     shop: Escalated, receiver: Receiver
 ) -> None:
@@ -297,6 +302,7 @@ def test_an_alert_that_was_answered_and_comes_back_begins_at_the_first_step(
 # Archived and back
 
 
+@pytest.mark.long
 def test_an_archived_project_holds_its_escalations_until_it_is_back(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alert = shop.alert()
@@ -321,6 +327,7 @@ def test_an_archived_project_holds_its_escalations_until_it_is_back(shop: Escala
 # A clock that ran ahead
 
 
+@pytest.mark.long
 def test_a_clock_that_ran_ahead_delays_no_step(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     shop.now += timedelta(hours=1)

@@ -56,6 +56,7 @@ def subjects_to(mailbox: Mailbox, name: str) -> list[str]:
     return [str(mail["Subject"]) for to, mail in pairs if to == [f"{name}@pager.example"]]
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_a_page_has_what_one_needs_to_begin(shop: Escalated, mailbox: Mailbox) -> None:
     item = {
@@ -177,6 +178,7 @@ def test_a_digest_says_of_which_projects_its_alerts_are(shop: Escalated, mailbox
     assert "Acknowledge all 2, or some of them: http://localhost/-/acknowledge/" in text
 
 
+@pytest.mark.long
 def test_only_the_title_of_a_long_subject_is_cut(shop: Escalated, mailbox: Mailbox) -> None:
     shop.policy("0s user:alice")
     shop.alert("x\u202e" + "y" * 198)

@@ -158,6 +158,7 @@ class History:
         }
 
 
+@pytest.mark.long
 @given(chance=st.randoms(use_true_random=False), length=st.integers(4, 12))
 @bounded(3)
 def test_for_each_past_moment_the_answer_is_the_one_that_was_given_then(

@@ -15,6 +15,7 @@ def paged(shop: Escalated, **fields: object) -> list[str]:
     return [name for name, _, _ in shop.paged(alert)]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
 def test_the_first_route_that_fits_decides(shop: Escalated) -> None:
@@ -28,6 +29,7 @@ def test_the_first_route_that_fits_decides(shop: Escalated) -> None:
     assert paged(shop, severity=CRITICAL, service="web", environment="test-7") == []
 
 
+@pytest.mark.long
 def test_without_a_default_other_alerts_page_nobody(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", is_default=False)
     shop.route(night, labels='title=~"Disk.*"')
@@ -35,6 +37,7 @@ def test_without_a_default_other_alerts_page_nobody(shop: Escalated) -> None:
     assert paged(shop, title="Load") == []
 
 
+@pytest.mark.long
 def test_an_alert_that_becomes_urgent_is_routed_again(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", is_default=False)
     shop.route(night, severities=["critical"])

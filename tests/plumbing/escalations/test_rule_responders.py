@@ -46,6 +46,7 @@ def not_called(shop: Escalated) -> list[str]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_rule_assigns_and_pages_its_responders(shop: Escalated, mailbox: Mailbox) -> None:
     shop.schedule("Primary", shop.bob, shop.alice)
@@ -77,6 +78,7 @@ def test_a_rule_assigns_and_pages_its_responders(shop: Escalated, mailbox: Mailb
     assert (shop.paged(again), len(fates(shop))) == ([], 2)
 
 
+@pytest.mark.long
 def test_incidents_that_are_opened_together_are_one_message(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
@@ -116,6 +118,7 @@ def _discard_schedule(shop: Escalated) -> None:
         session.query(OnCallSchedule).delete()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("responders", "happens", "assignees", "said"),
     [

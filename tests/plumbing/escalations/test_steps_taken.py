@@ -62,6 +62,7 @@ def test_the_second_person_is_paged_if_the_first_does_not_answer(
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", ["acknowledged", "ignored", "resolved"])
 def test_whoever_answers_ends_it(shop: Escalated, mailbox: Mailbox, status: str) -> None:
     shop.policy("0s user:alice", "5m user:bob")
@@ -98,6 +99,7 @@ def test_a_step_is_not_taken_if_the_answer_is_not_handled_yet(shop: Escalated) -
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
+@pytest.mark.long
 def test_reopening_begins_again(shop: Escalated, mailbox: Mailbox) -> None:
     shop.policy("0s user:alice")
     alert = shop.alert()
@@ -139,6 +141,7 @@ def lock(shop: Escalated, person: Person) -> None:
         session.execute(update(User).where(User.id == person.id).values(state="locked"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("go", "reason"),
     [
@@ -163,6 +166,7 @@ def test_a_person_who_is_gone_delays_nothing(
     assert ("page", "alice", reason) in shop.activity(alert)
 
 
+@pytest.mark.long
 def test_a_gap_of_a_schedule_delays_nothing(shop: Escalated) -> None:
     shop.schedule("primary")
     shop.policy("0s schedule:primary", "5m user:alice", "15m user:bob")
@@ -178,6 +182,7 @@ def test_a_gap_of_a_schedule_delays_nothing(shop: Escalated) -> None:
     assert shop.paged(alert) == [("alice", 1, 2), ("bob", 1, 3)]
 
 
+@pytest.mark.long
 def test_the_service_was_down_and_everybody_has_the_time_of_the_policy(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alert = shop.alert()
@@ -190,6 +195,7 @@ def test_the_service_was_down_and_everybody_has_the_time_of_the_policy(shop: Esc
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
+@pytest.mark.long
 def test_maintainers_are_told_once_in_an_hour_that_nobody_was_reached(shop: Escalated) -> None:
     shop.person("carol", role=Role.MAINTAINER)
     shop.schedule("primary")
@@ -237,6 +243,7 @@ def test_a_policy_that_alone_pages_for_alerts_cannot_be_deleted(shop: Escalated)
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
+@pytest.mark.long
 def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "5m user:alice")
     alert = shop.alert()
@@ -248,6 +255,7 @@ def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(shop: Esca
     assert shop.said(alert)[0] == "Its policy is gone. Paging begins again with another one."
 
 
+@pytest.mark.long
 def test_a_policy_that_becomes_shorter_pages_at_once(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "60m user:bob")
     alert = shop.alert()
@@ -259,6 +267,7 @@ def test_a_policy_that_becomes_shorter_pages_at_once(shop: Escalated) -> None:
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
+@pytest.mark.long
 def test_an_alert_that_is_deleted_meanwhile_is_forgotten(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:alice")
     gone, other = shop.alert(), shop.alert()
@@ -270,6 +279,7 @@ def test_an_alert_that_is_deleted_meanwhile_is_forgotten(shop: Escalated) -> Non
     assert shop.paged(other) == [("alice", 1, 1), ("alice", 1, 2)]
 
 
+@pytest.mark.long
 def test_a_step_pages_a_channel_of_the_project(shop: Escalated, mailbox: Mailbox) -> None:
     owner = Owner(project_id=shop.project_id)
     channel = shop.contact(owner, email_address("room@chat.example"), label="ops")
@@ -285,6 +295,7 @@ def test_a_step_pages_a_channel_of_the_project(shop: Escalated, mailbox: Mailbox
     assert shop.said(alert)[0] == "Step 2 of Night reached nobody: a channel was deleted."
 
 
+@pytest.mark.long
 def test_quiet_hours_delay_nobody_else(shop: Escalated, mailbox: Mailbox) -> None:
     night = QuietHours(time_zone="UTC", starts=0, ends=23 * 60 + 59, lets_critical_through=True)
     with shop.session() as session:
@@ -300,6 +311,7 @@ def test_quiet_hours_delay_nobody_else(shop: Escalated, mailbox: Mailbox) -> Non
     assert sorted(addressees(mailbox)) == ["alice", "bob"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lets_critical_through", [True, False])
 def test_what_quiet_hours_hold_back_leaves_when_its_alert_becomes_critical(
     shop: Escalated, mailbox: Mailbox, *, lets_critical_through: bool
@@ -326,6 +338,7 @@ def test_what_quiet_hours_hold_back_leaves_when_its_alert_becomes_critical(
     assert waiting == ({other} if lets_critical_through else {raised, other})
 
 
+@pytest.mark.long
 def test_what_ended_long_ago_is_pruned(shop: Escalated) -> None:
     shop.policy("0s user:alice", "60m user:bob")
     old, open_alert = shop.alerts(2)
@@ -343,6 +356,7 @@ def test_what_ended_long_ago_is_pruned(shop: Escalated) -> None:
     assert [row.alert_id for row in shop.rows(Escalation)] == [open_alert]
 
 
+@pytest.mark.long
 def test_an_escalation_that_fails_holds_up_no_other(shop: Escalated) -> None:
     broken = shop.policy("0s user:alice", "5m user:bob", name="Broken", is_default=False)
     shop.route(broken, environments=["lab"])

@@ -69,6 +69,7 @@ def test_workers_that_decide_at_once_give_no_turn_twice(three: Escalated) -> Non
     assert set(taken) == set(step.targets)
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_who_cannot_be_reached_is_skipped_and_that_is_said(shop: Escalated) -> None:
     shop.schedule("nobody")
@@ -86,6 +87,7 @@ def test_who_cannot_be_reached_is_skipped_and_that_is_said(shop: Escalated) -> N
     )
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_if_nobody_can_be_reached_the_step_says_so(shop: Escalated) -> None:
     shop.schedule("nobody")
@@ -106,7 +108,6 @@ def test_a_repetition_pages_the_next_one_as_well(three: Escalated) -> None:
     assert three.paged(alert) == [("alice", 1, 1), ("bob", 2, 1)]
 
 
-@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_an_alert_that_comes_back_pages_whoever_had_it(three: Escalated) -> None:
     three.policy(ROUND_ROBIN, "30m user:carol")

@@ -26,6 +26,7 @@ def ahead(shop: Escalated) -> dict[str, int]:
         return dict(times_ahead(session=session, now=shop.now))
 
 
+@pytest.mark.long
 def test_pages_that_were_queued_by_a_clock_ahead_leave_when_it_is_right(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_step_that_a_clock_ahead_took_does_not_hold_back_the_one_after_it(
     assert ahead(shop) == {}
 
 
+@pytest.mark.long
 def test_a_clock_that_was_a_few_seconds_ahead_delays_no_step(shop: Escalated) -> None:
     shop.policy("0s user:alice", "10m user:bob")
     shop.wait(seconds=20)
@@ -100,6 +102,7 @@ def test_a_clock_that_was_a_few_seconds_ahead_delays_no_step(shop: Escalated) ->
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
+@pytest.mark.long
 def test_an_alert_that_opened_by_a_clock_ahead_is_not_held_until_then(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     with shop.session() as session:
@@ -149,6 +152,7 @@ def test_a_claim_of_a_clock_ahead_ends(shop: Escalated, mailbox: Mailbox) -> Non
     assert len(mailbox.messages) == 1
 
 
+@pytest.mark.long
 def test_quiet_hours_still_hold_pages_back(shop: Escalated, mailbox: Mailbox) -> None:
     quiet = QuietHours(time_zone="UTC", starts=19 * 60, ends=23 * 60, lets_critical_through=True)
     with shop.session() as session:
@@ -166,6 +170,7 @@ def test_quiet_hours_still_hold_pages_back(shop: Escalated, mailbox: Mailbox) ->
     assert subjects(mailbox) == ["[info] Backup old (acme/shop #1)"]
 
 
+@pytest.mark.long
 def test_times_of_a_right_clock_are_left_alone(shop: Escalated) -> None:
     shop.policy("0s user:alice", "30m user:bob", repeats=2, pause="1d")
     shop.silence('severity="info"', hours=2)

@@ -111,6 +111,7 @@ def test_nothing_is_kept_for_a_project_that_nobody_follows(project: Project) -> 
     assert project.waiting() == 0
 
 
+@pytest.mark.long
 def test_each_change_is_told_once_and_in_order(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
     project.send(webhook(item("a"), item("b")))
@@ -130,6 +131,7 @@ def test_each_change_is_told_once_and_in_order(project: Project) -> None:
     assert project.waiting() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "resolved",
     [webhook(item("late", status="resolved")), b'{"title": "x", "end_time": "2026-01-01"}'],
@@ -154,6 +156,7 @@ def test_an_alert_that_becomes_more_urgent_is_a_change_and_a_milder_one_is_none(
     assert [kind for kind, _ in project.told] == ["opened", "raised"]
 
 
+@pytest.mark.long
 def test_each_follower_has_changes_of_its_own(project: Project) -> None:
     project.follow(Follower.INCIDENTS, Follower.WEBHOOKS)
     project.send(webhook(item("a")))

@@ -49,6 +49,7 @@ def test_events_arrive_in_order_signed_and_as_the_api_shows_them(
     assert state.last_delivered_at == streams.now
 
 
+@pytest.mark.long
 def test_an_event_that_is_rolled_back_is_never_sent(streams: Streams, receiver: Receiver) -> None:
     streams.create(receiver.url)
     with streams.session() as session:
@@ -112,6 +113,7 @@ def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_orde
     assert (state.state, state.failures, state.backlog) == (DestinationState.ACTIVE, 0, 0)
 
 
+@pytest.mark.long
 def test_a_repeated_attempt_has_the_id_of_the_first(streams: Streams, receiver: Receiver) -> None:
     seen: list[Received] = []
 
@@ -152,6 +154,7 @@ def test_one_that_is_silent_holds_up_no_other(streams: Streams, receiver: Receiv
     assert receiver.subjects == silent.subjects == written
 
 
+@pytest.mark.long
 def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver) -> None:
     streams.create(receiver.url)
     written = streams.write(20)
@@ -217,6 +220,7 @@ def test_a_crash_before_the_note_sends_the_event_once_more_with_its_id(
     assert len(receiver.received) == 2
 
 
+@pytest.mark.long
 def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver: Receiver) -> None:
     stream = streams.create(receiver.url).destination
     streams.write()
@@ -285,6 +289,7 @@ def test_two_secrets_sign_until_the_old_one_ends(streams: Streams, receiver: Rec
         rotate(old.destination.id, hours=91 * 24)
 
 
+@pytest.mark.long
 def test_a_paused_destination_gets_what_waits_when_it_is_resumed(
     streams: Streams, receiver: Receiver
 ) -> None:
@@ -312,6 +317,7 @@ def test_a_new_url_gets_what_waits(streams: Streams, receiver: Receiver) -> None
     assert receiver.subjects == written
 
 
+@pytest.mark.long
 def test_a_removed_destination_takes_its_backlog_with_it(
     streams: Streams, receiver: Receiver
 ) -> None:
@@ -331,6 +337,7 @@ def test_a_removed_destination_takes_its_backlog_with_it(
         assert remove_orphans(session=session, between=session.flush) == 0
 
 
+@pytest.mark.long
 def test_a_destination_that_fails_for_a_day_is_failing(streams: Streams) -> None:
     stream = streams.create(DOWN).destination
     streams.write()

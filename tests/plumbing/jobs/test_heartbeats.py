@@ -150,6 +150,7 @@ def test_a_late_ping_that_the_worker_did_not_see_missing_opens_nothing(night: Ni
     assert night.alerts() == []
 
 
+@pytest.mark.long
 def test_a_schedule_of_cron_expects_pings_in_its_zone(night: Night) -> None:
     # Noon in UTC is 13:00 in Berlin, so 13:30 comes in half an hour.
     zone = ("--time-zone", "Europe/Berlin")
@@ -246,6 +247,7 @@ def test_an_alert_that_somebody_resolved_opens_again_if_the_job_still_does_not_r
     assert night.at(1_300) == [f"{MISSED}: resolved"] * 2
 
 
+@pytest.mark.long
 def test_an_alert_that_somebody_ignores_stays_ignored(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     night.ping()
@@ -254,6 +256,7 @@ def test_an_alert_that_somebody_ignores_stays_ignored(night: Night) -> None:
     assert night.at(100_000) == [f"{MISSED}: ignored"]
 
 
+@pytest.mark.long
 def test_a_failure_that_somebody_resolved_opens_again_and_each_failure_counts(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     failed = "Heartbeat failed: backup"
@@ -271,6 +274,7 @@ def test_a_failure_that_somebody_resolved_opens_again_and_each_failure_counts(ni
     assert night.at(200_000)[2:] == [f"{failed}: triggered"]
 
 
+@pytest.mark.long
 def test_a_short_interval_leaves_whoever_resolved_it_a_minute(night: Night) -> None:
     night.create("--every", "1s", "--grace", "0s")
     night.ping()
@@ -337,6 +341,7 @@ def test_urls_survive_a_change_of_the_secret_key(night: Night) -> None:
     assert night.count(HeartbeatPing) == 2
 
 
+@pytest.mark.long
 def test_a_deleted_project_takes_its_heartbeats_with_it(night: Night) -> None:
     night.create("--every", "5m", "--grace", "0s")
     night.ping()

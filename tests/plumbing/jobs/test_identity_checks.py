@@ -150,6 +150,7 @@ def test_who_is_gone_at_a_provider_that_calls_it_an_invalid_request_is_signed_ou
     assert not is_signed_in(service, browser)
 
 
+@pytest.mark.long
 def test_who_has_a_password_keeps_tokens_and_other_browsers(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
@@ -172,6 +173,7 @@ def test_who_has_a_password_keeps_tokens_and_other_browsers(
     assert is_token_live(service, person)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "answer",
     [
@@ -202,6 +204,7 @@ def test_a_provider_that_is_merely_away_or_broken_changes_nothing(
     assert is_signed_in(service, browser)
 
 
+@pytest.mark.long
 def test_refreshed_tokens_of_somebody_else_change_nothing(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
@@ -244,7 +247,6 @@ def test_nobody_is_asked_about_who_is_locked_or_whose_provider_is_off(
     assert provider.asked == []
 
 
-@pytest.mark.long
 def test_one_provider_that_is_away_holds_up_no_other(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
@@ -266,7 +268,6 @@ def test_one_provider_that_is_away_holds_up_no_other(
     assert provider.asked.count("/token") == 1
 
 
-@pytest.mark.long
 def test_a_sign_in_meanwhile_counts_more_than_a_check(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
@@ -312,7 +313,6 @@ def test_github_is_asked_with_the_token_itself_and_roles_follow(
     assert [keyring.decrypt(identity.refresh_token_ciphertext or "")] == list(github.tokens)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "how", ["revoked", "suspended", "suspended by an administrator", "a token that has expired"]
 )
@@ -340,7 +340,6 @@ def test_whom_github_lets_in_no_more_loses_access_here(
     assert github.asked == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("status", "body"),
     [

@@ -221,6 +221,7 @@ def test_smtps_is_encrypted_from_the_first_byte(
     assert len(mailbox.messages) == 1
 
 
+@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_a_server_is_trusted_by_a_file_of_authorities_and_refused_with_a_weak_key(
     settings: Settings, tmp_path: Path
@@ -268,6 +269,7 @@ def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
     assert row.last_error == (None if is_trusted else UNTRUSTED)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_message_leaves_at_once_and_a_server_that_is_away_is_left_alone(outbox: Outbox) -> None:
     outbox.now = datetime.now(UTC)
@@ -286,6 +288,7 @@ def test_a_message_leaves_at_once_and_a_server_that_is_away_is_left_alone(outbox
     assert sum(row.tries for row in outbox.rows() if row.sent_at is None) == 1
 
 
+@pytest.mark.long
 def test_without_a_mail_server_nobody_looks_after_waiting_messages(
     outbox: Outbox, caplog: pytest.LogCaptureFixture
 ) -> None:

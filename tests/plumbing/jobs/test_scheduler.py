@@ -84,6 +84,7 @@ def test_what_is_due_begins_though_another_job_is_slow(settings: Settings) -> No
         goes_on.set()
 
 
+@pytest.mark.long
 def test_what_becomes_due_later_begins_then(settings: Settings) -> None:
     clock, is_done = Clock(), Event()
     store("later", settings, at=START + MINUTE)
@@ -144,6 +145,7 @@ def raise_from_the_database(settings: Settings) -> None:
         connection.exec_driver_sql("SELECT * FROM nothing")
 
 
+@pytest.mark.long
 def test_an_idle_worker_logs_nothing_and_begins_nothing(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -188,6 +190,7 @@ def test_a_period_begins_once_whatever_happens_to_the_clock(settings: Settings) 
     assert begun == [60, 3600, 120]
 
 
+@pytest.mark.long
 def test_the_next_period_has_a_turn_of_its_own_whatever_others_clocks_say(
     settings: Settings,
 ) -> None:

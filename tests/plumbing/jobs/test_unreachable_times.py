@@ -114,6 +114,7 @@ def test_while_the_worker_is_up_and_the_web_server_is_not_nothing_is_missed(away
     assert away.alerts() == [f"{MISSED}: triggered"]
 
 
+@pytest.mark.long
 def test_one_host_that_receives_is_enough(away: Away) -> None:
     away.create("--every", "1m", "--grace", "5m")
     away.ping()
@@ -167,6 +168,7 @@ def resolved(away: Away) -> int:
         return found
 
 
+@pytest.mark.long
 def test_two_servers_that_are_back_at_once_note_one_time(away: Away) -> None:
     away.start()
     away.mark("web-2:8000")

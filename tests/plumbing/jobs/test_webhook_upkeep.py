@@ -42,7 +42,6 @@ def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> N
     assert "three days" in (webhooks.log(endpoint)[0].error or "")
 
 
-@pytest.mark.long
 def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: Receiver) -> None:
     endpoint = webhooks.add(receiver.url).destination
     for name in ("One", "Two", "Three"):

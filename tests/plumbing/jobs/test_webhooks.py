@@ -129,7 +129,6 @@ def test_an_endpoint_of_another_project_hears_nothing(
     assert receiver.received == []
 
 
-@pytest.mark.long
 def test_one_that_is_down_for_an_hour_gets_everything_once_and_in_order_for_each_alert(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
@@ -235,6 +234,7 @@ def test_one_that_answers_gone_is_paused_at_once(webhooks: Webhooks, receiver: R
     assert (state.state, state.pause_reason) == (DestinationState.PAUSED, "gone")
 
 
+@pytest.mark.long
 def test_a_delivery_is_sent_again_with_its_id(webhooks: Webhooks, receiver: Receiver) -> None:
     endpoint = webhooks.add(receiver.url).destination
     webhooks.send("Disk full")
@@ -251,6 +251,7 @@ def test_a_delivery_is_sent_again_with_its_id(webhooks: Webhooks, receiver: Rece
             send_again(endpoint.id, delivery.id, session=session, now=webhooks.now)
 
 
+@pytest.mark.long
 def test_the_log_shows_what_was_sent_and_answered_and_no_signature(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
@@ -268,6 +269,7 @@ def test_the_log_shows_what_was_sent_and_answered_and_no_signature(
     assert "hidden" not in (shown.error or "") + shown.body
 
 
+@pytest.mark.long
 def test_a_removed_webhook_takes_its_backlog_with_it(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
@@ -294,6 +296,7 @@ def test_an_alert_that_was_deleted_meanwhile_is_not_told(
     assert webhooks.deliver() == 0
 
 
+@pytest.mark.long
 def test_a_project_has_no_more_webhooks_than_the_limit(webhooks: Webhooks) -> None:
     for _ in range(MOST_ENDPOINTS):
         webhooks.add(DOWN)

@@ -206,6 +206,7 @@ def test_services_that_can_say_anything_reach_no_host_that_is_named(
     assert receiver.received == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("named", "reached"),
     [
@@ -232,6 +233,7 @@ def test_a_host_is_named_with_its_port_and_as_the_url_has_it(
     assert len(receiver.received) == reached
 
 
+@pytest.mark.long
 def test_a_name_that_is_not_listed_does_not_become_one_by_leading_to_the_same_address(
     private: Settings, receiver: Receiver
 ) -> None:
@@ -364,6 +366,7 @@ def test_a_service_that_hangs_is_given_up_and_stops_no_other(
     assert running.process_ids == []
 
 
+@pytest.mark.long
 def test_a_process_without_work_ends(local: Settings, receiver: Receiver) -> None:
     running = AppriseProcesses(local, idle_seconds=1.0)
     try:

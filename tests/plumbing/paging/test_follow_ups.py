@@ -24,6 +24,7 @@ def prefer(pages: Pages, person: Person, wanted: PagingPreferences) -> None:
         change_preferences(person.id, wanted, session=session, now=pages.now)
 
 
+@pytest.mark.long
 def test_who_was_paged_is_told_that_it_is_over_and_never_before(
     pages: Pages, mailbox: Mailbox
 ) -> None:
@@ -48,6 +49,7 @@ def test_who_was_not_paged_is_not_told_that_it_is_over(pages: Pages, mailbox: Ma
     assert mailbox.messages == []
 
 
+@pytest.mark.long
 def test_nobody_is_told_what_they_did_themselves(pages: Pages, mailbox: Mailbox) -> None:
     alice, bob, alert = pages.person("alice"), pages.person("bob"), pages.alert("Disk full")
     pages.page([alert], alice, bob)
@@ -58,6 +60,7 @@ def test_nobody_is_told_what_they_did_themselves(pages: Pages, mailbox: Mailbox)
     assert told == [("bob@pager.example", "Acknowledged by @alice: Disk full (acme/shop #1)")]
 
 
+@pytest.mark.long
 def test_follow_ups_are_a_preference_and_come_together(pages: Pages, mailbox: Mailbox) -> None:
     alice, bob = pages.person("alice"), pages.person("bob")
     prefer(pages, bob, PagingPreferences(wants_follow_ups=False))

@@ -16,6 +16,7 @@ from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, subjects
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_the_first_page_leaves_within_five_seconds(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
@@ -121,6 +122,7 @@ def test_what_is_more_severe_than_the_last_page_leaves_at_once(
     assert subjects(mailbox) == [*told, "[critical] 2 alerts in acme/shop: Down and others"]
 
 
+@pytest.mark.long
 def test_a_waiting_page_leaves_at_once_when_its_alert_becomes_critical(
     pages: Pages, mailbox: Mailbox
 ) -> None:
@@ -159,6 +161,7 @@ def test_a_clock_that_ran_ahead_keeps_nobody_from_the_next_page(
     assert len(mailbox.messages) == 3
 
 
+@pytest.mark.long
 def test_what_has_not_left_does_not_leave_after_all(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     first, second = pages.alerts(2)
@@ -168,6 +171,7 @@ def test_what_has_not_left_does_not_leave_after_all(pages: Pages, mailbox: Mailb
     assert subjects(mailbox) == ["[critical] Disk full 2 (acme/shop #2)"]
 
 
+@pytest.mark.long
 def test_a_page_that_waits_for_its_channel_is_withdrawn_as_well(
     pages: Pages, mailbox: Mailbox
 ) -> None:
@@ -182,6 +186,7 @@ def test_a_page_that_waits_for_its_channel_is_withdrawn_as_well(
     assert pages.waiting_messages() == []
 
 
+@pytest.mark.long
 def test_every_confirmed_contact_gets_the_page_and_no_other(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     pages.email_contact(alice.id, "alice@second.example")
@@ -229,6 +234,7 @@ def test_nobody_is_told_of_alerts_that_they_may_not_see(
     assert pages.waiting_pages() == []
 
 
+@pytest.mark.long
 def test_a_channel_gets_pages_of_its_own_project_alone(pages: Pages, mailbox: Mailbox) -> None:
     channel = pages.contact(Owner(project_id=pages.project_id), email_address("team@acme.example"))
     other = pages.project("acme/other")

@@ -139,6 +139,7 @@ def test_what_cannot_be_sent_is_given_up_with_a_record_and_one_notice(
     assert mailbox.messages == []
 
 
+@pytest.mark.long
 def test_an_address_that_is_refused_for_good_is_given_up_at_once(
     pages: Pages, mailbox: Mailbox
 ) -> None:
@@ -156,6 +157,7 @@ def test_an_address_that_is_refused_for_good_is_given_up_at_once(
     assert error == "recipient refused (550): 550 5.1.1 no such user"
 
 
+@pytest.mark.long
 def test_what_was_given_up_is_sent_again_by_an_administrator(
     pages: Pages, mailbox: Mailbox
 ) -> None:
@@ -264,6 +266,7 @@ def test_a_message_of_a_worker_that_died_is_sent_by_another_one(
     assert [row.outcome for row in pages.rows(PageMessage)] == ["sent"]
 
 
+@pytest.mark.long
 def test_the_connection_to_the_mail_server_is_kept(pages: Pages, mailbox: Mailbox) -> None:
     for number in range(5):
         pages.page([pages.alert()], pages.person(f"person{number}"))
@@ -275,6 +278,7 @@ def test_the_connection_to_the_mail_server_is_kept(pages: Pages, mailbox: Mailbo
     assert mailbox.connections <= 4
 
 
+@pytest.mark.long
 def test_an_error_in_one_message_or_recipient_holds_up_no_other(
     pages: Pages, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

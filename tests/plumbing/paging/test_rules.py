@@ -149,6 +149,7 @@ def test_rules_go_by_urgency_and_by_the_clock_of_the_person(
     assert told(mailbox) == expected
 
 
+@pytest.mark.long
 def test_both_kinds_at_once_are_one_message_for_a_contact_of_both(
     pages: Pages, mailbox: Mailbox
 ) -> None:
@@ -234,6 +235,7 @@ def test_a_deleted_contact_leaves_its_pages_to_those_that_follow(
     assert outcomes(pages) == ["accepted"]
 
 
+@pytest.mark.long
 def test_an_alert_that_becomes_critical_is_told_by_the_rules_for_those(
     pages: Pages, mailbox: Mailbox, alice: Person
 ) -> None:
@@ -252,6 +254,7 @@ def test_an_alert_that_becomes_critical_is_told_by_the_rules_for_those(
     assert told(mailbox) == ["phone"]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_rule_that_is_changed_applies_to_pages_that_leave_afterwards(
     pages: Pages, mailbox: Mailbox, alice: Person

@@ -51,6 +51,7 @@ STEPS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.change)
 def test_a_call_is_noted_before_its_release_and_counted_when_it_is_refused(
     service: RecordedService, step: Step
@@ -78,6 +79,7 @@ def test_a_refused_rehearsal_is_not_counted(service: RecordedService) -> None:
     assert recorded(service) == []
 
 
+@pytest.mark.long
 def test_requests_without_a_token_are_counted_where_the_address_ends(
     service: RecordedService,
 ) -> None:
@@ -86,6 +88,7 @@ def test_requests_without_a_token_are_counted_where_the_address_ends(
     assert recorded(service) == [("GET /-/jwks", "jwks-alias", False)]
 
 
+@pytest.mark.long
 def test_runners_are_counted_though_nothing_serves_them(service: RecordedService) -> None:
     nightly = service.token_of(service.person("alice"))
     answer = nightly("POST", "/runners/reset_registration_token")

@@ -13,6 +13,7 @@ from web.releases.listed import date_of, installed_at
 from web.settings.reader import Settings
 
 
+@pytest.mark.long
 def test_every_host_says_the_same_time_of_the_installation(
     make_app: Callable[[Settings], Flask], settings: Settings
 ) -> None:

@@ -113,6 +113,7 @@ def test_refused_tokens_and_rehearsals_of_later_releases_are_not_recorded(
     assert [shape.route for shape, _ in service.rows()] == ["/api/v4/users"]
 
 
+@pytest.mark.long
 def test_counts_go_with_the_token_and_with_age_and_shapes_with_the_last_count(
     service: RecordedService,
 ) -> None:
@@ -135,6 +136,7 @@ def test_counts_go_with_the_token_and_with_age_and_shapes_with_the_last_count(
         assert session.scalars(select(CallShape)).all() == []
 
 
+@pytest.mark.long
 def test_a_database_that_is_locked_or_away_delays_counts_and_loses_none(
     service: RecordedService,
 ) -> None:
@@ -215,6 +217,7 @@ def test_shapes_of_all_consumers_are_bounded(
     assert sum(count.count for _, count in rows) == 13
 
 
+@pytest.mark.long
 def test_nobody_takes_the_room_of_all_others(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

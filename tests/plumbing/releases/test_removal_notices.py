@@ -51,6 +51,7 @@ def use(service: RecordedService, owner: UserView, release: str = "16.0") -> Non
     service.flush()
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_owner_is_told_what_breaks_when_and_what_to_use_instead(
     service: RecordedService,

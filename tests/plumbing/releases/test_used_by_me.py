@@ -41,6 +41,7 @@ def rows_of(page: str) -> dict[str, str]:
     return {link[1]: row for link, row in found if link}
 
 
+@pytest.mark.long
 def test_a_list_has_what_the_viewer_uses(alice: FlaskClient) -> None:
     rows = rows_of(page_of(alice, f"{PAGES}?used_by=me"))
     assert ">Used by you<" in rows["operations-access-level"]
@@ -54,6 +55,7 @@ def test_a_list_has_what_the_viewer_uses(alice: FlaskClient) -> None:
     assert "used by you" not in everything["ci-lint-ref"].lower()
 
 
+@pytest.mark.long
 def test_a_change_says_that_the_viewer_uses_it(alice: FlaskClient) -> None:
     page = page_of(alice, f"{PAGES}/operations-access-level")
     assert "Calls of your tokens and applications use what this changes." in page
@@ -64,6 +66,7 @@ def test_a_change_says_that_the_viewer_uses_it(alice: FlaskClient) -> None:
     assert "Calls of your tokens" not in page_of(alice, f"{PAGES}/jwks-alias")
 
 
+@pytest.mark.long
 def test_others_do_not_see_it(service: RecordedService, alice: FlaskClient) -> None:
     del alice
     bob = service.browser_of(service.person("bob"))
@@ -81,6 +84,7 @@ def test_without_a_sign_in_it_is_not_offered_and_asks_for_one(service: RecordedS
     assert answer.headers["Location"].startswith("/users/sign_in?next=/help/releases?used_by%3Dme")
 
 
+@pytest.mark.long
 def test_feeds_leave_it_out(alice: FlaskClient) -> None:
     page = page_of(alice, f"{PAGES}?used_by=me&release=16.0")
     assert f'href="{PAGES}.atom?release=16.0"' in page

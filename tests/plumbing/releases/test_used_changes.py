@@ -86,6 +86,7 @@ def test_names_and_noted_values_tell_what_a_change_means_for_a_call(
     assert concerns_of(shape).get(change_id) is expected
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_somebody_sees_what_their_tokens_and_applications_use(service: RecordedService) -> None:
     alice, bob = service.person("alice"), service.person("bob")
@@ -150,6 +151,7 @@ def test_an_owner_sees_the_calls_of_an_application_and_no_address_of_its_users(
     assert used(service.token_of(alice))[0]["consumer"]["owner"] == "alice"
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_maintainers_see_the_tokens_of_their_project_as_long_as_they_are(
     service: RecordedService,
@@ -170,6 +172,7 @@ def test_maintainers_see_the_tokens_of_their_project_as_long_as_they_are(
     assert used(service.token_of(bob))[0]["consumer"]["owner"] == "acme/shop"
 
 
+@pytest.mark.long
 def test_a_rotated_token_is_the_same_consumer(service: RecordedService) -> None:
     alice = service.person("alice")
     service.project_of(alice)
@@ -198,6 +201,7 @@ def test_after_a_release_only_calls_that_still_feel_it_are_told(service: Recorde
     assert "In force since 16.0" in page_of(service.browser_of(alice), MINE)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_administrators_see_all_consumers_and_nobody_else_does(service: RecordedService) -> None:
     root, alice = service.person("root", admin=True), service.person("alice")
@@ -226,6 +230,7 @@ def test_administrators_see_all_consumers_and_nobody_else_does(service: Recorded
         assert browser.get(f"{ALL}?{wrong}").status_code == HTTPStatus.BAD_REQUEST
 
 
+@pytest.mark.long
 def test_a_release_is_rehearsed_on_the_command_line(service: RecordedService) -> None:
     alice = service.person("alice")
     service.project_of(alice)

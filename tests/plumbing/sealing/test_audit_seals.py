@@ -174,6 +174,7 @@ def test_events_whose_seals_went_with_them_are_missed_by_a_head_that_was_noted(
     assert not sealed.verify("--head", head)["intact"]
 
 
+@pytest.mark.long
 def test_a_head_stays_good_while_the_trail_grows(sealed: Trail) -> None:
     head = sealed.verify()["head"]
     sealed.write("later")
@@ -202,6 +203,7 @@ def test_old_events_go_with_their_seals_and_the_rest_is_intact(trail: Trail) -> 
     assert not trail.verify()["intact"]
 
 
+@pytest.mark.long
 def test_events_that_grew_too_old_unsealed_go_as_well(trail: Trail) -> None:
     trail.write("long ago", at=now() - 500 * DAY)
     trail.write("today")
@@ -209,6 +211,7 @@ def test_events_that_grew_too_old_unsealed_go_as_well(trail: Trail) -> None:
     assert trail.verify()["intact"]
 
 
+@pytest.mark.long
 def test_a_trail_of_which_all_has_grown_too_old_goes_on(trail: Trail) -> None:
     trail.write("long ago", at=now() - 500 * DAY)
     assert trail.prune() == 1

@@ -128,6 +128,7 @@ def test_an_open_question_to_sign_out_outlives_it(app: Flask, rotated: Flask) ->
     assert "Nobody is signed in" in answer.text
 
 
+@pytest.mark.long
 def test_an_open_second_factor_page_outlives_it(app: Flask, rotated: Flask) -> None:
     register_board(app)
     authenticator = give_app(app)

@@ -74,6 +74,7 @@ def test_files_are_compressed_and_kept_by_browsers_in_either_form(client: FlaskC
     assert (part.status_code, part.data) == (206, plain.data[:10])
 
 
+@pytest.mark.long
 def test_nothing_else_is_compressed(client: FlaskClient) -> None:
     for path in ("/healthz", "/.well-known/openid-configuration", "/api/v4/projects"):
         answer = asked(client, path)

@@ -68,6 +68,7 @@ def test_what_a_browser_has_already_is_not_sent_again(live: LiveGatebell) -> Non
         assert connection.get("/healthz").status == 200
 
 
+@pytest.mark.long
 def test_a_list_that_is_written_row_by_row_arrives_whole(live: LiveGatebell) -> None:
     endpoint = connect(live)
     for number in range(9):
@@ -224,6 +225,7 @@ def test_codings_that_contradict_each_other_hide_no_request(
         assert connection.rest() == b""
 
 
+@pytest.mark.long
 def test_a_body_that_breaks_http_is_refused_in_json(live: LiveGatebell) -> None:
     lines = ("Transfer-Encoding: chunked", "Content-Type: application/x-www-form-urlencoded")
     with KeptConnection(live.port) as connection:

@@ -91,6 +91,7 @@ def test_nobody_waits_for_the_first_word_of_others(plain: PlainServer) -> None:
         assert last.get("/short").body == b"short"
 
 
+@pytest.mark.long
 def test_nobody_waits_for_the_last_word_of_others(plain: PlainServer) -> None:
     with ExitStack() as opened:
         first, *others = [opened.enter_context(KeptConnection(plain.port)) for _ in range(40)]

@@ -124,7 +124,6 @@ def test_being_told_twice_means_at_once() -> None:
     assert process.returncode == 1
 
 
-@pytest.mark.long
 def test_one_that_others_can_do_without_is_started_again_after_ever_longer_pauses() -> None:
     process = supervise(GENTLE, BRIEF, is_restarted=True)
     began = monotonic()
@@ -145,6 +144,7 @@ def test_one_that_others_can_do_without_is_started_again_after_ever_longer_pause
     assert "finished" in output
 
 
+@pytest.mark.long
 def test_nothing_is_left_when_the_supervisor_is_killed() -> None:
     process = supervise(GENTLE, DEAF, patience=1)
     wait_for_starts(process, 2)

@@ -163,6 +163,7 @@ def test_nobody_waits_for_what_administrators_make(
     assert all(seen.values()), seen
 
 
+@pytest.mark.long
 def test_nobody_waits_for_a_new_signing_key(app: Flask, seen: dict[str, bool]) -> None:
     operate(app, "keys", "rotate")
     assert seen == {"generate_key": True}

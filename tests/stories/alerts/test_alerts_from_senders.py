@@ -77,6 +77,7 @@ def test_apprise_sends_and_the_team_sees_it(gatebell: LiveGatebell) -> None:
     assert "web-1 at 98%" in page.text
 
 
+@pytest.mark.long
 @pytest.mark.spec("I2")
 def test_apprise_notices_a_wrong_key(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

@@ -129,6 +129,7 @@ def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: F
     assert own(night, "carol", "GET")[1]["schedules"] == []
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_somebody_is_on_call_in_addition_and_time_is_counted_for_each(
     settings: Settings, make_app: Callable[[Settings], Flask]
@@ -205,6 +206,7 @@ def test_time_beside_others_is_real_time_in_nights_in_which_clocks_change(app: F
         assert night.on_call() == names
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_time_in_a_rotation_that_was_deleted_counts_until_then(app: Flask) -> None:
     night = Nights(app, berlin("2026-11-23 09:00"))

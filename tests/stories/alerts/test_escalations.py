@@ -72,6 +72,7 @@ def acknowledge(client: FlaskClient, text: str) -> None:
     assert answer.status_code in {200, 302, 303}, answer.text
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_the_first_person_sleeps_and_the_second_acknowledges(
     shop: Escalated,

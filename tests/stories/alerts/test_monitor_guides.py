@@ -84,6 +84,7 @@ def test_grafana_sends_by_its_contact_point(gatebell: LiveGatebell) -> None:
     assert len(alerts_of(gatebell, endpoint.project)) == 2
 
 
+@pytest.mark.long
 def test_uptime_kuma_sends_by_its_template(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     install(GUIDES)
     guide = guide_for_integration("uptime-kuma", endpoint)
@@ -109,6 +110,7 @@ def test_uptime_kuma_sends_by_its_template(gatebell: LiveGatebell, endpoint: End
     assert len(alerts_of(gatebell, endpoint.project)) == 2
 
 
+@pytest.mark.long
 def test_zabbix_runs_its_script(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     guide = guide_for_integration("zabbix", endpoint)
 
@@ -153,6 +155,7 @@ def test_healthchecks_sends_by_its_templates(gatebell: LiveGatebell, endpoint: E
     assert_all_resolved(gatebell, endpoint)
 
 
+@pytest.mark.long
 def test_nagios_runs_its_program(
     gatebell: LiveGatebell, endpoint: Endpoint, tmp_path: Path
 ) -> None:

@@ -262,6 +262,7 @@ def test_past_shifts_are_told_for_four_hundred_days(begin: Begin) -> None:
     assert told() == [[], ["carol"]]
 
 
+@pytest.mark.long
 def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Begin) -> None:
     night = begin("2026-11-23 10:00")
     schedule = night.create("weekly alice mon 09:00")
@@ -289,6 +290,7 @@ def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Be
         session.rollback()
 
 
+@pytest.mark.long
 def test_who_did_not_arrange_a_swap_is_told_by_mail(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
@@ -328,6 +330,7 @@ def test_who_did_not_arrange_a_swap_is_told_by_mail(
     assert mails(night)[3].recipient == "carol@people.example"
 
 
+@pytest.mark.long
 def test_whose_shift_an_override_takes_is_told_and_told_again_when_it_is_back(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:

@@ -60,6 +60,7 @@ def titles(gatebell: LiveGatebell, endpoint: Endpoint) -> list[tuple[str, str]]:
     return [(each.title, each.status) for each in alerts_of(gatebell, endpoint.project)]
 
 
+@pytest.mark.long
 def test_apprise_takes_its_url(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
     text = text_for(live_sqlite, endpoint, "Apprise")
     url = re.search(r"'(jsons?://[^']+)'", text)
@@ -110,6 +111,7 @@ def test_healthchecks_fills_in_its_bodies(live_sqlite: LiveGatebell, endpoint: E
     assert titles(live_sqlite, endpoint) == [("Backup is down", "resolved")]
 
 
+@pytest.mark.long
 def test_uptime_kuma_renders_its_body(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
     headers = json.loads(text_for(live_sqlite, endpoint, "Uptime Kuma: additional"))
     liquid = Environment(autoescape=False)  # noqa: S701 - JSON; Liquid writes both the same way
@@ -131,6 +133,7 @@ def test_uptime_kuma_renders_its_body(live_sqlite: LiveGatebell, endpoint: Endpo
     assert ("Testing", "triggered") in titles(live_sqlite, endpoint)
 
 
+@pytest.mark.long
 def test_zabbix_runs_its_script(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
     imported = yaml.safe_load(text_for(live_sqlite, endpoint, "Zabbix"))
     (media_type,) = imported["zabbix_export"]["media_types"]

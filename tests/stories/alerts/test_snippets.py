@@ -43,6 +43,7 @@ def check_configuration(text: str, directory: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 @needs_monitoring
 @pytest.mark.spec("H5", "I2", "I11")
 def test_alertmanager_takes_its_file_and_sends_by_it(

@@ -118,7 +118,6 @@ def team(settings: Settings, mailbox: Mailbox) -> Iterator[Team]:
         made.close()
 
 
-@pytest.mark.long
 def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) -> None:
     schedule = team.schedule_at("acme/", "Primary", team.alice)
     room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))

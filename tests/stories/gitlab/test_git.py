@@ -75,6 +75,7 @@ def git(gatebell: LiveGatebell, owner: Person, tmp_path: Path) -> GitClient:
     return GitClient(gatebell=gatebell, home=tmp_path / "home", token=token)
 
 
+@pytest.mark.long
 @pytest.mark.spec("G2")
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_token_pushes_fetches_and_clones(
@@ -107,6 +108,7 @@ def test_a_credential_helper_gives_the_token_of_an_application(
     assert (git.clone(project) / "README.md").exists()
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("version", ["0", "1", "2"])
 def test_every_version_of_the_protocol_clones_shallow_and_in_part(
@@ -172,6 +174,7 @@ def test_git_shows_why_it_is_refused(
     assert "remote: The access token needs one of these scopes: api, read_repository" in told.said
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_the_first_branch_that_is_pushed_is_the_default_one(git: GitClient, project: str) -> None:
     work = git.new_work(FILES, branch="trunk")
@@ -182,6 +185,7 @@ def test_the_first_branch_that_is_pushed_is_the_default_one(git: GitClient, proj
     assert "refusing to delete the current branch" in told.said
 
 
+@pytest.mark.long
 @pytest.mark.spec("K2", "K3")
 def test_downloads_are_recorded_once_and_those_of_public_projects_are_not_stored(
     gatebell: LiveGatebell, owner: Person, git: GitClient
@@ -201,6 +205,7 @@ def test_downloads_are_recorded_once_and_those_of_public_projects_are_not_stored
             assert event.user_agent.startswith("git/")
 
 
+@pytest.mark.long
 @pytest.mark.spec("K2")
 @pytest.mark.one_database("sqlite")
 def test_before_release_17_downloads_of_public_projects_are_stored_as_well(

@@ -119,6 +119,7 @@ def test_backstage_reads_projects_users_groups_and_members(
     assert all(each["name"] and each["web_url"] and each["avatar_url"] for each in found)
 
 
+@pytest.mark.long
 def test_renovate_discovers_repositories(team: dict[str, Any]) -> None:
     script = team["script"]
     user, version = get(script, "/user").json(), get(script, "/version").json()

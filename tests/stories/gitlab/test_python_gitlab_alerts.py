@@ -93,6 +93,7 @@ def test_from_nothing_to_an_acknowledged_alert(gatebell: LiveGatebell, connect: 
     assert [each["outcome"] for each in deliveries] == ["accepted"] * 2
 
 
+@pytest.mark.long
 @pytest.mark.spec("H5", "H7")
 def test_the_second_day_of_a_script(gatebell: LiveGatebell, connect: Open) -> None:
     alice, bob = make_user(gatebell, name="alice"), make_user(gatebell, name="bob")

@@ -52,6 +52,7 @@ def browser_of_alice(gatebell: LiveGatebell) -> Browser:
     return Browser(sign_in(gatebell, alice(gatebell)), alice(gatebell))
 
 
+@pytest.mark.long
 def test_a_web_application_signs_somebody_in_and_calls_the_api(
     gatebell: LiveGatebell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_program_in_a_terminal_shows_a_code_and_signs_in(
         assert program.stdout.read() == f"Signed in as {alice(gatebell).username}\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", ["api.py", "introspection.py"])
 def test_an_api_asks_what_a_token_is_good_for(
     gatebell: LiveGatebell, monkeypatch: pytest.MonkeyPatch, block: str

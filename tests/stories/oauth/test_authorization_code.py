@@ -106,6 +106,7 @@ def test_a_client_asks_what_its_token_is_good_for(
     assert third_party.introspect().json() == {"active": False}
 
 
+@pytest.mark.long
 @pytest.mark.spec("D4")
 @pytest.mark.parametrize("kind", [AuthlibWithBasic, AuthlibInPublic, OAuthlibWithPost])
 def test_a_client_asks_who_signed_in(

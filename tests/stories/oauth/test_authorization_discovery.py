@@ -60,6 +60,7 @@ def test_a_person_who_approved_before_sees_no_page_the_next_time(gatebell: LiveG
     assert browser.seen == ["sign in", "consent"]
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc6749-10.8-a")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_nothing_secret_is_ever_logged(gatebell: LiveGatebell, kind: type[ThirdParty]) -> None:

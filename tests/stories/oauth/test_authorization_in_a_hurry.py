@@ -91,6 +91,7 @@ def test_a_client_library_goes_on_after_its_token_has_expired(hasty: LiveGatebel
         assert third_party.get(f"{hasty.url}/api/v4/user").status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.spec("A8")
 @pytest.mark.rfc("rfc9700-2.6-c")
 def test_an_instance_can_refuse_redirects_in_the_clear(hasty: LiveGatebell) -> None:
@@ -107,6 +108,7 @@ def test_an_instance_can_refuse_redirects_in_the_clear(hasty: LiveGatebell) -> N
     assert local.status_code == 302
 
 
+@pytest.mark.long
 def test_an_application_that_was_made_on_the_command_line_works(hasty: LiveGatebell) -> None:
     owner = make_user(hasty, name="bob")
     made = hasty.cli(

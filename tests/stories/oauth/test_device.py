@@ -145,6 +145,7 @@ def let_pass(gatebell: LiveGatebell, client: ClientCredentials, seconds: int) ->
         session.execute(devices.values(last_polled_at=earlier))
 
 
+@pytest.mark.long
 @pytest.mark.spec("B7", "G1", "M6")
 def test_a_script_signs_in_with_a_password(gatebell: LiveGatebell) -> None:
     endpoints = discovered(gatebell)

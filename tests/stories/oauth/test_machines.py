@@ -22,6 +22,7 @@ from tests.support.service.live import LiveGatebell
 pytestmark = pytest.mark.one_database("postgres")
 
 
+@pytest.mark.long
 def test_a_service_works_through_authlib_with_its_secret_and_with_its_key(
     gatebell: LiveGatebell,
 ) -> None:

@@ -120,6 +120,7 @@ def test_the_way_back_has_to_be_registered(gatebell: LiveGatebell) -> None:
         assert_refused(gatebell, browser, **known)
 
 
+@pytest.mark.long
 @pytest.mark.rfc("oidc-logout-2-c", "oidc-logout-4-a")
 def test_the_hint_has_to_be_the_applications_own(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))

@@ -146,6 +146,7 @@ def test_the_same_person_is_the_same_subject_everywhere(
     assert first["aud"] != second["aud"]
 
 
+@pytest.mark.long
 def test_an_application_may_insist_on_a_new_sign_in(
     gatebell: LiveGatebell, visitor: FlaskClient
 ) -> None:

@@ -182,6 +182,7 @@ def depth_of(value: Any) -> int:
     return 0
 
 
+@pytest.mark.long
 @bounded(30)
 @given(value=st.dictionaries(st.text(), json_values), limit=st.integers(1, 6))
 def test_a_body_is_refused_exactly_when_it_is_deeper_than_the_limit(

@@ -223,6 +223,7 @@ def assert_fits(alert: IncomingAlert) -> None:
         assert "\x00" not in text
 
 
+@pytest.mark.long
 @pytest.mark.spec("I3")
 @bounded(30)
 @given(

@@ -105,6 +105,7 @@ def test_a_sample_shows_what_can_be_chosen() -> None:
     }
 
 
+@pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(st.text(), json_values))
 def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any]) -> None:
@@ -116,6 +117,7 @@ def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any])
         assert value.label
 
 
+@pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(st.text(), json_values), field_values)
 def test_any_path_into_any_payload_gives_an_alert(payload: dict[str, Any], value: Any) -> None:

@@ -44,6 +44,7 @@ def leaves(value: Any) -> int:
     return 1
 
 
+@pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(texts, json_values, min_size=1))
 def test_nothing_is_left_out_and_all_can_be_shown(body: dict[str, Any]) -> None:

@@ -320,6 +320,7 @@ def outcome(
     return parsed.alerts, parsed.refused
 
 
+@pytest.mark.long
 @bounded(30)
 @given(st.lists(ITEMS | json_values, max_size=4), field_values)
 def test_any_value_in_any_attribute_is_read_or_refused(items: list[Any], other: Any) -> None:
@@ -334,6 +335,7 @@ def test_any_value_in_any_attribute_is_read_or_refused(items: list[Any], other: 
     assert sorted(indexes) == list(range(len(items)))
 
 
+@pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(st.sampled_from(prometheus.REQUIRED), json_values))
 def test_any_top_level_value_is_read_or_refused(body: dict[str, Any]) -> None:

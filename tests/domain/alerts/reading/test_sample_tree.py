@@ -43,6 +43,7 @@ def test_of_a_large_sample_the_first_fields_are_shown() -> None:
     assert len(list(lines(tree_of({"many": list(range(9_000)), "last": 1})))) == MOST_BRANCHES
 
 
+@pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(texts, json_values, max_size=8))
 def test_any_sample_has_a_tree(sample: dict[str, Any]) -> None:

@@ -89,6 +89,7 @@ _LONG = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "part"), _LONG)
 def test_reading_ends_when_its_time_is_over(name: str, part: str) -> None:
     begun = thread_time()
@@ -97,6 +98,7 @@ def test_reading_ends_when_its_time_is_over(name: str, part: str) -> None:
     assert thread_time() - begun < 1
 
 
+@pytest.mark.long
 def test_a_text_that_takes_too_long_is_told_apart_from_one_without_findings() -> None:
     aliases = "a: &a x\n" + "".join(f"k{number}: *a\n" for number in range(100_000))
     for name, text in (("a.yml", aliases), ("a.js", "f(" * 300_000), ("a.py", "x = 1\n" * 99_999)):
@@ -110,6 +112,7 @@ def test_any_bytes_are_read_or_refused(name: str, content: bytes) -> None:
     _check(name, content)
 
 
+@pytest.mark.long
 @_patient
 @given(
     name=st.sampled_from(_NAMES),
@@ -119,6 +122,7 @@ def test_any_text_is_read_or_refused(name: str, parts: list[str]) -> None:
     _check(name, "".join(parts).encode("utf-8", "replace"))
 
 
+@pytest.mark.long
 @_patient
 @given(example=st.sampled_from(BREAKS), at=st.integers(0, 400), part=st.sampled_from(_PARTS))
 def test_what_breaks_may_be_broken_itself(example: Any, at: int, part: str) -> None:
@@ -126,6 +130,7 @@ def test_what_breaks_may_be_broken_itself(example: Any, at: int, part: str) -> N
     _check(example.name, text.encode("utf-8", "replace"))
 
 
+@pytest.mark.long
 @bounded(30)
 @given(value=st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists))
 def test_any_json_is_read_as_the_library_reads_it(value: Any) -> None:

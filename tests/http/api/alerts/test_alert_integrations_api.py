@@ -290,6 +290,7 @@ def test_developers_see_no_url(gatebell: LiveGatebell) -> None:
     assert maintainer.get()[0]["url"] == maintainer.get(f"/{endpoint.id}")["url"] == endpoint.url
 
 
+@pytest.mark.long
 def test_integrations_of_others_are_not_found(gatebell: LiveGatebell) -> None:
     endpoint, other = connect(gatebell), connect(gatebell)
     other.accepted()
@@ -313,6 +314,7 @@ def test_integrations_of_others_are_not_found(gatebell: LiveGatebell) -> None:
     assert other.send().status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.spec("H9")
 def test_a_smaller_tier_keeps_what_there_is_and_allows_no_more(gatebell: LiveGatebell) -> None:
     worker = script(gatebell)

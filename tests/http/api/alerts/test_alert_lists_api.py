@@ -50,6 +50,7 @@ def titles(api: Api, path: str, **query: Any) -> list[str]:
     return [alert["title"] for alert in answer.json()]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_group_has_the_alerts_of_all_its_projects(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")

@@ -51,6 +51,7 @@ def team(gatebell: LiveGatebell) -> Team:
     return Team(gatebell)
 
 
+@pytest.mark.long
 def test_a_schedule_is_created_shown_changed_and_deleted(
     gatebell: LiveGatebell, team: Team
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_schedule_is_created_shown_changed_and_deleted(
     assert {each.actor_name for each in events} == {team.owner.username}
 
 
+@pytest.mark.long
 def test_current_says_who_is_on_call_now_and_next_and_until_when(team: Team) -> None:
     made = team.create()
     current = team.other.done("GET", f"{AT}/{made['id']}/current")
@@ -120,6 +122,7 @@ def test_current_says_who_is_on_call_now_and_next_and_until_when(team: Team) -> 
     assert not any(each["is_gap"] for each in shifts)
 
 
+@pytest.mark.long
 def test_overrides_and_swaps_are_listed_and_deleted(team: Team) -> None:
     made = team.create()
     at = f"{AT}/{made['id']}"

@@ -48,6 +48,7 @@ def refusing(status: int) -> Callable[[Received], tuple[int, Mapping[str, str]]]
     return lambda _request: (status, {})
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
 def test_an_alert_is_told_by_the_worker_and_logged(
@@ -111,6 +112,7 @@ def test_an_incident_is_told_from_its_opening_to_its_end(
     assert [each.type for each in receiver.received] == ["incident.opened", "incident.resolved"]
 
 
+@pytest.mark.long
 def test_a_failed_delivery_is_sent_again_with_its_id(shop: Shop, receiver: Receiver) -> None:
     seen: list[Received] = []
 
@@ -160,6 +162,7 @@ def test_two_secrets_verify_while_one_is_rotated(shop: Shop, receiver: Receiver)
     assert "at most 90" in shop.call.refused("POST", f"{one}/rotate_secret", json=late)
 
 
+@pytest.mark.long
 def test_a_webhook_is_changed_paused_resumed_and_deleted(
     gatebell: LiveGatebell, shop: Shop
 ) -> None:

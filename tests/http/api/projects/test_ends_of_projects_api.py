@@ -37,6 +37,7 @@ def rows(gatebell: LiveGatebell, project_id: int) -> dict[str, int]:
         }
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_archived_project_takes_no_changes_and_no_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -68,6 +69,7 @@ def test_an_archived_project_takes_no_changes_and_no_alerts(gatebell: LiveGatebe
     assert kinds.count("project.archived") == kinds.count("project.unarchived") == 1
 
 
+@pytest.mark.long
 def test_the_pages_of_an_archived_project_say_so_and_refuse_changes(
     gatebell: LiveGatebell,
 ) -> None:

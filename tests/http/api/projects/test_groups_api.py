@@ -85,6 +85,7 @@ def test_a_bot_makes_groups_and_projects_only_in_its_own_group(gatebell: LiveGat
     assert project["permissions"]["project_access"] is None
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_list_has_what_the_caller_sees_and_asks_for(gatebell: LiveGatebell) -> None:
     owner, reader = make_user(gatebell), make_user(gatebell)

@@ -97,6 +97,7 @@ def test_an_invited_person_becomes_a_member_by_the_link(mailing: LiveGatebell) -
     ]
 
 
+@pytest.mark.long
 def test_a_member_who_is_invited_keeps_the_role(mailing: LiveGatebell) -> None:
     owner, bob = make_user(mailing), make_user(mailing)
     project, script = make_project(mailing, owner), script_of(mailing, owner)

@@ -187,6 +187,7 @@ def test_the_alerts_of_a_group_are_listed_for_its_custom_role(gatebell: LiveGate
             assert refused.status_code == 403
 
 
+@pytest.mark.long
 def test_a_role_is_taken_away_and_only_then_deleted(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Fire")

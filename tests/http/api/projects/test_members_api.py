@@ -143,6 +143,7 @@ def test_a_role_has_a_name_and_a_number(gatebell: LiveGatebell) -> None:
     assert (refused.status_code, "is not a role" in refused.text) == (400, True)
 
 
+@pytest.mark.long
 def test_several_are_added_at_once_or_none(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     people = [make_user(gatebell) for _ in range(3)]
@@ -161,6 +162,7 @@ def test_several_are_added_at_once_or_none(gatebell: LiveGatebell) -> None:
     assert [each["id"] for each in found.json()] == [second]
 
 
+@pytest.mark.long
 def test_inherited_members_are_in_the_list_of_all(gatebell: LiveGatebell) -> None:
     owner, bob = make_user(gatebell), make_user(gatebell)
     project = make_project(gatebell, owner)

@@ -30,6 +30,7 @@ def names(found: list[dict[str, Any]]) -> list[str]:
     return [each["event_name"] for each in found]
 
 
+@pytest.mark.long
 def test_events_name_their_project_or_group_and_are_listed_there(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = new_group(script)
@@ -59,6 +60,7 @@ def test_events_name_their_project_or_group_and_are_listed_there(gatebell: LiveG
     assert seen == found
 
 
+@pytest.mark.long
 def test_developers_see_their_own_events_and_guests_none(gatebell: LiveGatebell) -> None:
     owner, developer, maintainer, guest = (make_user(gatebell) for _ in range(4))
     script = script_of(gatebell, owner)

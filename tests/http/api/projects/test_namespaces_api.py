@@ -20,6 +20,7 @@ def names(script: Api, query: str = "") -> list[str]:
     return [each["full_path"] for each in answer.json()]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_namespaces_are_the_groups_of_a_member(gatebell: LiveGatebell) -> None:
     owner, member, stranger = (make_user(gatebell) for _ in range(3))

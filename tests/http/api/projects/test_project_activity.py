@@ -46,6 +46,7 @@ def is_of_now(moment: datetime) -> bool:
     return abs(moment - now()) < timedelta(minutes=5)
 
 
+@pytest.mark.long
 def test_what_is_reported_to_a_project_is_activity(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     bodies = {
@@ -68,6 +69,7 @@ def test_what_is_reported_to_a_project_is_activity(gatebell: LiveGatebell) -> No
         assert is_of_now(activity(script, project))
 
 
+@pytest.mark.long
 def test_an_alert_is_activity_for_those_who_see_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     owner = Api(gatebell, make_token(gatebell, alice(gatebell)).clear)
@@ -98,6 +100,7 @@ def test_a_push_is_activity(gatebell: LiveGatebell, tmp_path: Path) -> None:
     assert is_of_now(activity(script, project))
 
 
+@pytest.mark.long
 def test_lists_are_narrowed_and_ordered_by_activity(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     quiet, busy = old_project(gatebell, script), old_project(gatebell, script)

@@ -95,6 +95,7 @@ NO_PROJECTS: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.long
 def test_what_no_project_can_be_is_refused_with_the_field(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = {"namespace_id": new_group(script)["id"]}
@@ -197,6 +198,7 @@ def test_without_a_token_there_are_the_public_ones(gatebell: LiveGatebell) -> No
     assert paths["public"] in {each["path_with_namespace"] for each in listed}
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_list_can_be_followed_by_numbers_and_by_links(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)

@@ -14,6 +14,7 @@ from tests.support.service.live import LiveGatebell
 pytestmark = pytest.mark.both_databases
 
 
+@pytest.mark.long
 def test_owned_projects_are_listed_for_members_and_administrators(gatebell: LiveGatebell) -> None:
     owner, member, stranger = (make_user(gatebell) for _ in range(3))
     tokens = {

@@ -49,6 +49,7 @@ def test_a_release_is_created_changed_listed_and_deleted(project: ApiCaller) -> 
     release(project)
 
 
+@pytest.mark.long
 def test_links_of_a_release_are_added_changed_and_deleted(project: ApiCaller) -> None:
     release(project)
     made = project.done("POST", "/releases/v1.0/assets/links", json=LINK, status=201)

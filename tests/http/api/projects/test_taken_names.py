@@ -29,6 +29,7 @@ def assert_taken(answer: requests.Response, field: str = "path") -> None:
     assert (said["field"], "already" in said["message"]) == (field, True)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_second_group_or_project_of_a_path(script: Api) -> None:
     group, other = new_group(script), new_group(script)

@@ -112,6 +112,7 @@ def delete_the_application(case: Case) -> None:
     assert submit(browser, page, form_to(page, "/delete")).status_code == 302
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("end", [revoke_on_the_page, give_the_token_back, delete_the_application])
 def test_what_an_application_made_is_dead_as_soon_as_its_access_is(
@@ -233,6 +234,7 @@ def test_what_cannot_be_renewed_makes_nothing_that_outlives_it(gatebell: LiveGat
     assert ends == of_device
 
 
+@pytest.mark.long
 def test_an_application_rotates_only_what_it_made(case: Case) -> None:
     mine = make_token(case.gatebell, case.person)
     own = Api(case.gatebell, mine.clear)

@@ -70,6 +70,7 @@ def test_a_token_is_made_with_the_fields_that_clients_read_and_shown_once(
     assert (usual["access_level"], usual["expires_at"]) == (40, day(365))
 
 
+@pytest.mark.long
 @pytest.mark.spec("G4")
 def test_it_acts_as_a_bot_that_is_a_member_and_can_do_no_more(
     gatebell: LiveGatebell, script: Api, namespace: Namespace, alice: Person

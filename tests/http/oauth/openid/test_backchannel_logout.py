@@ -130,6 +130,7 @@ def test_oidcc_backchannel_logout_discovery_endpoint_verification(gatebell: Live
     assert found["end_session_endpoint"] == f"{gatebell.url}/oauth/logout"
 
 
+@pytest.mark.long
 def test_oidcc_backchannel_rp_initiated_logout(gatebell: LiveGatebell, person: Person) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, told):
@@ -166,6 +167,7 @@ def test_an_application_hears_of_a_sign_out_with_the_session_that_it_knows(
         assert tell(gatebell) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["lock", "password", "other browsers"])
 def test_it_hears_of_every_way_in_which_a_sign_in_ends(gatebell: LiveGatebell, way: str) -> None:
     person = make_user(gatebell)
@@ -184,6 +186,7 @@ def test_it_hears_of_every_way_in_which_a_sign_in_ends(gatebell: LiveGatebell, w
         assert token_in(gatebell, told.received[0])[1]["sid"] == sid
 
 
+@pytest.mark.long
 def test_an_application_that_is_away_hears_of_it_later_and_not_for_ever(
     gatebell: LiveGatebell, person: Person
 ) -> None:
@@ -252,6 +255,7 @@ def test_a_later_sign_out_does_not_hasten_what_waits_for_longer(
         assert tell(gatebell, later=timedelta(seconds=155)) == 1
 
 
+@pytest.mark.long
 def test_to_sign_in_again_in_the_same_browser_ends_nothing(
     gatebell: LiveGatebell, person: Person
 ) -> None:
@@ -296,6 +300,7 @@ def test_a_url_that_was_taken_away_is_not_told(gatebell: LiveGatebell, person: P
         assert told.received == []
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2026-4874")
 def test_a_private_address_is_not_asked(gatebell: LiveGatebell, person: Person) -> None:
     browser = open_browser(gatebell, person)

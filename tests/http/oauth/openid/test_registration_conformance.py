@@ -140,6 +140,7 @@ def run(
     return take(gatebell, client.credentials, answer, client.redeem)
 
 
+@pytest.mark.long
 def test_oidcc_idtoken_rs256(gatebell: LiveGatebell, browser: requests.Session) -> None:
     client = new_client(gatebell, id_token_signed_response_alg="RS256")
     header = run(gatebell, browser, client).token.header
@@ -342,6 +343,7 @@ def test_oidcc_refresh_token(gatebell: LiveGatebell, browser: requests.Session) 
     assert_refused(renew(gatebell, new_client(gatebell), signed), "invalid_grant")
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc7523-3-b")
 def test_oidcc_ensure_client_assertion_with_iss_aud_succeeds(
     gatebell: LiveGatebell, browser: requests.Session

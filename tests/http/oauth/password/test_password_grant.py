@@ -276,6 +276,7 @@ def assert_must_wait(answer: requests.Response) -> None:
     assert 0 < int(answer.headers["Retry-After"]) <= 600
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-4.3.2-c")
 def test_guessing_is_limited_for_each_account_together_with_sign_ins(own: LiveGatebell) -> None:
@@ -307,6 +308,7 @@ def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
     assert_must_wait(exchange(own, people[7]))
 
 
+@pytest.mark.long
 @pytest.mark.spec("B9")
 @pytest.mark.rfc("rfc6749-5.2-d", "rfc6749-10.7-a", "rfc9700-2.4-a")
 def test_without_passwords_for_git_there_is_no_password_grant(own: LiveGatebell) -> None:

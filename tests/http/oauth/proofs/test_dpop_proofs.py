@@ -258,6 +258,7 @@ def test_a_signed_proof_may_hold_anything(
         assert answer.json()["error"] in {"invalid_dpop_proof", "invalid_grant"}
 
 
+@pytest.mark.long
 @bounded(60)
 @given(proof=st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=200))
 def test_a_proof_may_be_any_text(live_sqlite: LiveGatebell, proof: str) -> None:

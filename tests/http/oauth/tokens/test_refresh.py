@@ -352,6 +352,7 @@ def refresh_publicly(gatebell: LiveGatebell, pair: TokenPair) -> requests.Respon
     return refresh(gatebell, phone_application(gatebell), pair.refresh, client_secret=None)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-5-d")
 def test_the_same_key_gets_it_again_with_a_new_proof(own: LiveGatebell) -> None:
@@ -364,6 +365,7 @@ def test_the_same_key_gets_it_again_with_a_new_proof(own: LiveGatebell) -> None:
     assert min(each.elapsed for each in again) < timedelta(seconds=3)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("B5")
 def test_within_the_time_the_same_client_gets_the_same_pair_again(own: LiveGatebell) -> None:
@@ -391,6 +393,7 @@ def test_the_pair_that_was_sent_again_goes_on(own: LiveGatebell) -> None:
     assert is_live(own, third.access)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("B5")
 def test_sixteen_at_once_all_get_the_same_pair(own: LiveGatebell) -> None:
@@ -512,6 +515,7 @@ def test_tokens_are_as_long_and_as_well_hidden_as_others(own: LiveGatebell) -> N
     assert second.refresh not in log
 
 
+@pytest.mark.long
 def test_without_the_setting_nothing_is_sent_again(own: LiveGatebell) -> None:
     client = server_application(own)
     with changed_settings(own, refresh_replay_seconds="0"):
@@ -523,5 +527,6 @@ def test_without_the_setting_nothing_is_sent_again(own: LiveGatebell) -> None:
     assert is_live(own, second.access)
 
 
+@pytest.mark.long
 def test_at_most_a_minute_may_be_set(own: LiveGatebell) -> None:
     assert own.run_cli("settings", "set", "refresh_replay_seconds", "61").returncode == 1

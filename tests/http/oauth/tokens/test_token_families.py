@@ -72,6 +72,7 @@ def test_a_token_that_was_only_revoked_has_no_family_to_end(gatebell: LiveGatebe
     assert is_live(script)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_a_new_member_does_not_escape_the_end_of_its_family(gatebell: LiveGatebell) -> None:
