@@ -27,6 +27,7 @@ from web.server.shared_counters import (
     reserve_counters,
     shared_counters_path,
 )
+from web.server.supervisor import wait_until_released
 from web.server.tls import CertificateFilesError, open_certificate, serve_certificate
 from web.settings.reader import SettingsError, misspelt_in_environment, settings_from_environment
 from web.standard_streams import unblock_standard_streams
@@ -91,6 +92,7 @@ def pre_fork(_server: Any, _worker: Any) -> None:
 
 def on_starting(server: Any) -> None:
     """Refuse a wrong secret key, and make room for the counters that the web processes share."""
+    wait_until_released()
     server.began_at = system_clock()
     try:
         check_if_available(_settings)

@@ -37,13 +37,18 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         capsys.readouterr()
         with monkeypatch.context() as patch, _logging_as_it_was():
             patch.setattr(os, "environ", live.environment | variables)
-            patch.setattr(serve, "_supervising", fail)
+            patch.setattr(serve, "_supervising", _first_worker)
             patch.setattr(worker, "start_pulse", fail)
             status, told = _ended(_MAINS[program])
         said = capsys.readouterr()
         return Done(status, said.out, said.err + told)
 
     return run
+
+
+def _first_worker(*_: object, **_named: object) -> None:
+    """Do what the supervisor of `make run` starts first."""
+    worker.main(is_first=True)
 
 
 def _ended(main: Callable[[], None]) -> tuple[int, str]:

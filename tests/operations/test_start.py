@@ -20,9 +20,9 @@ from tests.conftest import KINDS
 from tests.operations.conftest import RunHere
 from tests.operations.programs import run
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
+from web.database.prepare import prepare
 from web.database.schema import migrate
 from web.database.start_checks import require_schema
-from web.server.serve import prepare
 from web.settings.reader import read_settings
 
 _SECONDS = 120

@@ -1,6 +1,7 @@
 """The background worker: everything that happens without a request.
 
-Run `python -m web.jobs.worker`; several workers may run at once. Each audit event is written to the
+Run `python -m web.jobs.worker`; several workers may run at once. With `--prepare` it prepares the
+database first, and ends with WRONG_SETTING if it cannot. Each audit event is written to the
 log as well, after its commit.
 """
 
@@ -23,6 +24,7 @@ from sqlalchemy.orm import Session, SessionTransaction, UOWTransaction
 from domain.programs import PRUNE, WORKER_HEARTBEAT
 from models import AuditEvent
 from web.database.engine import sharing_engine
+from web.database.prepare import prepare
 from web.database.sqlite import start_wal_truncation
 from web.database.start_checks import CannotStartError, check_if_available
 from web.garbage import keep_what_is_loaded
@@ -49,7 +51,12 @@ from web.jobs.retention import (
 from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
 from web.jobs.self_monitor import SelfMonitor
 from web.logging import configure_logging
-from web.settings.reader import Settings, SettingsError, settings_from_environment
+from web.settings.reader import (
+    WRONG_SETTING,
+    Settings,
+    SettingsError,
+    settings_from_environment,
+)
 from web.standard_streams import unblock_standard_streams
 
 _audit_log = logging.getLogger("gatebell.audit")
@@ -156,16 +163,23 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
     )
 
 
-def main() -> None:
-    """Run the worker until it is told to stop, and finish the work under way."""
+def main(*, is_first: bool = False) -> None:
+    """Run the worker until it is told to stop, and finish the work under way.
+
+    The first one of `make run` prepares the database before.
+    """
     keep_what_is_loaded()
     unblock_standard_streams()
     try:
         settings = settings_from_environment()
         configure_logging(settings)
-        check_if_available(settings)
+        if is_first:
+            prepare(settings)
+        else:
+            check_if_available(settings)
     except (SettingsError, CannotStartError) as error:
-        sys.exit(str(error))
+        sys.stderr.write(f"{error}\n")
+        sys.exit(WRONG_SETTING if is_first else 1)
     log_audit_events()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with sharing_engine(settings, connections=_SHARED_CONNECTIONS):
@@ -188,4 +202,4 @@ def _show_life(hanging: Callable[[], Sequence[str]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(is_first="--prepare" in sys.argv[1:])

@@ -17,7 +17,7 @@ from time import monotonic
 from types import FrameType
 
 from web.server.watchdog import Watchdog
-from web.settings.reader import environment_with
+from web.settings.reader import WRONG_SETTING, environment_with, take_from_environment
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
@@ -32,6 +32,8 @@ _LONG_LIFE_SECONDS = 60.0
 _START_SECONDS = 90.0
 #: Exit statuses of a stopped program; the second one if it had no handler yet.
 _STOPPED = (0, -signal.SIGTERM)
+#: Names the file descriptor that a held program reads from before it begins.
+HELD_BY = "GATEBELL_HELD_BY"
 #: A message is a few words.
 _LONGEST_MESSAGE = 4_096
 
@@ -82,6 +84,11 @@ class Program:
     """A program to run."""
 
     command: Sequence[str]
+    #: What it is started by until it has shown a sign of life for the first time. It may take as
+    #: long as it likes, and if it ends with WRONG_SETTING, all programs are stopped.
+    first_command: Sequence[str] | None = None
+    #: The program whose first sign of life it waits for (`wait_until_released`) when it has loaded.
+    waits_for: str | None = None
     when_ended: WhenEnded = WhenEnded.STOP_ALL
     #: How long it may show no sign of life before it is killed, once it has started; None if it
     #: never shows any. It gets NOTIFY_SOCKET, as from systemd.
@@ -98,24 +105,56 @@ class _Run:
         self.starts_at = self._started_at = monotonic()
         self._pause = _FIRST_PAUSE_SECONDS
         self._signs = None if program.watchdog_seconds is None else NotifySocket()
+        #: Whether it has ever shown a sign of life.
+        self.has_begun = False
+        #: Our end of the pipe that holds it.
+        self._holds: int | None = None
         #: When the next sign of life is due.
         self._due_at = float("inf")
 
-    def start(self) -> int:
+    def start(self, *, is_held: bool = False) -> int:
         """Start the program in a session of its own and return the process id."""
-        environment = None
+        is_first = self.program.first_command is not None and not self.has_begun
+        variables: dict[str, str] = {}
+        inherited: tuple[int, ...] = ()
         if self._signs is not None:
-            self._due_at = monotonic() + _START_SECONDS
-            environment = environment_with("NOTIFY_SOCKET", self._signs.address)
+            self._due_at = float("inf") if is_first else monotonic() + _START_SECONDS
+            variables["NOTIFY_SOCKET"] = self._signs.address
+        self.release()
+        if is_held:
+            held_by, self._holds = os.pipe()
+            variables[HELD_BY], inherited = str(held_by), (held_by,)
         self.process = subprocess.Popen(  # noqa: S603 - our own words
-            self.program.command, start_new_session=True, env=environment
+            (self.program.first_command if is_first else None) or self.program.command,
+            start_new_session=True,
+            env=environment_with(**variables),
+            pass_fds=inherited,
         )
+        for descriptor in inherited:
+            os.close(descriptor)
         self._started_at = monotonic()
         return self.process.pid
+
+    def release(self) -> None:
+        """Let it begin, if it is held."""
+        if self._holds is not None:
+            os.close(self._holds)
+            self._holds = None
+
+    def cannot_start(self) -> bool:
+        """Return whether it has ended and said what keeps it from ever starting."""
+        return (
+            self.process is not None
+            and self.process.returncode == WRONG_SETTING
+            and self.program.first_command is not None
+            and not self.has_begun
+        )
 
     def may_restart(self) -> bool:
         """Return whether the program, which has ended, is to be started again."""
         assert self.process is not None  # noqa: S101 - it has just ended
+        if self.cannot_start():
+            return False
         if self.program.when_ended is WhenEnded.RESTART_IF_IT_RAN:
             return self.process.returncode < 0 or self._has_run_for_long()
         return self.program.when_ended is WhenEnded.RESTART
@@ -125,6 +164,7 @@ class _Run:
         limit = self.program.watchdog_seconds
         if limit is not None and self._signs is not None and self._signs.has_received():
             self._due_at = monotonic() + limit
+            self.has_begun = True
 
     def end_if_it_hangs(self) -> None:
         """Kill the program and what it has started if it shows no sign of life."""
@@ -137,7 +177,8 @@ class _Run:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Give up what waits for signs of life."""
+        """Give up what waits for signs of life, and what holds it."""
+        self.release()
         if self._signs is not None:
             self._signs.close()
 
@@ -156,6 +197,14 @@ class _Run:
         self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
 
 
+def wait_until_released() -> None:
+    """Return when the program that this one waits for has shown a sign of life, or nobody waits."""
+    held_by = take_from_environment(HELD_BY)
+    if held_by is not None:
+        os.read(int(held_by), 1)  # until the supervisor closes its end
+        os.close(int(held_by))
+
+
 class Supervisor:
     """A group of programs that share our output and stop together.
 
@@ -166,6 +215,7 @@ class Supervisor:
     def __init__(self, programs: Mapping[str, Program], *, patience: float) -> None:
         """Take the programs by name and how many seconds they may take to stop."""
         self._runs = [_Run(name, program) for name, program in programs.items()]
+        self._by_name = {run.name: run for run in self._runs}
         self._patience = patience
         self._watchdog = Watchdog(patience=patience)
         self._told_to_stop = Event()
@@ -178,15 +228,18 @@ class Supervisor:
     def run(self) -> int:
         """Run until told to stop, or until a program ends that is not restarted; return the status.
 
-        The exit status is 0 only if all programs stopped as told.
+        The exit status is 0 only if all programs stopped as told, and WRONG_SETTING if one has said
+        why it cannot start.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._remember_signal)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._noted.fileno(), warn_on_full_buffer=False)
         ended = self._wait_for_an_end()
-        if ended:
-            _log.critical("a process ended by itself: all are stopped", extra={"program": ended})
+        cannot_start = ended is not None and ended.cannot_start()
+        if ended and not cannot_start:
+            told = {"program": ended.name}
+            _log.critical("a process ended by itself: all are stopped", extra=told)
         statuses = self._stop()
         self._watchdog.close()
         signal.set_wakeup_fd(-1)
@@ -194,6 +247,8 @@ class Supervisor:
         self._noted.close()
         for run in self._runs:
             run.close()
+        if cannot_start:
+            return WRONG_SETTING
         return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
 
     def _remember_signal(self, _number: int, _frame: FrameType | None) -> None:
@@ -201,30 +256,36 @@ class Supervisor:
             self._told_twice.set()
         self._told_to_stop.set()
 
-    def _wait_for_an_end(self) -> str | None:
+    def _wait_for_an_end(self) -> _Run | None:
         while True:
             self._watchdog.ensure_running()
             for run in self._runs:
                 run.note_signs()
                 run.end_if_it_hangs()
+                if not self._is_held(run):
+                    run.release()
                 if not self._goes_on(run):
-                    return run.name
+                    return run
             self._pause()
             if self._told_to_stop.is_set():
                 return None
 
     def _pause(self) -> None:
         """Wait a moment, or until there is a signal."""
-        all_run = all(run.process is not None for run in self._runs)
+        all_run = all(run.process is not None and not self._is_held(run) for run in self._runs)
         select.select([self._signals], [], [], _WATCH_SECONDS if all_run else _POLL_SECONDS)
         with suppress(BlockingIOError):
             self._signals.recv(1_024)
+
+    def _is_held(self, run: _Run) -> bool:
+        first = run.program.waits_for
+        return first is not None and not self._by_name[first].has_begun
 
     def _goes_on(self, run: _Run) -> bool:
         """Start a program if it is due; return whether the others may continue."""
         if run.process is None:
             if monotonic() >= run.starts_at:
-                self._watchdog.add(run.start())
+                self._watchdog.add(run.start(is_held=self._is_held(run)))
             return True
         if run.process.poll() is None:
             return True

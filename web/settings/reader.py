@@ -20,6 +20,7 @@ from web.settings.table import Settings
 _NEARLY = 0.85
 
 __all__ = [
+    "WRONG_SETTING",
     "Settings",
     "SettingsError",
     "changeable",
@@ -30,7 +31,11 @@ __all__ = [
     "read_change",
     "read_settings",
     "settings_from_environment",
+    "take_from_environment",
 ]
+
+#: The exit status of a program that has said which setting is wrong, or why it cannot start.
+WRONG_SETTING = 2
 
 
 class SettingsError(Exception):
@@ -125,9 +130,14 @@ def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, letters[near[0]]
 
 
-def environment_with(name: str, value: str) -> Mapping[str, str]:
-    """Return the environment of this process and a further variable, for a program to start."""
-    return os.environ | {name: value}
+def environment_with(**variables: str) -> Mapping[str, str]:
+    """Return the environment of this process and further variables, for a program to start."""
+    return os.environ | variables
+
+
+def take_from_environment(name: str) -> str | None:
+    """Return a variable that the programs that this one starts are not to get; None without it."""
+    return os.environ.pop(name, None)
 
 
 def names_in_environment() -> frozenset[str]:

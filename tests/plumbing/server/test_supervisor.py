@@ -40,6 +40,29 @@ sys.stdout.flush()
 time.sleep(60)
 """
 
+#: Begins to work when a file is there, and says who started it.
+SIGN = """
+import os, socket, sys, time
+while not os.path.exists(sys.argv[2]): time.sleep(0.05)
+sys.stdout.write(f"{sys.argv[1]} {os.getpid()}\\n")
+sys.stdout.flush()
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+time.sleep(60)
+"""
+#: Has loaded, and begins when another one has begun.
+HELD = """
+import sys, time
+from web.server.supervisor import wait_until_released
+sys.stdout.write("loaded\\n")
+sys.stdout.flush()
+wait_until_released()
+sys.stdout.write("released\\n")
+sys.stdout.flush()
+time.sleep(60)
+"""
+#: Says why it cannot start.
+REFUSES = "import sys; sys.stdout.write('no\\n'); sys.exit(2)"
+
 #: Says so and ends.
 BRIEF = "import sys; sys.stdout.write('began\\n')"
 
@@ -51,10 +74,14 @@ def supervise(
     made = [f"Program(command=[sys.executable, '-c', {each!r}])" for each in programs]
     if is_restarted:
         made[-1] = f"{made[-1][:-1]}, when_ended=WhenEnded.RESTART)"
+    return begin(f"dict(zip('0123', [{', '.join(made)}]))", patience=patience)
+
+
+def begin(programs: str, *, patience: float = 10) -> subprocess.Popen[str]:
+    """Begin a supervisor in a process of its own; `programs` is Python."""
     code = (
         "import sys; from web.server.supervisor import Program, Supervisor, WhenEnded;"
-        f" programs = dict(zip('0123', [{', '.join(made)}]));"
-        f" sys.exit(Supervisor(programs, patience={patience}).run())"
+        f" sys.exit(Supervisor({programs}, patience={patience}).run())"
     )
     return subprocess.Popen(
         [sys.executable, "-c", code],
@@ -142,6 +169,44 @@ def test_one_that_others_can_do_without_is_started_again_after_ever_longer_pause
     assert moments[1] >= 1
     assert moments[2] >= 3
     assert "finished" in output
+
+
+def prepared(first: str, sign: Path) -> subprocess.Popen[str]:
+    """Begin a program, and one that waits for it."""
+    python = "sys.executable, '-c'"
+    return begin(
+        f"{{'first': Program(command=[{python}, {SIGN!r}, 'later', '{sign}'], watchdog_seconds=50,"
+        f" first_command=[{python}, {first!r}, 'first', '{sign}'], when_ended=WhenEnded.RESTART),"
+        f" 'second': Program(command=[{python}, {HELD!r}], waits_for='first')}}"
+    )
+
+
+def test_a_program_waits_for_the_first_sign_of_another_one_which_then_starts_differently(
+    tmp_path: Path,
+) -> None:
+    process = prepared(SIGN, tmp_path / "sign")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "loaded\n"
+    sleep(0.5)
+    (tmp_path / "sign").touch()
+    told = process.stdout.readline().split()
+    assert told[0] == "first"
+    assert process.stdout.readline() == "released\n"
+    os.kill(int(told[1]), signal.SIGKILL)
+    assert "a process ended by itself and is started again" in process.stdout.readline()
+    assert process.stdout.readline().startswith("later ")
+    process.terminate()
+    output, _ = process.communicate(timeout=60)
+    assert (output, process.returncode) == ("", 0)
+
+
+def test_one_that_says_why_it_cannot_start_stops_all_with_its_status(tmp_path: Path) -> None:
+    process = prepared(REFUSES, tmp_path)
+    output, _ = process.communicate(timeout=60)
+    assert "no\n" in output
+    assert "released" not in output.partition("no\n")[0]
+    assert "ended by itself" not in output
+    assert process.returncode == 2
 
 
 @pytest.mark.long

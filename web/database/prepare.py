@@ -1,0 +1,106 @@
+"""Prepares a database for this release, before it is served."""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import exists, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.passwords import FIRST_USERNAME, first_password_file
+from domain.accounts.users import NewUser, create_user
+from domain.clock import system_clock
+from domain.errors import ConflictError
+from domain.randomness import random_password
+from models import User
+from web.database.engine import open_engine
+from web.database.schema import migrate
+from web.database.start_checks import (
+    reasons_in_a_sentence,
+    register_secret_key,
+    require_own_connections,
+    require_schema,
+)
+from web.instance_files import write_private_file
+from web.settings.policies import password_rules
+from web.settings.reader import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credentials:
+    """The first administrator's credentials, and the file that holds them until a change."""
+
+    username: str
+    password: str = field(repr=False)
+    path: Path
+
+
+def prepare(settings: Settings) -> None:
+    """Migrate the database, and create what a new installation needs.
+
+    Several may do so at once. Raises CannotStartError.
+    """
+    if settings.migrate_on_start:
+        require_own_connections(settings)
+        with reasons_in_a_sentence():
+            migrate(settings)
+    else:
+        require_schema(settings)
+    register_secret_key(settings)
+    with reasons_in_a_sentence():
+        first = ensure_first_administrator(settings)
+    if first:
+        _print_first_administrator(first)
+
+
+def _print_first_administrator(first: Credentials) -> None:
+    """Print the first administrator's name, and on a terminal the password.
+
+    Other outputs end in logs, which must not contain the password.
+    """
+    if sys.stdout.isatty():
+        _say(f"The first administrator is {first.username}, the password {first.password}")
+        _say(f"It is shown only once, and stored in {first.path} until it is changed.")
+    else:
+        _say(f"The first administrator is {first.username}, the password is in {first.path}")
+
+
+def ensure_first_administrator(settings: Settings) -> Credentials | None:
+    """Create an administrator if there is no user yet; return the credentials, or None."""
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session:
+            if session.scalar(select(exists().select_from(User))):
+                return None
+            session.rollback()  # releases the locks while the password is hashed
+            with session.begin():
+                return _make(settings, session)
+    except ConflictError:
+        return None  # another process that started at the same time was first
+    finally:
+        engine.dispose()
+
+
+def _make(settings: Settings, session: Session) -> Credentials:
+    password = random_password()
+    first = NewUser(
+        username=FIRST_USERNAME,
+        email="admin@gatebell.example",
+        name="Administrator",
+        password=password,
+        is_admin=True,
+    )
+    create_user(
+        first,
+        session=session,
+        now=system_clock(),
+        rules=password_rules(settings),
+    )
+    path = first_password_file(settings.instance_path)
+    write_private_file(path, f"user name: {FIRST_USERNAME}\npassword: {password}\n")
+    return Credentials(username=FIRST_USERNAME, password=password, path=path)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
