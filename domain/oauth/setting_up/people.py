@@ -19,7 +19,7 @@ def page_of_people(
     application_id: int, part: Slice, *, viewer: Viewer, session: Session, now: datetime
 ) -> Page[ApplicationUser]:
     """Return a page of users with a grant, a consent or a token, the newest accounts first."""
-    users = _users_of(application_id, now)
+    users = _users_in(people_of(application_id, now, part=part))
     found = fetch_page(users, User.id, part, session=session, view=lambda row: row)
     described = _described(application_id, found.items, viewer=viewer, session=session)
     return found.with_items(described)
@@ -35,14 +35,14 @@ def list_people(
     limit: int,
 ) -> tuple[ApplicationUser, ...]:
     """Return some of the same users."""
-    users = _users_of(application_id, now).order_by(User.id.desc()).offset(offset).limit(limit)
+    people = people_of(application_id, now, part=Slice(size=limit), offset=offset)
+    users = _users_in(people).order_by(User.id.desc()).offset(offset).limit(limit)
     found = session.execute(users).all()
     return _described(application_id, found, viewer=viewer, session=session)
 
 
-def _users_of(application_id: int, now: datetime) -> Select[int, str, str]:
-    people = people_of([application_id], now).subquery()
-    return select(User.id, User.username, User.name).where(User.id.in_(select(people.c.user_id)))
+def _users_in(people: Select[int]) -> Select[int, str, str]:
+    return select(User.id, User.username, User.name).where(User.id.in_(people))
 
 
 def _described(
