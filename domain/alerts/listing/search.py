@@ -159,8 +159,8 @@ def _are_frequent_across(
     each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
     project = each.table_valued("id", name="listed").render_derived()
     last = _last_number(Alert, project.c.id).correlate(project).lateral("last")
-    newest = _newest(Alert, project.c.id, last.c.iid, size)
-    newest = newest.correlate(project, last).lateral("newest")
+    of_each = _newest(Alert, project.c.id, last.c.iid, size)
+    newest = of_each.correlate(project, last).lateral("newest")
     rows = session.execute(
         select(
             func.count().filter(_has(query, newest.c.id, ALERTS)),
