@@ -36,8 +36,10 @@ def list_people(
 ) -> tuple[ApplicationUser, ...]:
     """Return some of the same users."""
     people = people_of(application_id, now, part=Slice(size=limit), offset=offset)
+    newest = (each.desc() for each in people.selected_columns)
+    people = people.order_by(*newest).offset(offset).limit(limit)
     users = _users_of(people, session=session).order_by(User.id.desc())
-    found = session.execute(users.offset(offset).limit(limit)).all()
+    found = session.execute(users).all()
     return _described(application_id, found, viewer=viewer, session=session)
 
 
