@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, belongs_to
+from models.base import Base, Numbered, belongs_to, partial_index
 from models.folding import folded, keep_folded
 
 
@@ -59,6 +59,12 @@ class User(Numbered):
         Index("uq_users_username_key", username_key, unique=True),
         Index("uq_users_email_key", email_key, unique=True),
         Index("ix_users_kind_state_id", "kind", "state", "id"),
+        # The few that administrators look for among many.
+        partial_index("ix_users_administrators", "id", where="kind = 'human' AND is_admin"),
+        partial_index("ix_users_not_active", "state", "id", where="state <> 'active'"),
+        partial_index(
+            "ix_users_unconfirmed", "id", where="kind = 'human' AND email_confirmed_at IS NULL"
+        ),
     )
 
 

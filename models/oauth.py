@@ -121,7 +121,7 @@ class Authorization(Numbered):
 
     __tablename__ = "authorizations"
 
-    application_id: Mapped[int] = belongs_to("applications", index=True)
+    application_id: Mapped[int] = belongs_to("applications")
     user_id: Mapped[int] = belongs_to("users", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     redirect_uri: Mapped[str | None] = mapped_column(Text)
@@ -144,6 +144,8 @@ class Authorization(Numbered):
     revoked_at: Mapped[datetime | None]
 
     __table_args__ = (
+        # Its users are listed and counted in their order.
+        Index("ix_authorizations_application_id_user_id", "application_id", "user_id"),
         # Codes that nobody redeemed, which are pruned. The second part keeps redemptions, which
         # look for an unused code by its key, from reading all of them without statistics.
         partial_index(
@@ -180,12 +182,15 @@ class Consent(Numbered):
     __tablename__ = "consents"
 
     user_id: Mapped[int] = belongs_to("users")
-    application_id: Mapped[int] = belongs_to("applications", index=True)
+    application_id: Mapped[int] = belongs_to("applications")
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
-    __table_args__ = (UniqueConstraint("user_id", "application_id"),)
+    __table_args__ = (
+        UniqueConstraint("user_id", "application_id"),
+        Index("ix_consents_application_id_user_id", "application_id", "user_id"),
+    )
 
 
 class AccessToken(Numbered):
@@ -195,7 +200,7 @@ class AccessToken(Numbered):
 
     #: The grant that this pair was issued from.
     authorization_id: Mapped[int | None] = belongs_to("authorizations", index=True)
-    application_id: Mapped[int | None] = belongs_to("applications", index=True)
+    application_id: Mapped[int | None] = belongs_to("applications")
     user_id: Mapped[int] = belongs_to("users", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
@@ -221,6 +226,15 @@ class AccessToken(Numbered):
     is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
+        # Those that are not revoked are counted: of an application that refreshes, they are few.
+        Index("ix_access_tokens_application_id_revoked_at", "application_id", "revoked_at"),
+        # The users of an application who have no grant.
+        partial_index(
+            "ix_access_tokens_without_grant",
+            "application_id",
+            "user_id",
+            where="authorization_id IS NULL AND revoked_at IS NULL",
+        ),
         # Those that are pruned when they have expired.
         partial_index("ix_access_tokens_alone", "expires_at", where="refresh_digest IS NULL"),
     )

@@ -12,7 +12,6 @@ from sqlalchemy import (
     Row,
     Select,
     and_,
-    case,
     exists,
     false,
     func,
@@ -282,7 +281,9 @@ def count_accounts(*, session: Session) -> AccountCounts:
         "unguarded_administrators": unguarded,
         "unconfirmed": IS_UNCONFIRMED,
     }
+    # One after the other: each has an index, and one pass over the table would read every account.
     counts = (
-        func.count(case((condition, User.id))).label(name) for name, condition in conditions.items()
+        select(func.count()).select_from(User).where(condition).scalar_subquery().label(name)
+        for name, condition in conditions.items()
     )
     return AccountCounts(**session.execute(select(*counts)).mappings().one())

@@ -250,6 +250,10 @@ def sharing_engine(settings: Settings, *, connections: int) -> Iterator[None]:
 def open_autocommit_engine(settings: Settings) -> Engine:
     """Open an engine without a pool for `web.database.connections`."""
     options = _connection_options(settings)
+    if not settings.uses_sqlite:
+        # Its statements find rows by their keys, whatever the values. Before a large table is
+        # analyzed, Postgres would plan each execution anew, which takes longer than to execute it.
+        options["connect_args"]["options"] += " -c plan_cache_mode=force_generic_plan"
     engine = create_engine(settings.database_url, poolclass=NullPool, **options).execution_options(
         isolation_level="AUTOCOMMIT", is_hot=True
     )

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from sqlalchemy import ColumnElement, Select, exists, select
+from sqlalchemy import ColumnElement, Select, exists, select, true
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.search import (
+    MOST_NAMED,
     SearchResult,
     find_matches,
     find_matches_across,
@@ -29,6 +30,15 @@ TABS: dict[str, tuple[str, ...]] = {
 SEVERITIES = tuple(Severity)
 #: The assignee of alerts without one; no user can have this name.
 NOBODY = "-"
+#: A scalar subquery is asked of one alert after the other, in the order of the list, and taken to
+#: be true of nearly all. Postgres would join all alerts of a status with all assignments first.
+_HAS_NOBODY = (
+    select(true())
+    .where(~exists().where(Assignment.alert_id == Alert.id).correlate(Alert))
+    .correlate(Alert)
+    .scalar_subquery()
+    .is_not(None)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +58,9 @@ class AlertFilter:
     integration_id: int | None = None
     #: Alerts with a higher id are left out.
     newest_id: int | None = None
-    #: The alerts that match `search`; set by `looked_up`.
+    #: The alerts that match `search`, and those of a named assignee; set by `looked_up`.
     matches: SearchResult | None = None
+    assigned: SearchResult | None = None
 
     @property
     def is_narrow(self) -> bool:
@@ -64,8 +75,10 @@ class AlertFilter:
 
     @property
     def is_listed(self) -> bool:
-        """Whether the alerts that match the search are named by their ids."""
-        return self.matches is not None and not self.matches.are_many
+        """Whether the alerts that match the search, or those of the assignee, are named by ids."""
+        return any(
+            found is not None and not found.are_many for found in (self.matches, self.assigned)
+        )
 
 
 def severity_order() -> ColumnElement[int]:
@@ -74,15 +87,27 @@ def severity_order() -> ColumnElement[int]:
 
 
 def looked_up(wanted: AlertFilter, *, session: Session) -> AlertFilter:
-    """Return the filter with its full-text search done, so that it is done only once."""
-    if not wanted.search or wanted.matches is not None:
-        return wanted
-    words = search_words(wanted.search)
-    if wanted.projects is not None:
-        found = find_matches_across(words, wanted.projects, session=session)
-    else:
-        found = find_matches(words, project_id=wanted.project_id, session=session)
-    return replace(wanted, matches=found)
+    """Return the filter with search and assignee looked up, so that it is done only once."""
+    if wanted.search and wanted.matches is None:
+        words = search_words(wanted.search)
+        if wanted.projects is not None:
+            found = find_matches_across(words, wanted.projects, session=session)
+        else:
+            found = find_matches(words, project_id=wanted.project_id, session=session)
+        wanted = replace(wanted, matches=found)
+    if wanted.assignee not in {None, NOBODY} and wanted.assigned is None:
+        wanted = replace(wanted, assigned=_assigned_to(wanted.assignee or "", session=session))
+    return wanted
+
+
+def _assigned_to(username: str, *, session: Session) -> SearchResult:
+    """Find the alerts of an assignee in all projects."""
+    user_id = session.scalar(select(User.id).where(User.username_key == fold(username)))
+    theirs = select(Assignment.alert_id).where(Assignment.user_id == user_id)
+    ids = session.scalars(theirs.limit(MOST_NAMED + 1)).all()
+    are_many = len(ids) > MOST_NAMED
+    named = theirs if are_many else ids
+    return SearchResult(condition=Alert.id.in_(named), are_many=are_many)
 
 
 def conditions_of(wanted: AlertFilter) -> list[ColumnElement[bool]]:
@@ -107,18 +132,9 @@ def conditions_anywhere(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     ]
     if wanted.newest_id is not None:
         found.append(Alert.id <= wanted.newest_id)
-    if wanted.assignee is not None:
-        found.append(_assigned_to(wanted.assignee))
-    if wanted.matches is not None:
-        found.append(wanted.matches.condition)
+    if wanted.assignee == NOBODY:
+        found.append(_HAS_NOBODY)
+    found += [each.condition for each in (wanted.matches, wanted.assigned) if each is not None]
+    if wanted.projects is not None and wanted.is_listed:  # an assignee has alerts elsewhere, too
+        found.append((Alert.project_id + 0).in_(wanted.projects))
     return found
-
-
-def _assigned_to(username: str) -> ColumnElement[bool]:
-    if username == NOBODY:
-        return ~exists().where(Assignment.alert_id == Alert.id)
-    return Alert.id.in_(
-        select(Assignment.alert_id)
-        .join(User, User.id == Assignment.user_id)
-        .where(User.username_key == fold(username))
-    )

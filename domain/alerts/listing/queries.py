@@ -176,7 +176,7 @@ def list_across(
 
     `projects` selects their ids. The filter is `looked_up`, and its project does not count.
     """
-    if wanted.is_listed:  # what the search found is theirs
+    if wanted.is_listed:
         named = _branches(conditions_anywhere(wanted), wanted.statuses, part)
         return part.page_of(_first_of(named, part, session=session))
     within = _lateral if session.get_bind().dialect.name == "postgresql" else _by_ids
@@ -276,7 +276,7 @@ def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
     counted, the result is empty.
     """
     wanted = looked_up(wanted, session=session)
-    if wanted.matches is not None and wanted.matches.are_many:
+    if wanted.matches is not None and wanted.matches.are_many and not wanted.is_listed:
         return {}
     is_postgres = session.get_bind().dialect.name == "postgresql"
     counts = [
@@ -304,12 +304,12 @@ def _counted(wanted: AlertFilter, status: str, *, is_postgres: bool) -> Select[i
 
 
 def _counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:
-    """Return an order that an index has, or none if the assignee is filtered.
+    """Return an order that an index has, or none if alerts are found by their assignee.
 
-    Without an order Postgres may scan the table. With a filter on the assignee it is faster
-    to join all assignments than to look up those of one alert after another.
+    Without an order Postgres may scan the table, or collect all alerts before it looks which of
+    them nobody has.
     """
-    return _newest_first() if wanted.assignee is None else []
+    return _newest_first() if wanted.assigned is None else []
 
 
 def services_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:

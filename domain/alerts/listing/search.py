@@ -37,7 +37,7 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from models import Alert
 
@@ -158,20 +158,15 @@ def _are_frequent_across(
     size = max(_FEWEST_OF_SAMPLE, _SAMPLE // max(1, len(project_ids)))
     each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
     project = each.table_valued("id", name="listed").render_derived()
-    newest = (
-        select(Alert.id, Alert.iid)
-        .where(Alert.project_id == project.c.id)
-        .order_by(Alert.iid.desc())
-        .limit(size)
-        .correlate(project)
-        .lateral("newest")
-    )
+    last = _last_number(Alert, project.c.id).correlate(project).lateral("last")
+    of_each = _newest(Alert, project.c.id, last.c.iid, size)
+    newest = of_each.correlate(project, last).lateral("newest")
     rows = session.execute(
         select(
             func.count().filter(_has(query, newest.c.id, ALERTS)),
             func.max(newest.c.iid),
         )
-        .select_from(project.join(newest, true()))
+        .select_from(project.join(last, true()).join(newest, true()))
         .group_by(project.c.id)
     ).all()
     found = sum(matching for matching, _ in rows)
@@ -216,13 +211,8 @@ def _are_frequent(
 ) -> bool:
     """Return whether many more rows match than can be listed, judging by the newest ones."""
     model = index.model
-    newest = (
-        select(model.id, model.iid)
-        .where(model.project_id == project_id)
-        .order_by(model.iid.desc())
-        .limit(_SAMPLE)
-        .subquery()
-    )
+    last = _last_number(model, project_id).scalar_subquery()
+    newest = _newest(model, project_id, last, _SAMPLE).subquery()
     found, total = session.execute(
         select(
             func.count().filter(_has(query, newest.c.id, index)),
@@ -230,6 +220,22 @@ def _are_frequent(
         ).select_from(newest)
     ).one()
     return bool(found >= _FEWEST_OF_SAMPLE and found * total > 2 * MOST_NAMED * _SAMPLE)
+
+
+def _last_number(model: type[Any], project_id: Any) -> Select[int]:
+    other = aliased(model)
+    return select(func.max(other.iid).label("iid")).where(other.project_id == project_id)
+
+
+def _newest(model: type[Any], project_id: Any, last: Any, count: int) -> Select[int, int]:
+    """Return the query for the rows of a project with its last numbers.
+
+    They are found by their numbers: before Postgres has counted the rows, it would rather sort all
+    of a project than walk an index for as many as these.
+    """
+    return select(model.id, model.iid).where(
+        model.project_id == project_id, model.iid > last - count
+    )
 
 
 def _on_sqlite(

@@ -1,16 +1,28 @@
 """Applications with their owners and the number of their users, and lists of all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, CompoundSelect, Select, case, func, not_, or_, select, union
+from sqlalchemy import (
+    ColumnElement,
+    ScalarSelect,
+    Select,
+    case,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    union,
+    union_all,
+)
 from sqlalchemy.orm import Session
 
 from domain.database.paging import Page, Slice, fetch_page
 from domain.oauth.clients.applications import TRUSTED, owned_by, view_of
 from domain.oauth.clients.types import ApplicationPage
+from domain.projects.access import COUNT_LIMIT
 from models import AccessToken, Application, Authorization, Consent, ServiceAccount, User
 from models.folding import fold, searchable
 
@@ -50,23 +62,22 @@ def _views(
         .order_by(Application.id.desc())
     ).all()
     ids = [application.id for application, _ in rows]
-    people = _count_people(ids, session=session, now=now)
-    tokens = _count_tokens(ids, session=session, now=now)
+    counts = _counts(ids, session=session, now=now)
     return tuple(
         ApplicationPage(
             **dict(view_of(application)),
             owner_username=owner.username,
             owner_name=owner.name,
-            people_count=people.get(application.id, 0),
-            token_count=tokens.get(application.id, 0),
+            people_count=counts[application.id][0],
+            token_count=counts[application.id][1],
         )
         for application, owner in rows
     )
 
 
-def _live(ids: Sequence[int], now: datetime) -> tuple[ColumnElement[bool], ...]:
+def _live(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
     return (
-        AccessToken.application_id.in_(ids),
+        AccessToken.application_id == application_id,
         AccessToken.revoked_at.is_(None),
         or_(
             AccessToken.expires_at.is_(None),
@@ -76,46 +87,82 @@ def _live(ids: Sequence[int], now: datetime) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _count_tokens(ids: Sequence[int], *, session: Session, now: datetime) -> dict[int, int]:
-    """Count the pairs of which at least one token is valid, by application."""
-    return _counted(
-        select(AccessToken.application_id, func.count())
-        .where(*_live(ids, now))
-        .group_by(AccessToken.application_id),
-        session=session,
+def _counts(
+    ids: Sequence[int], *, session: Session, now: datetime
+) -> Mapping[int, tuple[int, int]]:
+    """Count the users of applications, and the pairs of which at least one token is valid.
+
+    A number above COUNT_LIMIT means at least that many.
+    """
+    if not ids:
+        return {}
+    rows = session.execute(union_all(*(_counted(each, now) for each in ids)))
+    return {application_id: (users, pairs) for application_id, users, pairs in rows}
+
+
+def _counted(application_id: int, now: datetime) -> Select[int, int, int]:
+    # In the order of an index: it ends early where there are many.
+    people = _first_of(
+        application_id,
+        now,
+        lambda each: each.order_by(*each.selected_columns).limit(COUNT_LIMIT + 1),
     )
+    tokens = select(AccessToken.id).where(*_live(application_id, now))
+    return select(literal(application_id), _capped(people), _capped(tokens))
 
 
-def _count_people(ids: Sequence[int], *, session: Session, now: datetime) -> dict[int, int]:
-    """Count the users with a grant, a stored consent or a token, by application."""
-    people = people_of(ids, now).subquery()
-    return _counted(
-        select(people.c.application_id, func.count()).group_by(people.c.application_id),
-        session=session,
-    )
+def _capped(counted: Select[int]) -> ScalarSelect[int]:
+    first = counted.limit(COUNT_LIMIT + 1).subquery()
+    return select(func.count()).select_from(first).scalar_subquery()
 
 
-def people_of(ids: Sequence[int], now: datetime) -> CompoundSelect[int, int]:
-    """Return the query for the users of applications: the ids of application and user, once each.
+def count_people(application_id: int, *, session: Session, now: datetime) -> int:
+    """Count all users of an application."""
+    people = _first_of(application_id, now, lambda each: each).subquery()
+    return session.scalar(select(func.count()).select_from(people)) or 0
+
+
+def people_of(application_id: int, now: datetime, *, part: Slice, offset: int = 0) -> Select[int]:
+    """Return the query for the users of an application on a page of them, and some more.
 
     They have a grant, a stored consent or a token; service accounts do not count.
     """
-    granted = select(Authorization.application_id, Authorization.user_id).where(
-        Authorization.application_id.in_(ids), Authorization.revoked_at.is_(None)
+
+    def cut(found: Select[int]) -> Select[int]:
+        (user_id,) = found.selected_columns
+        if part.after is not None:
+            found = found.where(user_id > part.after).order_by(user_id)
+        else:
+            found = found.order_by(user_id.desc())
+        if part.before is not None:
+            found = found.where(user_id < part.before)
+        return found.limit(offset + part.size + 1)
+
+    return _first_of(application_id, now, cut)
+
+
+def _first_of(
+    application_id: int, now: datetime, cut: Callable[[Select[int]], Select[int]]
+) -> Select[int]:
+    """Return the query for the ids of users, each once, of those that each table has first."""
+    granted = select(Authorization.user_id).where(
+        Authorization.application_id == application_id, Authorization.revoked_at.is_(None)
     )
-    remembered = select(Consent.application_id, Consent.user_id).where(
-        Consent.application_id.in_(ids)
+    remembered = select(Consent.user_id).where(Consent.application_id == application_id)
+    of_service = select(ServiceAccount.user_id).where(
+        ServiceAccount.application_id == application_id
     )
-    is_person = AccessToken.user_id.not_in(select(ServiceAccount.user_id))
-    holding = select(AccessToken.application_id, AccessToken.user_id).where(
-        *_live(ids, now), is_person
+    # A pair that descends from a grant ends with it.
+    holding = select(AccessToken.user_id).where(
+        *_live(application_id, now),
+        AccessToken.authorization_id.is_(None),
+        AccessToken.user_id.not_in(of_service),
     )
     # Each person once, however often: a UNION has no doubles.
-    return union(granted, remembered, holding)
-
-
-def _counted(statement: Select[Any, int], *, session: Session) -> dict[int, int]:
-    return dict(session.execute(statement).all())
+    found = union(
+        *(select(cut(each.distinct()).subquery()) for each in (granted, remembered, holding))
+    )
+    return select(found.subquery())
 
 
 @dataclass(frozen=True, kw_only=True)

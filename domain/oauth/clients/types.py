@@ -158,6 +158,7 @@ class ApplicationPage(ApplicationView):
 
     owner_username: str
     owner_name: str
-    #: How many people let it in and did not revoke that.
+    #: How many people let it in and did not revoke that: exact up to COUNT_LIMIT, as the next one;
+    #: a larger number means that there are at least that many.
     people_count: int
     token_count: int

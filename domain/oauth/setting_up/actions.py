@@ -13,7 +13,7 @@ from domain.grace_period import GracePeriod
 from domain.keyring import Keyring
 from domain.oauth.clients import applications, secrets
 from domain.oauth.clients.allowed_groups import ids_of
-from domain.oauth.clients.directory import count_applications, get_page
+from domain.oauth.clients.directory import count_applications, count_people
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.setting_up import refusals
@@ -93,7 +93,6 @@ def list_application_users(
     """List the users of an application, by name if it can read that."""
     row = _get_own(work, application_id)
     viewer = refusals.Viewer(user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin)
-    page = get_page(row.id, session=work.session, now=work.now)
     return Found(
         items=list_people(
             row.id,
@@ -103,7 +102,7 @@ def list_application_users(
             offset=query.offset,
             limit=query.size,
         ),
-        total=page.people_count,
+        total=count_people(row.id, session=work.session, now=work.now),
     )
 
 

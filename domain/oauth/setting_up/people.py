@@ -19,7 +19,7 @@ def page_of_people(
     application_id: int, part: Slice, *, viewer: Viewer, session: Session, now: datetime
 ) -> Page[ApplicationUser]:
     """Return a page of users with a grant, a consent or a token, the newest accounts first."""
-    users = _users_of(application_id, now)
+    users = _users_of(people_of(application_id, now, part=part), session=session)
     found = fetch_page(users, User.id, part, session=session, view=lambda row: row)
     described = _described(application_id, found.items, viewer=viewer, session=session)
     return found.with_items(described)
@@ -35,14 +35,18 @@ def list_people(
     limit: int,
 ) -> tuple[ApplicationUser, ...]:
     """Return some of the same users."""
-    users = _users_of(application_id, now).order_by(User.id.desc()).offset(offset).limit(limit)
+    people = people_of(application_id, now, part=Slice(size=limit), offset=offset)
+    newest = (each.desc() for each in people.selected_columns)
+    people = people.order_by(*newest).offset(offset).limit(limit)
+    users = _users_of(people, session=session).order_by(User.id.desc())
     found = session.execute(users).all()
     return _described(application_id, found, viewer=viewer, session=session)
 
 
-def _users_of(application_id: int, now: datetime) -> Select[int, str, str]:
-    people = people_of([application_id], now).subquery()
-    return select(User.id, User.username, User.name).where(User.id.in_(select(people.c.user_id)))
+def _users_of(people: Select[int], *, session: Session) -> Select[int, str, str]:
+    # By their ids: without statistics, the planner would read all users for a few of them.
+    ids = session.scalars(people).all()
+    return select(User.id, User.username, User.name).where(User.id.in_(ids))
 
 
 def _described(

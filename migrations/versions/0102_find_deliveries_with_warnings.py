@@ -1,0 +1,24 @@
+"""Find the few deliveries with warnings in a long log."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0102"
+down_revision = "0099"
+branch_labels = None
+depends_on = None
+
+_WARNED = sa.text("CAST(remarks AS TEXT) <> '[]'")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    warned = {"postgresql_where": _WARNED, "sqlite_where": _WARNED}
+    create_index("ix_deliveries_warned", "deliveries", ["integration_id", "id"], **warned)
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_index("ix_deliveries_warned", table_name="deliveries")

@@ -1,0 +1,29 @@
+"""Find the few accounts that administrators look for among many."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0105"
+down_revision = "0104"
+branch_labels = None
+depends_on = None
+
+_FEW = (
+    ("ix_users_administrators", ["id"], sa.text("kind = 'human' AND is_admin")),
+    ("ix_users_not_active", ["state", "id"], sa.text("state <> 'active'")),
+    ("ix_users_unconfirmed", ["id"], sa.text("kind = 'human' AND email_confirmed_at IS NULL")),
+)
+
+
+def upgrade() -> None:
+    """Go forward."""
+    for name, columns, where in _FEW:
+        create_index(name, "users", columns, postgresql_where=where, sqlite_where=where)
+
+
+def downgrade() -> None:
+    """Go back."""
+    for name, _columns, _where in _FEW:
+        op.drop_index(name, table_name="users")

@@ -1,0 +1,168 @@
+"""Lists read about as many rows as they show, on tables that were analyzed and that never were.
+
+Before Postgres has counted a table it takes half a percent of it for what a condition leaves, and
+then collects and sorts all that it could walk through in the order of an index.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import select, text
+
+from domain.accounts.directory import count_accounts
+from domain.alerts.deliveries import DeliveryFilter, DeliverySelection, list_deliveries
+from domain.alerts.listing.filters import NOBODY, AlertFilter
+from domain.alerts.listing.queries import list_alerts
+from domain.alerts.listing.sort_orders import AlertSlice
+from domain.clock import system_clock
+from domain.database.paging import Slice
+from domain.oauth.setting_up.people import page_of_people
+from domain.oauth.setting_up.refusals import Viewer
+from models import Application, Integration, Project
+from tests.plumbing.database.test_hot_plans import made
+from tests.support.database.sql_statements import SentStatement, postgres_statements
+from tests.support.service.commands import operate
+from web.extensions import db
+
+pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+
+_MANY = 20_000
+_FEW = 2_000
+_SHOWN = 20
+#: The user, the application, the integration and the project are those that the test made.
+_FILLED = (
+    """
+INSERT INTO users (username, email, name, password_hash, is_admin, state, kind,
+  must_change_password, created_at, email_confirmed_at)
+SELECT 'user' || n, n || '@people.example', 'User', '', false, 'active', 'human', false, now(),
+  now() FROM generate_series(1, :count) AS n""",
+    """
+INSERT INTO deliveries (project_id, integration_id, format, is_test, received_at, status_code,
+  sender, size, opened, joined, resolved, remarks, truncated_alerts, skipped)
+SELECT project_id, id, 'http', false, now(), 200, '', 0, 0, 0, 0,
+  CASE WHEN n = 7 THEN '["No time."]'::json ELSE '[]'::json END, 0, 0
+FROM integrations, generate_series(1, :count) AS n""",
+    """
+INSERT INTO alerts (project_id, iid, item_index, status, severity, title, hosts, events,
+  started_at, last_event_at, created_at)
+SELECT projects.id, n, 0, 'resolved', n % 6, 'Disk full', '', 1, moment, moment, moment
+FROM projects, generate_series(1, :count) AS n,
+  LATERAL (SELECT now() - n * interval '1 s' AS moment) AS clock""",
+    """
+INSERT INTO alert_search (alert_id, document)
+SELECT id, to_tsvector('simple', title) FROM alerts WHERE :count > 0""",
+    """
+INSERT INTO assignments (alert_id, user_id)
+SELECT alerts.id, users.id FROM alerts, users
+WHERE username = 'alice' AND iid <= :count AND iid % 500 = 1""",
+    """
+INSERT INTO authorizations (application_id, user_id, scopes, auth_time, created_at)
+SELECT applications.id, users.id, '', now(), now() FROM applications, users
+WHERE users.id <= :count""",
+)
+_TABLES = ("users", "deliveries", "alerts", "alert_search", "assignments", "authorizations")
+
+
+def _alerts(**wanted: Any) -> Callable[[], int]:
+    def listed() -> int:
+        project_id = db.session.scalars(select(Project.id)).one()
+        found = list_alerts(
+            AlertFilter(project_id=project_id, **wanted),
+            AlertSlice(size=_SHOWN),
+            session=db.session(),
+        )
+        return len(found.items)
+
+    return listed
+
+
+def _with_warnings() -> int:
+    integration_id = db.session.scalars(select(Integration.id)).one()
+    wanted = DeliveryFilter(integration_id=integration_id, show=DeliverySelection.WARNINGS)
+    return len(list_deliveries(wanted, Slice(size=_SHOWN), session=db.session()).items)
+
+
+def _people() -> int:
+    application_id = db.session.scalars(select(Application.id)).one()
+    found = page_of_people(
+        application_id,
+        Slice(size=_SHOWN),
+        viewer=Viewer(user_id=0, sees_everybody=True),
+        session=db.session(),
+        now=system_clock(),
+    )
+    return len(found.items)
+
+
+#: What is asked, and how many rows it shows.
+_LISTS: Mapping[str, tuple[Callable[[], int], int]] = {
+    "deliveries with warnings": (_with_warnings, 1),
+    "alerts of nobody": (_alerts(assignee=NOBODY, statuses=("resolved",)), _SHOWN),
+    "alerts of somebody": (_alerts(assignee="alice"), _SHOWN),
+    "alerts with a common word": (_alerts(search="disk", statuses=("resolved",)), _SHOWN),
+    "people of an application": (_people, _SHOWN),
+}
+#: Without statistics, all of one application are sorted, and nobody else.
+_SORTED = {"people of an application"}
+
+
+@pytest.fixture
+def filled(app: Flask) -> Flask:
+    made(app, "http")
+    operate(
+        app,
+        *("applications", "create", "Server", "--owner", "alice", "--scopes", "read_user"),
+        *("--redirect-uri", "https://client.example/callback"),
+    )
+    with app.app_context():
+        # Words to search and counts of days take long, and are made here as they are needed.
+        db.session.execute(text("SET LOCAL session_replication_role = replica"))
+        for statement in _FILLED:
+            db.session.execute(text(statement), {"count": _MANY})
+        db.session.commit()
+    return app
+
+
+@pytest.mark.parametrize("state", ["never analyzed", "analyzed"])
+def test_lists_read_about_as_many_rows_as_they_show(filled: Flask, state: str) -> None:
+    with filled.app_context():
+        if state == "analyzed":
+            db.session.execute(text(f"ANALYZE {', '.join(_TABLES)}"))
+            db.session.commit()
+        for name, (ask, count) in _LISTS.items():
+            with postgres_statements() as asked:
+                assert ask() == count, name
+            for statement in asked:
+                if state == "analyzed" or name not in _SORTED:
+                    read = _most_read(statement)
+                    assert read < _FEW, (name, read, statement[0])
+        with postgres_statements() as asked:
+            counts = count_accounts(session=db.session())
+        plan = str(_plan(asked[0]))
+    assert counts.people == _MANY + 1
+    assert (counts.administrators, counts.unconfirmed, counts.pending) == (0, 1, 0)
+    for name in ("administrators", "unconfirmed", "not_active"):
+        assert f"ix_users_{name}" in plan, name
+
+
+def _plan(statement: SentStatement) -> Any:
+    query, values = statement
+    connection: Any = db.session.connection().connection.driver_connection
+    explained = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {query}"
+    ((found,),) = connection.execute(explained, values).fetchall()
+    return found[0]["Plan"]
+
+
+def _most_read(statement: SentStatement) -> float:
+    """Return how many rows the scan of a plan looked at that looked at most."""
+    return max(_scanned(_plan(statement)), default=0)
+
+
+def _scanned(plan: Any) -> Iterator[float]:
+    if "Scan" in plan["Node Type"]:
+        passed = plan.get("Rows Removed by Filter", 0)
+        yield (plan["Actual Rows"] + passed) * plan["Actual Loops"]
+    for each in plan.get("Plans", ()):
+        yield from _scanned(each)
