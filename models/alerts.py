@@ -111,7 +111,7 @@ class Delivery(Numbered):
         Index("ix_deliveries_integration_id_id", "integration_id", "id"),
         partial_index("ix_deliveries_refused", "integration_id", "id", where="status_code >= 300"),
         # Each of the other selections of the log, which would else be searched to its end.
-        # Statistics (migration 0103) tell Postgres how few rows the condition leaves.
+        # Statistics (migration 0101) tell Postgres how few rows the condition leaves.
         partial_index(
             "ix_deliveries_warned",
             "integration_id",

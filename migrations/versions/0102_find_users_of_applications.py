@@ -4,8 +4,8 @@ import sqlalchemy as sa
 
 from migrations.beside_traffic import create_index, drop_index
 
-revision = "0104"
-down_revision = "0103"
+revision = "0102"
+down_revision = "0101"
 branch_labels = None
 depends_on = None
 

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0103"
-down_revision = "0102"
+revision = "0101"
+down_revision = "0100"
 branch_labels = None
 depends_on = None
 

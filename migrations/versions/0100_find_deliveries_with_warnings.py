@@ -5,7 +5,7 @@ from alembic import op
 
 from migrations.beside_traffic import create_index
 
-revision = "0102"
+revision = "0100"
 down_revision = "0099"
 branch_labels = None
 depends_on = None

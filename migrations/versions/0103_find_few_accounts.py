@@ -5,8 +5,8 @@ from alembic import op
 
 from migrations.beside_traffic import create_index
 
-revision = "0105"
-down_revision = "0104"
+revision = "0103"
+down_revision = "0102"
 branch_labels = None
 depends_on = None
 
