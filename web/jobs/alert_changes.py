@@ -40,6 +40,9 @@ _log = logging.getLogger("gatebell.alert_changes")
 _BATCH = 200
 #: Between transactions on SQLite, whose other writers look for a free lock only now and then.
 _BREATH_SECONDS = 0.03
+#: After a transaction that others could have shared: one for each change that arrives would take a
+#: processor from those who send alerts.
+_GATHERING_SECONDS = 0.1
 _batch_log = logging.getLogger("gatebell.alert_batches")
 
 
@@ -113,6 +116,8 @@ class AlertChanges(Job):
         handled = 0
         while (count := self.look()) and not self.is_stopped.is_set():
             handled += count
+            if count < _BATCH and self.has(self._is_due):
+                self.is_stopped.wait(_GATHERING_SECONDS)
         return handled + count
 
     def look(self) -> int:
