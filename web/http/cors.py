@@ -7,6 +7,7 @@ this service wants one thing stricter, `refuse_in_whole`.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from flask import Flask, Response, request
 from flask.globals import request_ctx
@@ -61,17 +62,18 @@ def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
 
 def _add_headers(
     known: dict[str, tuple[tuple[str, str], ...]],
-    write: Callable[[Response], Response],
+    write: Callable[[Response], Any],
     response: Response,
 ) -> Response:
     asked = request_ctx.request
     rule = asked.url_rule
     if rule is None or asked.method == "OPTIONS" or _TO_PRIVATE_NETWORK in asked.environ:
-        return write(response)
+        written: Response = write(response)
+        return written
     headers = known.get(rule.rule)
     if headers is None:
-        written = write(Response()).headers
-        headers = tuple(each for each in written if each[0].startswith("Access-Control-"))
+        found = write(Response()).headers
+        headers = tuple(each for each in found if each[0].startswith("Access-Control-"))
         known[rule.rule] = headers
     for name, value in headers:
         response.headers.add(name, value)
