@@ -40,7 +40,8 @@ class CorsPolicy:
 def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
     """Install Flask-Cors with the policies of URLs, given by regular expressions.
 
-    It is asked once what all responses of a view have, and again for each preflight request.
+    It is asked once what all responses at a URL without variables have; preflight requests are its
+    own.
     """
     CORS(
         app,
@@ -67,7 +68,9 @@ def _add_headers(
 ) -> Response:
     asked = request_ctx.request
     rule = asked.url_rule
-    if rule is None or asked.method == "OPTIONS" or _TO_PRIVATE_NETWORK in asked.environ:
+    # A rule with variables takes URLs of several policies.
+    is_plain = asked.method != "OPTIONS" and _TO_PRIVATE_NETWORK not in asked.environ
+    if rule is None or rule.arguments or not is_plain:
         written: Response = write(response)
         return written
     headers = known.get(rule.rule)
