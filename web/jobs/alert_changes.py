@@ -42,7 +42,7 @@ _BATCH = 200
 _BREATH_SECONDS = 0.03
 #: After a transaction with room for more, changes come together: one transaction for each of them
 #: would take a processor from those who send alerts.
-_GATHERING_SECONDS = 0.1
+_GATHERING_SECONDS = 0.25
 _batch_log = logging.getLogger("gatebell.alert_batches")
 
 
