@@ -122,9 +122,9 @@ class DeadlineConnection(Connection[Any]):
             self._give_up(_FROZEN)
         try:
             return self._wait(gen, self._probe)
-        except Exception:
+        except Error:
             raise
-        except BaseException:  # the deadline has passed, or the greenlet was killed
+        except BaseException:  # the time of the request is over, or the greenlet was killed
             backend = self.info.backend_pid
             self.close()
             spawn(self._probe.cancel, backend)
