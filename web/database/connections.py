@@ -148,8 +148,10 @@ class KeptConnections:
         if not (found := self._free_now()):
             with self._returned:
                 self._waiting += 1
-                found = self._returned.wait_for(self._free_now, self._patience)
-                self._waiting -= 1
+                try:
+                    found = self._returned.wait_for(self._free_now, self._patience)
+                finally:
+                    self._waiting -= 1
         if found:
             return found[0]
         count_pool_timeout()
