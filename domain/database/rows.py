@@ -7,7 +7,7 @@ Of a changed row, SQLAlchemy would look for an object of the session, or read it
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Delete, SQLColumnExpression, Update, delete, update
+from sqlalchemy import Delete, Insert, SQLColumnExpression, Update, delete, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
@@ -44,6 +44,14 @@ def insert_for(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlit
     if dialect_name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)
+
+
+def insert_rows(table: type[Any]) -> Insert:
+    """Return an INSERT of many rows, all with the same columns.
+
+    SQLAlchemy would leave out columns without a value, and send rows one by one that differ in it.
+    """
+    return insert(table).execution_options(render_nulls=True)
 
 
 def update_rows(table: Any) -> Update:

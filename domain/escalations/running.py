@@ -18,7 +18,6 @@ from sqlalchemy import (
     and_,
     delete,
     exists,
-    insert,
     literal_column,
     or_,
     select,
@@ -29,7 +28,7 @@ from domain.alerts.following import Change, ChangeKind
 from domain.alerts.handling.activity import add_entries
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.clock import CLOCK_TOLERANCE
-from domain.database.rows import update_rows
+from domain.database.rows import insert_rows, update_rows
 from domain.due import NOW, Moment, later
 from domain.escalations.decision import (
     AlertInBrief,
@@ -450,7 +449,7 @@ def _store(results: Results, work: Work, *, session: Session, now: datetime) -> 
     session.flush()  # The rows, before statements without the session's objects.
     queue_pages(results.pages, session=session, now=now)
     if results.paged:
-        session.execute(insert(EscalationPage), results.paged)
+        session.execute(insert_rows(EscalationPage), results.paged)
     add_entries(results.entries, session=session, now=now)
     paging = work.around.paging
     tell_of_unpaged(results.unreached, UNREACHED, paging, session=session, now=now)

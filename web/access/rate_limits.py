@@ -138,10 +138,13 @@ def start_limits(app: Flask) -> None:
     """Start Flask-Limiter, with its check before the view at pages alone.
 
     All other limits are checked when a decorated function is called, and a check of nothing costs
-    a tenth of what a token check does.
+    a tenth of what a token check does. What the library does afterwards is for its own headers and
+    for counts that depend on the response, and there are none of either.
     """
     limiter.init_app(app)
     check_application_limits = app.before_request_funcs[None].pop()
+    app.after_request_funcs[None].pop()
+    app.teardown_request_funcs[None].pop()
     for name in page_blueprints(app):
         hooks = app.before_request_funcs.setdefault(name, [])
         hooks[:0] = [_note_visitor, check_application_limits]

@@ -1,10 +1,9 @@
 """A pool of connections in autocommit mode for the hot paths."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from queue import Empty, LifoQueue
-from threading import local
+from threading import Condition, local
 from typing import Any
 
 from sqlalchemy import Engine, Executable
@@ -37,9 +36,9 @@ class KeptConnections:
         self.dialect_name = engine.dialect.name
         self._patience = patience
         #: None stands for a connection to open; the last used is reused first.
-        self._free: LifoQueue[CoreStatements | None] = LifoQueue()
-        for _ in range(size):
-            self._free.put(None)
+        self._free: list[CoreStatements | None] = [None] * size
+        self._returned = Condition()
+        self._waiting = 0
         #: The connection of the current transaction.
         self._own = local()
         self._compiled = CompiledStatements(engine)
@@ -69,9 +68,13 @@ class KeptConnections:
         own: CoreStatements | None = getattr(self._own, "kept", None)
         if own is not None:
             return own.run(statement, parameters)
-        with self._lent() as kept:
-            work = partial(kept.run, statement, parameters)
-            return work() if statement.is_select else self._write(kept, work)
+        is_select = statement.is_select
+
+        def work(kept: CoreStatements) -> Sequence[Row]:
+            run = partial(kept.run, statement, parameters)
+            return run() if is_select else self._write(kept, run)
+
+        return self._lend(work)
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
         """Run the work in a transaction; retry it after a deadlock or a conflict."""
@@ -79,27 +82,28 @@ class KeptConnections:
         while True:
             tries += 1
             try:
-                with self._lent() as kept:
-                    return self._write(kept, partial(self._in_transaction, kept, work))
+                return self._lend(
+                    lambda kept: self._write(kept, partial(self._in_transaction, kept, work))
+                )
             except DBAPIError as error:
                 if tries == _MOST_TRIES or not _is_victim(error):
                     raise
 
     def close_last_used(self) -> None:
         """Close the last used connection, to free the memory of its largest statement."""
-        with suppress(Empty):
-            _end(self._free.get_nowait())
-            self._free.put(None)
+        with suppress(IndexError):
+            _end(self._free.pop())
+            self._give_back(None)
 
     def close(self) -> None:
         """Close all connections that are not in use."""
         kept = []
-        with suppress(Empty):
+        with suppress(IndexError):
             while True:
-                kept.append(self._free.get_nowait())
+                kept.append(self._free.pop())
         for each in kept:
             _end(each)
-            self._free.put(None)
+            self._give_back(None)
 
     def _in_transaction(self, kept: CoreStatements, work: Callable[[], Outcome]) -> Outcome:
         begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
@@ -122,26 +126,49 @@ class KeptConnections:
         driver = kept.connection.connection.driver_connection
         return self._executor.run_or_stop(work, stop=driver.interrupt if driver else None)
 
-    @contextmanager
-    def _lent(self) -> Iterator[CoreStatements]:
-        """Lend a free connection or a new one, and forget it if it breaks meanwhile."""
-        try:
-            kept = self._free.get(timeout=self._patience)
-        except Empty:
-            count_pool_timeout()
-            raise PoolTimeoutError("All connections are in use.") from None
-        if self._free.empty():
+    def _lend(self, work: Callable[[CoreStatements], Outcome]) -> Outcome:
+        """Do the work on a free connection or a new one, and forget it if it breaks meanwhile."""
+        kept = self._take()
+        if not self._free:
             count_last_connection_taken()
         try:
             kept = kept or self._open()
-            yield kept
+            return work(kept)
         except BaseException as error:
             if kept is not None:
                 self._forget_if_broken(kept, error)
+                if kept.connection.closed or kept.connection.invalidated:
+                    kept = None
             raise
         finally:
-            is_lost = kept is None or kept.connection.closed or kept.connection.invalidated
-            self._free.put(None if is_lost else kept)
+            self._give_back(kept)
+
+    def _take(self) -> CoreStatements | None:
+        """Return what is free, or wait for it; no lock is needed where nobody has to wait."""
+        if not (found := self._free_now()):
+            with self._returned:
+                self._waiting += 1
+                try:
+                    found = self._returned.wait_for(self._free_now, self._patience)
+                finally:
+                    self._waiting -= 1
+        if found:
+            return found[0]
+        count_pool_timeout()
+        raise PoolTimeoutError("All connections are in use.")
+
+    def _free_now(self) -> Sequence[CoreStatements | None]:
+        try:
+            return (self._free.pop(),)
+        except IndexError:
+            return ()
+
+    def _give_back(self, kept: CoreStatements | None) -> None:
+        self._free.append(kept)
+        # Whoever waits has said so before it looked for the last time.
+        if self._waiting:
+            with self._returned:
+                self._returned.notify()
 
     def _open(self) -> CoreStatements:
         connection = self._engine.connect()

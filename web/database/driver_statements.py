@@ -2,22 +2,21 @@
 
 SQLAlchemy compiles them, and on SQLite executes them as well. On Postgres they are passed to
 psycopg directly, because SQLAlchemy's work per execution costs about as much as Flask's for a whole
-request. See decision record 27.
+request. See decision records 27 and 69.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from psycopg import Connection as DriverConnection
-from psycopg import Cursor, Error, RawCursor
-from psycopg.pq import Format
-from psycopg.rows import no_result
+from psycopg import Error, RawCursor
 from sqlalchemy import Connection, Engine, Executable, Insert, Select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from domain.database.statements import Row
 from web.database.engine import ends_session
+from web.database.prepared_statements import PreparedStatements
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
@@ -68,12 +67,7 @@ class DirectStatements(CoreStatements):
         super().__init__(connection)
         self._compiled = compiled
         driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
-        self._cursor = RawCursor(driver, row_factory=self._maker_of_rows)
-        self._cursor.format = Format.BINARY
-        self._running: _Direct | None = None
-        #: Prepared statements belong to a server connection; a pooler may switch it, and the same
-        #: name stands for another statement there.
-        self._may_prepare = driver.prepare_threshold is not None
+        self._prepared = PreparedStatements(driver)
 
     def run(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
         """Run a statement and return its rows, if any; raises DBAPIError as SQLAlchemy does."""
@@ -82,18 +76,10 @@ class DirectStatements(CoreStatements):
         if direct is None:
             return super().run(statement, parameters)
         values = direct.values(cast("Mapping[str, Any]", parameters))
-        self._running, cursor = direct, self._cursor
         try:
-            cursor.execute(direct.sql, values, prepare=self._may_prepare)
-            return cursor.fetchall() if _has_columns(cursor) else ()
+            return self._prepared.run(direct.text, values, direct.make_row)
         except Error as error:
             raise self._translated(error, direct) from error
-
-    def _maker_of_rows(self, cursor: Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
-        """Return the row factory for a result, as psycopg expects it."""
-        if self._running is None or not _has_columns(cursor):
-            return no_result
-        return self._running.make_row
 
     def _translated(self, error: Error, direct: "_Direct") -> DBAPIError | Exception:
         connection = self.connection
@@ -167,6 +153,8 @@ class _Direct:
 
     def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
         self.sql = str(compiled)
+        #: The same, as libpq takes it.
+        self.text = self.sql.encode()
         dialect = compiled.dialect
         # Repeated names share one value.
         binds = {name: bind for bind, name in compiled.bind_names.items()}
@@ -200,8 +188,3 @@ class _Direct:
     def _converted(self, values: Sequence[Any]) -> Row:
         pairs = zip(self._results, values, strict=True)
         return tuple(convert(value) if convert else value for convert, value in pairs)
-
-
-def _has_columns(cursor: Cursor[Any]) -> bool:
-    # Faster than reading the cursor's description.
-    return bool(cursor.pgresult and cursor.pgresult.nfields)

@@ -12,10 +12,10 @@ from time import monotonic
 from typing import Any, Never, TypeVar
 
 import psycopg
-from gevent import Timeout, sleep, spawn
+from gevent import Timeout, get_hub, sleep, spawn
 from gevent.lock import Semaphore
 from gevent.socket import timeout as HasWaited  # noqa: N812 - its own name says nothing
-from gevent.socket import wait_read, wait_readwrite, wait_write
+from gevent.socket import wait_readwrite
 from psycopg import Connection, Error, OperationalError
 from psycopg.abc import PQGen
 from psycopg.errors import ConnectionTimeout
@@ -33,7 +33,8 @@ _MARGIN_SECONDS = 2.0
 
 _FROZEN = "Postgres does not answer."
 _TOO_LONG = "Postgres took too long for a statement."
-_WAITS = {Wait.R: wait_read, Wait.W: wait_write, Wait.RW: wait_readwrite}
+#: What gevent's loop calls the event.
+_READABLE = 1
 
 
 class PostgresProbe:
@@ -103,6 +104,11 @@ class DeadlineConnection(Connection[Any]):
 
     _probe: PostgresProbe | None = None
     _limit = float("inf")
+    #: Of the hub that waits for this connection: made once, since making them costs as much as to
+    #: wait does.
+    _hub: Any = None
+    _readable: Any
+    _patience: Timeout
 
     def set_deadlines(self, probe: PostgresProbe, limit: float) -> None:
         """Limit statements to so many seconds, and to the probe's verdict."""
@@ -116,9 +122,9 @@ class DeadlineConnection(Connection[Any]):
             self._give_up(_FROZEN)
         try:
             return self._wait(gen, self._probe)
-        except Exception:
+        except Error:
             raise
-        except BaseException:  # the deadline has passed, or the greenlet was killed
+        except BaseException:  # the time of the request is over, or the greenlet was killed
             backend = self.info.backend_pid
             self.close()
             spawn(self._probe.cancel, backend)
@@ -130,7 +136,7 @@ class DeadlineConnection(Connection[Any]):
             state = next(gen)
             while True:
                 try:
-                    _WAITS[state](self.fileno(), _PATIENCE_SECONDS)
+                    self._wait_for_socket(state)
                 except HasWaited:
                     began = began or monotonic() - _PATIENCE_SECONDS
                     self._check(began, probe)
@@ -139,6 +145,22 @@ class DeadlineConnection(Connection[Any]):
         except StopIteration as done:
             value: Value = done.value
             return value
+
+    def _wait_for_socket(self, state: Wait) -> None:
+        """Wait for a moment; raise HasWaited after it."""
+        if state is not Wait.R:
+            wait_readwrite(self.fileno(), _PATIENCE_SECONDS)
+            return
+        hub = get_hub()
+        if hub is not self._hub:
+            self._hub = hub
+            self._readable = hub.loop.io(self.fileno(), _READABLE)
+            self._patience = Timeout(_PATIENCE_SECONDS, HasWaited)
+        self._patience.start()
+        try:
+            hub.wait(self._readable)
+        finally:
+            self._patience.cancel()
 
     def _check(self, began: float, probe: PostgresProbe) -> None:
         if monotonic() - began > self._limit:

@@ -4,10 +4,13 @@ Flask-Cors writes the headers, of the policies that stand beside the views. The 
 this service wants one thing stricter, `refuse_in_whole`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from flask import Flask, Response, request
+from flask.globals import request_ctx
 from flask_cors import CORS
 
 #: CORS-safelisted request headers, and Authorization.
@@ -18,6 +21,8 @@ LIMIT_HEADERS = (
     "Retry-After",
 )
 _KEPT_SECONDS = 7_200
+#: A header that browsers send with preflight requests alone, and the library answers with each.
+_TO_PRIVATE_NETWORK = "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +38,11 @@ class CorsPolicy:
 
 
 def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
-    """Install Flask-Cors with the policies of URLs, given by regular expressions."""
+    """Install Flask-Cors with the policies of URLs, given by regular expressions.
+
+    It is asked once what all responses at a URL without variables have; preflight requests are its
+    own.
+    """
     CORS(
         app,
         resources={
@@ -49,6 +58,29 @@ def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
         max_age=_KEPT_SECONDS,
         intercept_exceptions=False,  # errors are rendered before
     )
+    app.after_request(partial(_add_headers, {}, app.after_request_funcs[None].pop()))
+
+
+def _add_headers(
+    known: dict[str, tuple[tuple[str, str], ...]],
+    write: Callable[[Response], Any],
+    response: Response,
+) -> Response:
+    asked = request_ctx.request
+    rule = asked.url_rule
+    # A rule with variables takes URLs of several policies.
+    is_plain = asked.method != "OPTIONS" and _TO_PRIVATE_NETWORK not in asked.environ
+    if rule is None or rule.arguments or not is_plain:
+        written: Response = write(response)
+        return written
+    headers = known.get(rule.rule)
+    if headers is None:
+        found = write(Response()).headers
+        headers = tuple(each for each in found if each[0].startswith("Access-Control-"))
+        known[rule.rule] = headers
+    for name, value in headers:
+        response.headers.add(name, value)
+    return response
 
 
 def refuse_in_whole(response: Response) -> None:

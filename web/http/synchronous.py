@@ -4,8 +4,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from flask import Flask, Response
+from flask import Flask, Request, Response
 from werkzeug.datastructures import HeaderSet
+from werkzeug.routing import MapAdapter
 
 from web.http.routes import existing_methods
 
@@ -16,9 +17,40 @@ class SynchronousFlask(Flask):
     Its answer to OPTIONS names the methods that a path really has.
     """
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Take Flask's arguments."""
+        super().__init__(*args, **options)
+        #: By scheme, host and base path.
+        self._url_adapters: dict[tuple[str, str | None, str], MapAdapter] = {}
+
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function unchanged."""
         return func
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """Return the adapter for a request, like one of before with another path.
+
+        Flask would check and encode the host anew, which is that of BASE_URL in each request.
+        """
+        if request is None or "HTTP_UPGRADE" in request.environ:
+            return super().create_url_adapter(request)
+        host = request.scheme, request.environ.get("HTTP_HOST"), request.root_path
+        like = self._url_adapters.get(host)
+        if like is None:
+            like = super().create_url_adapter(request)
+            if like is not None:
+                self._url_adapters[host] = like
+            return like
+        return MapAdapter(
+            self.url_map,
+            like.server_name,
+            like.script_name,
+            like.subdomain,
+            like.url_scheme,
+            request.path,
+            request.method,
+            request.query_string.decode(errors="replace"),
+        )
 
     def log_exception(
         self,

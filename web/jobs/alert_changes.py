@@ -40,6 +40,9 @@ _log = logging.getLogger("gatebell.alert_changes")
 _BATCH = 200
 #: Between transactions on SQLite, whose other writers look for a free lock only now and then.
 _BREATH_SECONDS = 0.03
+#: After a transaction with room for more, changes come together: one transaction for each of them
+#: would take a processor from those who send alerts.
+_GATHERING_SECONDS = 0.25
 _batch_log = logging.getLogger("gatebell.alert_batches")
 
 
@@ -107,16 +110,25 @@ class AlertChanges(Job):
         self._handlers = {each: handlers[each] for each in self.followers if each in handlers}
         self._is_due = changes_are_due(self._handlers)
         self._turns = {each: Turns() for each in self._handlers}
+        #: Whether more changes would have fit into the last transaction.
+        self._was_small = False
 
     def run_due(self) -> int:
         """Handle all changes that are due, and return how many were handled."""
         handled = 0
-        while (count := self.look()) and not self.is_stopped.is_set():
+        while (count := self._handle()) and not self.is_stopped.is_set():
             handled += count
         return handled + count
 
     def look(self) -> int:
-        """Handle a transaction of changes for each follower, and return how many were handled."""
+        """Do what is due in one transaction for each follower, and return how much that was."""
+        if self._was_small:
+            self.is_stopped.wait(_GATHERING_SECONDS)
+        handled = self._handle()
+        self._was_small = 0 < handled < _BATCH
+        return handled
+
+    def _handle(self) -> int:
         if not self.has(self._is_due):
             return 0
         handled = sum(self._handle_batch(each, _BATCH) for each in self._handlers)

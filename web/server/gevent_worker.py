@@ -56,6 +56,13 @@ class RequestHeadTimeoutError(Exception):
     """The head of a request was not received in time."""
 
 
+class RequestTooLongError(ServiceUnavailable):
+    """The application has not answered in time."""
+
+    def __init__(self) -> None:
+        super().__init__("This took too long.", retry_after=_RETRY_AFTER)
+
+
 _STATUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], HTTPStatus], ...] = (
     ((InvalidResponseHeader, InvalidResponseHeaderName), HTTPStatus.INTERNAL_SERVER_ERROR),
     (LimitRequestLine, HTTPStatus.REQUEST_URI_TOO_LONG),
@@ -206,7 +213,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             kept, new = self.cfg.keepalive, min(self.cfg.keepalive, self.request_seconds)
             self._wait_for_data(current.client, kept if current.request else new)
         current.began = monotonic()
-        return gevent.Timeout(self.request_seconds, RequestHeadTimeoutError())
+        return gevent.Timeout(self.request_seconds, RequestHeadTimeoutError)
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
         """Handle a request whose head was received."""
@@ -343,8 +350,7 @@ def _shut_down_reading(client: Any) -> None:
 
 def call_with_timeout(app: Any, seconds: float, environ: Any, start_response: Any) -> Any:
     """Call an application, which answers 503 after so many seconds: the log tells where it was."""
-    too_long = ServiceUnavailable("This took too long.", retry_after=_RETRY_AFTER)
-    with gevent.Timeout(seconds, too_long):
+    with gevent.Timeout(seconds, RequestTooLongError):
         return app(environ, start_response)
 
 

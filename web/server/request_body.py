@@ -14,8 +14,13 @@ from werkzeug.exceptions import RequestTimeout
 _MOST_LEFT = 64 * 1024
 #: Seconds that a client has to close its side of a connection.
 GRACEFUL_CLOSE_SECONDS = 2.0
-_TOO_SLOW = "The request did not arrive in time."
 _GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class BodyTimeoutError(RequestTimeout):
+    """A body was not received in time."""
+
+    description = "The request did not arrive in time."
 
 
 class DeadlineBody:
@@ -29,6 +34,8 @@ class DeadlineBody:
         self._deadline = deadline
         self._seconds: float | None = None
         self._count = 0
+        #: None if it is not declared, as with chunks.
+        self._declared: int | None = getattr(message.body.reader, "length", None)
         self._has_ended = False
         self._is_unwanted = False
         self._most = 0
@@ -85,24 +92,22 @@ class DeadlineBody:
     def _wait_for(self, read: str, size: int | None) -> Any:
         if self._is_unwanted and self._count > self._most:
             close_gracefully(self._connection)
-            raise self._too_slow()
+            raise TimeoutError(BodyTimeoutError.description)
         if self._is_to_be_asked_for:
             self._is_to_be_asked_for = False
             self._connection.sendall(_GO_ON)
+        if self._count == self._declared:  # nothing to wait for
+            self._has_ended = True
+            return b""
         left = self._deadline - monotonic() if self._seconds is None else self._seconds
         try:
-            with Timeout(max(0.0, left), self._too_slow()):
+            with Timeout(max(0.0, left), TimeoutError if self._is_unwanted else BodyTimeoutError):
                 piece = getattr(self._body, read)(size)
-        except (RequestTimeout, TimeoutError):
+        except (BodyTimeoutError, TimeoutError):
             self.end_connection()
             raise
         self._count += len(piece)
         return piece
-
-    def _too_slow(self) -> Exception:
-        if self._is_unwanted:
-            return TimeoutError(_TOO_SLOW)
-        return RequestTimeout(_TOO_SLOW)
 
 
 def close_gracefully(client: Any) -> None:

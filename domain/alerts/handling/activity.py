@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, insert, select
+from sqlalchemy import ColumnElement, Select, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
@@ -18,6 +18,7 @@ from domain.alerts.storing.lifecycle import RESOLVED
 from domain.alerts.storing.reported_fields import SHOWN_COLUMNS
 from domain.audit.events import Actor
 from domain.database.paging import Page, Slice
+from domain.database.rows import insert_rows
 from domain.types.base import columns_of
 from models import Alert, AlertNote
 
@@ -120,7 +121,7 @@ def add_entries(entries: Sequence[NewEntry], *, session: Session, now: datetime)
     """Add entries to the activities of many alerts at once."""
     if entries:
         rows = [{**vars(entry), "kind": entry.kind.value, "created_at": now} for entry in entries]
-        session.execute(insert(AlertNote), rows)
+        session.execute(insert_rows(AlertNote), rows)
 
 
 def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -129,6 +130,19 @@ def test_each_change_is_told_once_and_in_order(project: Project) -> None:
         "resolved",
     ]
     assert project.waiting() == 0
+
+
+def test_changes_come_together_after_a_transaction_with_room_for_more(project: Project) -> None:
+    project.follow(Follower.INCIDENTS)
+    handlers: dict[Follower, Handler] = {Follower.INCIDENTS: project.handle}
+    project.send(webhook(item("a")))
+    with AlertChanges(project.settings, clock=lambda: NOON, handlers=handlers) as loop:
+        assert loop.look() == 1
+        project.send(webhook(item("b")))
+        began = monotonic()
+        assert loop.look() == 1
+        assert monotonic() - began > 0.25
+        assert loop.look() == 0
 
 
 @pytest.mark.long

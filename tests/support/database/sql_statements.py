@@ -9,6 +9,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import Engine, event
 
+from web.database.prepared_statements import PreparedStatements
 from web.extensions import db
 
 #: A text and its values: by name as psycopg has them, or by number as Postgres has them.
@@ -41,6 +42,7 @@ def postgres_statements() -> Iterator[list[SentStatement]]:
     """Collect the statements that are sent to Postgres, with their values."""
     found: list[SentStatement] = []
     execute, execute_many = psycopg.Cursor.execute, psycopg.Cursor.executemany
+    run = PreparedStatements.run
 
     def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
         found.append((str(query), values))
@@ -50,7 +52,12 @@ def postgres_statements() -> Iterator[list[SentStatement]]:
         found.append((str(query), rows))
         return execute_many(cursor, query, rows, **more)
 
+    def note_prepared(prepared: PreparedStatements, sql: bytes, values: Any, *more: Any) -> Any:
+        found.append((sql.decode(), values))
+        return run(prepared, sql, values, *more)
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PreparedStatements, "run", note_prepared)
         patch.setattr(psycopg.Cursor, "execute", note)
         patch.setattr(psycopg.Cursor, "executemany", note_many)
         yield found

@@ -1,0 +1,50 @@
+"""The statements of the hot paths stay right whatever a connection has been through."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from tests.plumbing.database.test_database import services_of
+from web.database.connections import KeptConnections
+
+pytestmark = pytest.mark.one_database("postgres")
+
+_SUM = text("SELECT CAST(:a AS bigint) + 1, CAST(:b AS text)")
+_PREPARED = text("SELECT count(*) FROM pg_prepared_statements")
+_NEGATIVE = text("SELECT CAST(:a AS int) / CAST(:b AS int)")
+
+
+def _sums(connections: KeptConnections, *pairs: tuple[Any, Any]) -> list[tuple[Any, ...]]:
+    return [tuple(connections.all(_SUM, {"a": a, "b": b})[0]) for a, b in pairs]
+
+
+def test_values_of_other_types_are_no_other_statement(app: Flask) -> None:
+    connections = services_of(app).connections
+    pairs = ((1, "x"), (2**40, None), (None, "é"), (1, "x"))
+    assert _sums(connections, *pairs) == [(2, "x"), (2**40 + 1, None), (None, "é"), (2, "x")]
+
+
+def test_a_connection_prepares_a_hundred_statements_and_forgets_the_oldest(app: Flask) -> None:
+    connections = services_of(app).connections
+    for number in [*range(120), 0]:
+        assert connections.first(text(f"SELECT :a + {number}"), {"a": 1}) == (1 + number,)
+    found = connections.first(_PREPARED, {})
+    assert found is not None
+    assert 90 < found[0] <= 101
+
+
+def test_statements_outlive_an_error_and_a_rollback(app: Flask) -> None:
+    connections = services_of(app).connections
+
+    def fail() -> None:
+        _sums(connections, (1, "x"))
+        connections.all(_NEGATIVE, {"a": 1, "b": 0})
+
+    for _ in range(7):  # psycopg would prepare BEGIN after five, and forget all at a ROLLBACK
+        connections.transact(lambda: _sums(connections, (1, "x")))
+    with pytest.raises(DBAPIError, match="division by zero"):
+        connections.transact(fail)
+    assert _sums(connections, (1, "x")) == [(2, "x")]

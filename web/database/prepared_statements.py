@@ -1,0 +1,92 @@
+"""Prepared statements of one connection to Postgres, on psycopg's layers below its cursors.
+
+What a cursor does for any statement took as long as the rest of a question of the hot paths
+(docs/performance.md): these are known beforehand, come one after the other, and need nothing of a
+cursor but its conversions, which `psycopg.adapt` has.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from psycopg import Connection
+from psycopg.abc import PQGen
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, Format
+from psycopg.pq.abc import PGconn, PGresult
+from psycopg.waiting import Ready, Wait
+
+from domain.database.statements import Row
+
+#: Of one connection: a statement counts once for each combination of types of its values.
+_MOST = 100
+
+
+class PreparedStatements:
+    """Runs statements with native placeholders ($1), each prepared when it first runs."""
+
+    def __init__(self, driver: Connection[Any]) -> None:
+        """Use this connection, which is in autocommit mode, and of one greenlet at a time."""
+        self._driver = driver
+        self._pgconn = driver.pgconn
+        self._transformer = Transformer(driver)
+        #: Prepared statements belong to a server connection; a pooler may switch it, and the same
+        #: name stands for another statement there.
+        self._may_prepare = driver.prepare_threshold is not None
+        # At a rollback psycopg would forget what it prepared itself, and ours with it.
+        driver.prepare_threshold = None
+        self._names: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
+        self._prepared = 0
+
+    def run(
+        self, sql: bytes, values: Sequence[Any], make_row: Callable[[Sequence[Any]], Row]
+    ) -> Sequence[Row]:
+        """Run a statement and return its rows, if any; raises psycopg's errors."""
+        convert, pgconn = self._transformer, self._pgconn
+        parameters = convert.dump_sequence(values, [PyFormat.AUTO] * len(values))
+        types, formats = convert.types, convert.formats
+        if self._may_prepare:
+            name = self._names.get((sql, types or ())) or self._prepare(sql, types or ())
+            pgconn.send_query_prepared(name, parameters, formats, Format.BINARY)
+        else:
+            pgconn.send_query_params(sql, parameters, types, formats, Format.BINARY)
+        result = self._result()
+        if not result.nfields:
+            return ()
+        convert.set_pgresult(result)
+        return convert.load_rows(0, result.ntuples, make_row)
+
+    def _prepare(self, sql: bytes, types: tuple[int, ...]) -> bytes:
+        if len(self._names) == _MOST:
+            oldest = self._names.pop(next(iter(self._names)))
+            self._pgconn.send_query(b"DEALLOCATE " + oldest)
+            self._result()
+        self._prepared += 1
+        name = b"gatebell_%d" % self._prepared
+        self._pgconn.send_prepare(name, sql, types)
+        self._result()
+        self._names[sql, types] = name
+        return name
+
+    def _result(self) -> PGresult:
+        """Wait for the result of what was sent, or raise its error."""
+        result = self._driver.wait(_communicate(self._pgconn))
+        if result.status == ExecStatus.FATAL_ERROR:
+            raise error_from_result(result, encoding=self._driver.info.encoding)
+        return result
+
+
+def _communicate(pgconn: PGconn) -> PQGen[PGresult]:
+    """Send what libpq has buffered, and return the result of the statement."""
+    while pgconn.flush():
+        if (yield Wait.RW) & Ready.R:
+            pgconn.consume_input()
+    results: list[PGresult] = []
+    while True:
+        while pgconn.is_busy():
+            yield Wait.R
+            pgconn.consume_input()
+        result = pgconn.get_result()
+        if result is None:
+            return results[-1]
+        results.append(result)
