@@ -42,6 +42,8 @@ _LOOK_SECONDS, _COUNTED_OF = 15.0, 4
 _QUIET_SECONDS = SECOND_STEP_SECONDS + 30.0
 _STOPPED = 128 + signal.SIGTERM
 _ERROR = re.compile(r'"level":"(?:ERROR|CRITICAL)"|^Traceback|"status":5\d\d')
+#: What is said of processes that were killed here.
+_OF_KILLS = re.compile(r'was sent SIGKILL|"status":-9')
 _LONGEST_COMPLAINT = 400
 
 
@@ -70,7 +72,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _soak(ground: Ground, minutes: int, database: str, machine: str) -> Findings:
     ledger, titles, seconds = Ledger(), Titles(), minutes * 60.0
     _say(f"soaking on {database} for {minutes} minutes")
-    # Those who page leave first, so that the second steps of the last pages come in time.
     everybody = [
         *senders(ground, ledger, titles),
         *visitors(ground, ledger),
@@ -108,7 +109,7 @@ def _soak(ground: Ground, minutes: int, database: str, machine: str) -> Findings
         complaints=[
             line[:_LONGEST_COMPLAINT]
             for line in ground.live.log_text().splitlines()
-            if _ERROR.search(line)
+            if _ERROR.search(line) and not _OF_KILLS.search(line)
         ],
     )
 

@@ -27,6 +27,8 @@ class Visitor:
     #: Seconds from the beginning of a turn to the next.
     every: float
     turn: Callable[[], None]
+    #: What is done after the last one.
+    leave: Callable[[], None] = lambda: None
 
 
 class Caller:
@@ -85,6 +87,8 @@ def at_work(visitors: Sequence[Visitor], ledger: Ledger) -> Iterator[Event]:
         end.set()
         for thread in threads:
             thread.join()
+        for each in visitors:
+            each.leave()
 
 
 def _go_on(visitor: Visitor, ledger: Ledger, end: Event) -> None:

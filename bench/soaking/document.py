@@ -14,6 +14,7 @@ from bench.soaking.claims import (
 )
 from bench.soaking.keepers import KILLS_FROM, KILLS_UNTIL
 from bench.soaking.ledger import KILL_SECONDS
+from bench.soaking.receivers import LATE_OF, REFUSED_OF
 from bench.soaking.watch import Sight
 
 _PARTS = 5
@@ -26,8 +27,8 @@ and programs do with it, at a steady pace. From {kills_from:.0f} % to {kills_unt
 time, web processes and the worker are killed in turn; memory is judged by the second half. Nothing
 is kept for less than a day elsewhere, so here all that is four minutes old becomes years old, and
 `gatebell prune` has as much to remove as in months. A mail server and a telephone take the pages; a
-receiver of webhooks and one of audit events refuse one request of 25, and answer one of 400 after
-twenty seconds.
+receiver of webhooks and one of audit events refuse one request of {refused}, and answer one of
+{late} after twenty seconds.
 
 Run on {date}, {machine}. Beside it the machine did other things: durations say little, counts and
 memory do not depend on them. The processes of the service took {load:.2f} processors on average.
@@ -65,6 +66,8 @@ def as_markdown(found: Findings) -> str:
         _INTRODUCTION.format(
             minutes=found.minutes,
             database=found.database,
+            refused=REFUSED_OF,
+            late=LATE_OF,
             kills_from=100 * KILLS_FROM,
             kills_until=100 * KILLS_UNTIL,
             date=found.date,

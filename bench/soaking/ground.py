@@ -140,7 +140,7 @@ def _furnished(
         device=make_application(live, owner, name="Device", confidential=False),
         token=token,
         script=connect(live, project),
-        monitor=connect(live, project, kind="prometheus", name="Metrics"),
+        monitor=connect(live, make_project(live, owner), kind="prometheus", name="Metrics"),
         pager=connect(live, paging, kind="prometheus", name="Pages"),
         job=heartbeat(live, project=project),
         git_project=git_project,

@@ -58,6 +58,8 @@ _TITLES_AT_ONCE = 500
 #: Which part of the time has kills: what comes after it is for looking at memory.
 KILLS_FROM, KILLS_UNTIL = 0.05, 0.35
 _KILLS = 6
+#: So that in a short run, too, a process does something before it is killed.
+_SHORTEST_LIFE = 30.0
 
 
 def clerk(ground: Ground, titles: Titles) -> Callable[[], None]:
@@ -117,7 +119,7 @@ class Killer:
 
 def keepers(ground: Ground, ledger: Ledger, titles: Titles, seconds: float) -> list[Visitor]:
     """Return all of them."""
-    every = (KILLS_UNTIL - KILLS_FROM) * seconds / _KILLS
+    every = max((KILLS_UNTIL - KILLS_FROM) * seconds / _KILLS, _SHORTEST_LIFE)
     return [
         Visitor(name="clerk", every=30.0, turn=clerk(ground, titles)),
         Visitor(name="killer", every=every, turn=Killer(ground, ledger, seconds).turn),

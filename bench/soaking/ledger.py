@@ -114,8 +114,8 @@ class PagesDue:
     """Who is to be paged for what, and who was; keys are people and titles."""
 
     due: set[tuple[str, str]] = field(default_factory=set)
-    #: Those of which it is not known, because a request about the alert was not answered.
-    unclear: set[str] = field(default_factory=set)
+    #: What may be sent or not: a request about the alert was not answered, or came late.
+    possible: set[tuple[str, str]] = field(default_factory=set)
     sent: Counter[tuple[str, str]] = field(default_factory=Counter)
     messages: int = 0
     _lock: Lock = field(default_factory=Lock)
@@ -125,10 +125,14 @@ class PagesDue:
         with self._lock:
             self.due.add((person, title))
 
-    def doubt(self, title: str) -> None:
-        """Note that nobody knows who is to be paged for an alert."""
+    def doubt(self, person: str, title: str) -> None:
+        """Note that nobody knows whether somebody is to be paged."""
         with self._lock:
-            self.unclear.add(title)
+            self.possible.add((person, title))
+
+    def has(self, person: str, title: str) -> bool:
+        """Return whether somebody was paged."""
+        return self.sent[person, title] > 0
 
     def take(self, person: str, titles: Iterable[str]) -> None:
         """Note a message, and the alerts that it says fire."""
@@ -139,7 +143,7 @@ class PagesDue:
     @property
     def missing(self) -> list[tuple[str, str]]:
         """Pages that were due and never came."""
-        return sorted(key for key in self.due - set(self.sent) if key[1] not in self.unclear)
+        return sorted(self.due - set(self.sent))
 
     @property
     def again(self) -> list[tuple[str, str]]:
@@ -149,4 +153,4 @@ class PagesDue:
     @property
     def not_due(self) -> list[tuple[str, str]]:
         """Pages that came and were not due."""
-        return sorted(key for key in set(self.sent) - self.due if key[1] not in self.unclear)
+        return sorted(set(self.sent) - self.due - self.possible)

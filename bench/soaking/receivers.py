@@ -18,7 +18,7 @@ from tests.support.service.receiver import Received, Receiver
 #: What fires, in the subject or in the list of several.
 _FIRING = re.compile(r"^\[\w+\] [^\n]*?(Page \d+ of the soak)", re.MULTILINE)
 #: Of so many requests one is refused, and one is answered very late.
-_REFUSED_OF, _LATE_OF = 25, 400
+REFUSED_OF, LATE_OF = 40, 300
 _LATE_SECONDS = 20.0
 
 
@@ -86,10 +86,10 @@ class MoodyReceiver(Receiver):
         """Count a request, and keep nothing of it."""
         del request
         number = next(self._numbers)
-        if number % _LATE_OF == 0:
+        if number % LATE_OF == 0:
             self.late += 1
             self._end.wait(_LATE_SECONDS)
-        elif number % _REFUSED_OF == 0:
+        elif number % REFUSED_OF == 0:
             self.refused += 1
             return 503, {}
         self.taken += 1
