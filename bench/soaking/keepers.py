@@ -35,7 +35,7 @@ from models import (
 from tests.faults.processes import children, web_processes
 from tests.support.accounts.people import database_of, now
 
-_YOUNG = timedelta(minutes=4)
+_LONGEST_YOUTH, _SHORTEST_YOUTH = timedelta(minutes=4), timedelta(minutes=1)
 _AGE = timedelta(days=400)
 #: What pruning looks at, in tables that grow with what visitors do.
 _TIMES: tuple[InstrumentedAttribute[Any], ...] = (
@@ -62,15 +62,17 @@ _KILLS = 6
 _SHORTEST_LIFE = 30.0
 
 
-def clerk(ground: Ground, titles: Titles) -> Callable[[], None]:
+def clerk(ground: Ground, titles: Titles, seconds: float) -> Callable[[], None]:
     """Return what compares accepted alerts with stored ones, and lets time pass then."""
+    # So that in a short run, too, something grows old.
+    youth = max(min(timedelta(seconds=seconds / 8), _LONGEST_YOUTH), _SHORTEST_YOUTH)
 
     def turn() -> None:
         look_for(ground, titles, older_than=_STORED_SECONDS)
         moment = now()
         for column in _TIMES:
             # Alerts and what else is still to be looked at are younger.
-            is_old = (column < moment - _YOUNG) & (column > moment - _AGE)
+            is_old = (column < moment - youth) & (column > moment - _AGE)
             with database_of(ground.live) as session:
                 old = update(column.class_).where(is_old).values({column: moment - 2 * _AGE})
                 session.execute(old.execution_options(synchronize_session=False))
@@ -121,6 +123,6 @@ def keepers(ground: Ground, ledger: Ledger, titles: Titles, seconds: float) -> l
     """Return all of them."""
     every = max((KILLS_UNTIL - KILLS_FROM) * seconds / _KILLS, _SHORTEST_LIFE)
     return [
-        Visitor(name="clerk", every=30.0, turn=clerk(ground, titles)),
+        Visitor(name="clerk", every=30.0, turn=clerk(ground, titles, seconds)),
         Visitor(name="killer", every=every, turn=Killer(ground, ledger, seconds).turn),
     ]

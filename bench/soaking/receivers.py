@@ -40,10 +40,9 @@ class PagesPostbox(Mailbox):
         """Take a message."""
         del server, session
         content = envelope.content
-        parsed = message_from_bytes(
-            content if isinstance(content, bytes) else b"", policy=policy.default
-        )
-        body = parsed.get_body(("plain",)) if isinstance(parsed, EmailMessage) else None
+        given = content if isinstance(content, bytes) else b""
+        parsed: EmailMessage = message_from_bytes(given, policy=policy.default)
+        body = parsed.get_body(("plain",))
         titles = firing_in(str(parsed["Subject"]), str(body.get_content()) if body else "")
         for address in envelope.rcpt_tos:
             if titles:
