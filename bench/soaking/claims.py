@@ -19,7 +19,7 @@ MOST_MORE = {"open files": 4, "threads": 2, "connections": 4}
 #: Of rows of what is pruned, likewise: a part of them, and some.
 _ROWS_GROWTH, _ROWS_MORE = 1.25, 200
 #: Kept as long as nobody asks for less: they grow with what happens.
-KEPT_TABLES = frozenset({"audit_events", "sign_ins"})
+KEPT_TABLES = frozenset({"audit_events"})
 #: How much may wait in a queue at the end.
 _WAITING = 50
 _NORMAL_95 = 1.96
