@@ -35,7 +35,9 @@ from bench.soaking.watch import Sight, look_at
 from domain.clock import system_clock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "soak.md"
-RESULTS = Path(__file__).parents[1] / "results"
+#: What the last run found.
+_KEPT = Path(__file__).parents[1] / "results" / "soak.json"
+_FINDINGS = TypeAdapter(Findings)
 #: A shorter run shows that it works, and no slope.
 _WORTH_A_DOCUMENT = 20
 _LOOK_SECONDS, _COUNTED_OF = 15.0, 4
@@ -55,7 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m bench.soaking", description=__doc__)
     parser.add_argument("--minutes", type=positive, default=60)
     parser.add_argument("--sqlite", action="store_true", help="on SQLite instead of Postgres")
+    parser.add_argument(
+        "--again", action="store_true", help="write the report of the last run again, and soak not"
+    )
     given = parser.parse_args(arguments)
+    if given.again:
+        return _report(_FINDINGS.validate_json(_KEPT.read_bytes()))
     with ExitStack() as stack:
         postgres = stack.enter_context(durable_postgres()).databases.new_database()
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="gatebell-soak-")))
@@ -67,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         url = "" if given.sqlite else postgres
         ground = stack.enter_context(running_ground(directory / "service", url))
         found = _soak(ground, given.minutes, "SQLite" if given.sqlite else "Postgres", described)
+    _KEPT.parent.mkdir(exist_ok=True)
+    _KEPT.write_bytes(_FINDINGS.dump_json(found, indent=1))
     return _report(found)
 
 
@@ -151,8 +160,6 @@ def _wait_for_pages(ground: Ground) -> None:
 
 
 def _report(found: Findings) -> int:
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "soak.json").write_bytes(TypeAdapter(Findings).dump_json(found, indent=1))
     document = as_markdown(found)
     if found.minutes >= _WORTH_A_DOCUMENT and found.database == "Postgres":
         DOCUMENT.write_text(document, encoding="utf-8")

@@ -13,6 +13,10 @@ from bench.soaking.watch import Sight, Use
 #: MiB an hour. A process that grows by it takes a year for nine GiB, and is restarted by each
 #: release before that; and what malloc and the caches of an hour add by chance is about as much.
 MOST_GROWTH = 1.0
+_MEMORY = (
+    f"No process grows by more than {MOST_GROWTH:g} MiB an hour: the lower limit of no slope of the"
+    " second half is above it."
+)
 #: What may come and go by chance: more open files, threads and connections in the last quarter
 #: than in the one before.
 MOST_MORE = {"open files": 4, "threads": 2, "connections": 4}
@@ -175,16 +179,18 @@ def _of_answers(found: Findings) -> Iterator[Claim]:
 
 def _of_memory(found: Findings) -> Iterator[Claim]:
     slopes = {pid: memory_slope(found, pid) for pid in lasting(found)}
+    if not slopes or not all(slopes.values()):
+        yield Claim(sentence=_MEMORY, seen="too few minutes to tell", holds=False)
+        return
     growing = [
         f"{_name(found, pid)} {slope.an_hour:+.1f} ({slope.low:+.1f} to {slope.high:+.1f})"
         for pid, slope in slopes.items()
         if slope is not None and slope.low > MOST_GROWTH
     ]
     yield Claim(
-        sentence=f"No process grows by more than {MOST_GROWTH:g} MiB an hour: the lower limit of"
-        " no slope of the second half is above it.",
+        sentence=_MEMORY,
         seen=f"{len(slopes)} processes, {_of(growing, 'growing')}",
-        holds=bool(slopes) and all(slopes.values()) and not growing,
+        holds=not growing,
     )
 
 
