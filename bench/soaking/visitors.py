@@ -242,7 +242,7 @@ class Operator:
                 ("prune",),
                 ("users", "list"),
                 ("prune",),
-                ("releases", "list"),
+                ("integrations", "list", ground.pager.project),
             )
         )
 
