@@ -52,6 +52,8 @@ _TIMES: tuple[InstrumentedAttribute[Any], ...] = (
     PageMessage.ended_at,
     WebhookDelivery.created_at,
 )
+#: No alert ends before its start.
+_WITH = {Alert.ended_at: (Alert.started_at,)}
 #: Seconds after which what was accepted has to be stored.
 _STORED_SECONDS = 20.0
 _TITLES_AT_ONCE = 500
@@ -74,7 +76,8 @@ def clerk(ground: Ground, titles: Titles, seconds: float) -> Callable[[], None]:
             # Alerts and what else is still to be looked at are younger.
             is_old = (column < moment - youth) & (column > moment - _AGE)
             with database_of(ground.live) as session:
-                old = update(column.class_).where(is_old).values({column: moment - 2 * _AGE})
+                aged = dict.fromkeys((column, *_WITH.get(column, ())), moment - 2 * _AGE)
+                old = update(column.class_).where(is_old).values(aged)
                 session.execute(old.execution_options(synchronize_session=False))
 
     return turn

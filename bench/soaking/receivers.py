@@ -18,7 +18,7 @@ from tests.support.service.receiver import Received, Receiver
 #: What fires, in the subject or in the list of several.
 _FIRING = re.compile(r"^\[\w+\] [^\n]*?(Page \d+ of the soak)", re.MULTILINE)
 #: Of so many requests one is refused, and one is answered very late.
-REFUSED_OF, LATE_OF = 40, 300
+REFUSED_OF, LATE_OF = 60, 300
 _LATE_SECONDS = 20.0
 
 
