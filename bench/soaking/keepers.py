@@ -18,6 +18,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from bench.soaking.callers import Visitor
 from bench.soaking.ground import Ground
 from bench.soaking.ledger import Ledger, Titles
+from bench.soaking.watch import looking_at
 from models import (
     AccessToken,
     Alert,
@@ -91,7 +92,7 @@ def look_for(ground: Ground, titles: Titles, *, older_than: float) -> None:
         counted = (
             select(Alert.title, func.count()).where(Alert.title.in_(some)).group_by(Alert.title)
         )
-        with database_of(ground.live) as session:
+        with looking_at(ground.live) as session:
             stored = {row.title: row[1] for row in session.execute(counted)}
         titles.check(some, stored)
 

@@ -1,11 +1,12 @@
 """What a running service uses: memory, files, threads, connections, rows and queues."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
 
 from bench.processes import Process, family, processor_seconds, proportional_mib
 from bench.soaking.ground import Ground
@@ -26,7 +27,6 @@ from models import (
     SignIn,
     WebhookDelivery,
 )
-from tests.support.accounts.people import database_of
 from tests.support.service.live import LiveGatebell
 
 #: By a part of their commands; the first that fits. Others, such as those of Git, come and go.
@@ -111,8 +111,16 @@ def look_at(ground: Ground, seconds: float, *, counts: bool) -> Sight:
     )
 
 
+@contextmanager
+def looking_at(live: LiveGatebell) -> Iterator[Session]:
+    """Open the database to read it: on SQLite, whoever may write keeps all others waiting."""
+    engine = live.engine().execution_options(begin_mode="DEFERRED")
+    with Session(engine) as session, session.begin():
+        yield session
+
+
 def _stored(live: LiveGatebell) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
-    with database_of(live) as session:
+    with looking_at(live) as session:
         rows = {
             each.__tablename__: session.scalar(select(func.count()).select_from(each)) or 0
             for each in _TABLES
