@@ -107,10 +107,14 @@ def second_half(found: Findings, pid: int) -> list[tuple[float, Use]]:
 
 
 def memory_slope(found: Findings, pid: int) -> Slope | None:
-    """Return the slope of the memory of a process in the second half: of its medians by minute."""
+    """Return the slope of the memory of a process in the second half: of its medians by minute.
+
+    It is that of its resident memory: the proportional share changes as well when other programs
+    of the machine begin or end to use the same files.
+    """
     minutes: dict[int, list[float]] = {}
     for seconds, use in second_half(found, pid):
-        minutes.setdefault(int(seconds / _MINUTE), []).append(use.proportional)
+        minutes.setdefault(int(seconds / _MINUTE), []).append(use.resident)
     return slope_of([(minute * _MINUTE, median(seen)) for minute, seen in minutes.items()])
 
 

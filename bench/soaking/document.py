@@ -24,7 +24,7 @@ _INTRODUCTION = """\
 Everything at once, for {minutes:.0f} minutes, to see what grows and what gets lost. `make soak`
 writes this. It starts the service as `make run` does, on {database}, with everything that people
 and programs do with it, at a steady pace. From {kills_from:.0f} % to {kills_until:.0f} % of the
-time, web processes and the worker are killed in turn; memory is judged by the second half. Nothing
+time, a web process and the worker are killed in turn; memory is judged by the second half. Nothing
 is kept for less than a day elsewhere, so here all that is four minutes old becomes years old, and
 `gatebell prune` has as much to remove as in months. A mail server and a telephone take the pages; a
 receiver of webhooks and one of audit events refuse one request of {refused}, and answer one of
@@ -41,12 +41,13 @@ The command fails unless all of them hold.
 _ABOUT_MEMORY = f"""
 ## Memory
 
-The proportional share of each process (PSS of `proc_pid_smaps(5)`) in MiB, at five times and at the
-end. The *slope* is that of the second half: the median of the slopes between the medians of all
-pairs of minutes (Theil and Sen), with the limits between which it is with 95 % certainty. The limit
-is {MOST_GROWTH:g} MiB an hour for the lower one: growth by more than that would be seen, unless the
-*upper limit* says that it could hide in the noise. *Resident* is what the system counts in the end,
-with all that processes share.
+The resident memory of each process in MiB, at five times and at the end; processes that were there
+during the whole second half. The *slope* is that of the second half, an hour: the median of the
+slopes between the medians of all pairs of minutes (Theil and Sen), with the limits between which it
+is with 95 % certainty. The limit is {MOST_GROWTH:g} MiB an hour for the lower one; the upper one
+says what could hide in the noise. *Share* is the proportional share in the end (PSS of
+`proc_pid_smaps(5)`): resident memory counts what processes have in common for each of them, but it
+does not change when other programs of the machine begin or end to use the same files.
 
 """
 _ABOUT_ANSWERS = f"""
@@ -113,18 +114,17 @@ def _heads(marks: Sequence[Sight]) -> list[str]:
 
 def _memory(found: Findings) -> Iterator[str]:
     marks = _marks(found)
-    head = ("process", *_heads(marks), "slope", "lower limit", "upper limit", "resident")
+    head = ("process", *_heads(marks), "slope", "lower limit", "upper limit", "share")
     rows = []
     for pid in lasting(found):
         seen = second_half(found, pid)
         slope = memory_slope(found, pid)
         sizes = [
-            f"{mark.processes[pid].proportional:.1f}" if pid in mark.processes else ""
-            for mark in marks
+            f"{mark.processes[pid].resident:.1f}" if pid in mark.processes else "" for mark in marks
         ]
         limits = ("", "", "") if slope is None else (slope.an_hour, slope.low, slope.high)
         told = [f"{each:+.2f}" if isinstance(each, float) else each for each in limits]
-        rows.append((seen[0][1].name, *sizes, *told, f"{seen[-1][1].resident:.0f}"))
+        rows.append((seen[0][1].name, *sizes, *told, f"{seen[-1][1].proportional:.0f}"))
     yield from _table(head, rows)
 
 
