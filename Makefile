@@ -16,7 +16,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-neighbours bench-pages pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-neighbours bench-pages soak pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,6 +138,9 @@ bench-cost: $(VENV)/development ## Measure what a request and a million rows cos
 
 bench-neighbours: $(VENV)/development ## Measure what others get beside bad neighbours, for docs/neighbours.md (takes a quarter of an hour)
 	@$(PY) -m bench.neighbours.neighbourhood $(BENCH_ARGS)
+
+soak: $(VENV)/development ## Do everything at once for SOAK_MINUTES=60, see what grows, and write docs/soak.md
+	@$(PY) -m bench.soaking --minutes $(or $(SOAK_MINUTES),60) $(SOAK_ARGS)
 
 bench-pages: $(VENV)/development ## Measure what the main pages weigh, and how long they take (takes minutes)
 	@scripts/ensure-chromium

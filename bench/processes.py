@@ -116,7 +116,7 @@ def process_sizes(root: int, marker: str) -> tuple[float, ...]:
 
     Each gets its share of what several of them have in common (proc_pid_smaps(5)).
     """
-    return tuple(_own_mib(each.pid) for each in family(root) if marker in each.command)
+    return tuple(proportional_mib(each.pid) for each in family(root) if marker in each.command)
 
 
 def processor_seconds(root: int, marker: str = "") -> float:
@@ -176,7 +176,8 @@ def _resident_mib(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def _own_mib(pid: int) -> float:
+def proportional_mib(pid: int) -> float:
+    """Return a process's own memory and its share of what it has in common with others, in MiB."""
     try:
         rolled_up = (_PROC / str(pid) / "smaps_rollup").read_text()
     except OSError:

@@ -46,7 +46,7 @@ from web.settings.reader import Settings
 
 _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)
 #: All callers have one address, and a few accounts.
-_OF_MANY_CALLERS = {
+OF_MANY_CALLERS = {
     **LIFTED,
     "RELEASE_CHECK_RATE_LIMIT": "100000000/minute",
     "SIGN_IN_ATTEMPTS_PER_ACCOUNT": "10000",
@@ -157,8 +157,8 @@ def running_place(
             instance_path=directory,
             database_url=database_url,
             MAIL_URL=f"smtp://127.0.0.1:{mail_port}",
-            **_OF_MANY_CALLERS,
-            **_usual_passwords(),
+            **OF_MANY_CALLERS,
+            **usual_passwords(),
         )
         migrate(settings_of(live))
         seed, owner = seed_gatebell(live, _COUNTS)
@@ -184,7 +184,7 @@ def running_place(
             live.stop()
 
 
-def _usual_passwords() -> Mapping[str, str]:
+def usual_passwords() -> Mapping[str, str]:
     """Return the settings of passwords that a service has if nobody sets them."""
     return {
         name.upper(): str(Settings.__dataclass_fields__[name].default)

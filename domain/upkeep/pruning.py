@@ -120,13 +120,16 @@ def prune(
 ) -> dict[str, int]:
     """Remove expired rows and return how many of each kind were removed.
 
-    `between` is called after each slice; the caller commits there, so that locks are short.
+    `between` is called after each slice and each table; the caller commits there, so that locks
+    are short: on SQLite, looking for what has expired keeps all writers waiting.
     """
     removed = Counter(_prune_tokens(session, now, between))
     for each in _expired(retention, now):
         name = each.table.__tablename__
         removed[_CALLED.get(name, name)] += _remove(each, session, between)
+        between()
     removed["deliveries"] = _prune_deliveries(retention, session, now, between)
+    between()
     removed["heartbeat_pings"] = _prune_pings(retention, session, between)
     return dict(removed)
 
@@ -288,6 +291,7 @@ def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) 
             between()
             removed[token.__tablename__] += len(rows)
             removed[Authorization.__tablename__] += len(grants)
+        between()
     return removed
 
 

@@ -23,7 +23,7 @@ from domain.keyring import Keyring
 from domain.oauth.personal_tokens.lifetimes import end_endless_tokens
 from domain.on_call.eligibility import note_eligibility
 from domain.repositories.storage import remove_repository
-from domain.upkeep.deletion import remove_deleted
+from domain.upkeep.deletion import Between, remove_deleted
 from domain.upkeep.folded_names import fold_accounts, fold_environments
 from domain.upkeep.pruning import Retention, prune, remove_ended
 from domain.users.idle_accounts import IdleAccounts
@@ -68,50 +68,57 @@ def prune_database(settings: Settings) -> dict[str, int]:
             keep_pings=current.heartbeat_log_keep_count,
         )
         fold_accounts(session=session, between=session.commit)
-        now, between = system_clock(), session.commit
+        session.commit()
+        now, between = system_clock(), partial(_commit_and_rest, session)
         removed = prune(retention, session=session, now=now, between=between)
+        between()
         removed["members"] = remove_ended(session=session, now=now, between=between)
         removed["tokens_given_expiry"] = end_endless_tokens(
             token_lifetimes(current), session=session, now=now, between=between
         )
+        between()
         removed["alert_batches"] = prune_batches(session=session, now=now, between=between)
-        removed |= _prune_audit_log(current, session) | _prune_alerts(current, session)
-        removed["webhook_deliveries"] = _prune_webhooks(current, session)
+        for prune_more in (_prune_audit_log, _prune_alerts, _prune_webhooks):
+            between()
+            removed |= prune_more(current, session, between)
         session.commit()
         return removed
 
 
-def _prune_alerts(current: Settings, session: Session) -> dict[str, int]:
+def _prune_alerts(current: Settings, session: Session, between: Between) -> dict[str, int]:
     """Remove resolved alerts by age, if that is set; return how many."""
     if not current.alert_keep_days:
         return {}
     before = system_clock() - timedelta(days=current.alert_keep_days)
-    return {"alerts": remove_resolved(before=before, session=session, between=session.commit)}
+    return {"alerts": remove_resolved(before=before, session=session, between=between)}
 
 
-def _prune_audit_log(current: Settings, session: Session) -> dict[str, int]:
+def _prune_audit_log(current: Settings, session: Session, between: Between) -> dict[str, int]:
     """Remove events and what waits for their destinations, by age; return how many of each."""
-    now, between = system_clock(), session.commit
+    now = system_clock()
     waiting_since = now - timedelta(days=current.audit_stream_keep_days)
     dropped = drop_old_entries(session=session, before=waiting_since, now=now, between=between)
     if dropped:
         _audit_log.error("audit events given up for a destination", extra={"count": dropped})
     orphans = remove_orphans(session=session, between=between)
+    between()
     key = audit_key(session=session, keyring=_keyring(current), now=now)
     _seal(session, key)
+    between()
     kept_since = now - timedelta(days=current.audit_event_keep_days)
     removed = prune_events(session=session, key=key, before=kept_since, between=between)
     return {"audit_stream_entries": dropped + orphans, "audit_events": removed}
 
 
-def _prune_webhooks(current: Settings, session: Session) -> int:
+def _prune_webhooks(current: Settings, session: Session, between: Between) -> dict[str, int]:
     """Give up what waited too long, and remove what the log need not keep; return how many."""
-    now, between = system_clock(), session.commit
+    now = system_clock()
     given_up = give_up_old(session=session, now=now, between=between)
     if given_up:
         _webhook_log.error("webhook deliveries given up", extra={"count": given_up})
     before = now - timedelta(days=current.webhook_delivery_keep_days)
-    return prune_log(before=before, session=session, between=between)
+    between()
+    return {"webhook_deliveries": prune_log(before=before, session=session, between=between)}
 
 
 def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:

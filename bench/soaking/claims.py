@@ -1,0 +1,276 @@
+"""What has to hold after a soak, and whether it does."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import sqrt
+from statistics import median
+
+from bench.soaking.ledger import Kill, Wrong
+from bench.soaking.watch import Sight, Use
+
+#: MiB an hour. A process that grows by it takes a year for nine GiB, and is restarted by each
+#: release before that; and what malloc and the caches of an hour add by chance is about as much.
+MOST_GROWTH = 1.0
+_MEMORY = (
+    f"No process grows by more than {MOST_GROWTH:g} MiB an hour: the lower limit of no slope of the"
+    " second half is above it."
+)
+#: What may come and go by chance: more open files, threads and connections in the last quarter
+#: than in the one before.
+MOST_MORE = {"open files": 4, "threads": 2, "connections": 4}
+#: Of rows of what is pruned, likewise: a part of them, and some.
+_ROWS_GROWTH, _ROWS_MORE = 1.25, 200
+#: Kept as long as nobody asks for less: they grow with what happens.
+KEPT_TABLES = frozenset({"audit_events"})
+#: How much may wait in a queue at the end.
+_WAITING = 50
+_NORMAL_95 = 1.96
+_FEW = 4
+_MINUTE = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Everything that was counted."""
+
+    date: str
+    machine: str
+    database: str
+    minutes: float
+    sights: Sequence[Sight]
+    answers: Mapping[str, Mapping[str, int]]
+    longest: Mapping[str, float]
+    wrong: Sequence[Wrong]
+    kills: Sequence[Kill]
+    alerts: int
+    lost: Sequence[str]
+    doubled: Sequence[str]
+    pages: int
+    messages: int
+    pages_missing: Sequence[tuple[str, str]]
+    pages_again: Sequence[tuple[str, str]]
+    pages_not_due: Sequence[tuple[str, str]]
+    #: By what sends to a receiver: taken, refused and answered too late.
+    receivers: Mapping[str, tuple[int, int, int]]
+    #: Lines of the log that are errors, but for those after kills.
+    complaints: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A sentence that has to be true, and what was seen."""
+
+    sentence: str
+    seen: str
+    holds: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slope:
+    """How a value grows in an hour, and between which values that is, with 95 % certainty."""
+
+    an_hour: float
+    low: float
+    high: float
+
+
+def slope_of(points: Sequence[tuple[float, float]]) -> Slope | None:
+    """Return the slope of (seconds, value), or None of too few points.
+
+    It is Theil's and Sen's: the median of the slopes between all pairs. A garbage collection or a
+    large answer now and then does not move it, and its limits need no normal distribution.
+    """
+    count = len(points)
+    if count < _FEW:
+        return None
+    slopes = sorted(
+        (end_value - value) / (end - begin) * 3600
+        for (begin, value), (end, end_value) in combinations(points, 2)
+        if end > begin
+    )
+    reach = _NORMAL_95 * sqrt(count * (count - 1) * (2 * count + 5) / 18)
+    low = max(round((len(slopes) - reach) / 2), 0)
+    high = min(round((len(slopes) + reach) / 2), len(slopes) - 1)
+    return Slope(an_hour=median(slopes), low=slopes[low], high=slopes[high])
+
+
+def second_half(found: Findings, pid: int) -> list[tuple[float, Use]]:
+    """Return what was seen of a process in the second half, after all kills."""
+    begin = found.minutes * _MINUTE / 2
+    return [
+        (each.seconds, each.processes[pid])
+        for each in found.sights
+        if each.seconds >= begin and pid in each.processes
+    ]
+
+
+def memory_slope(found: Findings, pid: int) -> Slope | None:
+    """Return the slope of the memory of a process in the second half: of its medians by minute.
+
+    It is that of its resident memory: the proportional share changes as well when other programs
+    of the machine begin or end to use the same files.
+    """
+    minutes: dict[int, list[float]] = {}
+    for seconds, use in second_half(found, pid):
+        minutes.setdefault(int(seconds / _MINUTE), []).append(use.resident)
+    return slope_of([(minute * _MINUTE, median(seen)) for minute, seen in minutes.items()])
+
+
+def lasting(found: Findings) -> list[int]:
+    """Return the processes that were there during the whole second half."""
+    begin = found.minutes * _MINUTE / 2
+    looks = [each for each in found.sights if each.seconds >= begin]
+    if not looks:
+        return []
+    return sorted(set.intersection(*(set(each.processes) for each in looks)))
+
+
+def claims(found: Findings) -> list[Claim]:
+    """Return all of them, in the order of importance."""
+    return [
+        *_of_alerts(found),
+        *_of_pages(found),
+        *_of_answers(found),
+        *_of_memory(found),
+        *_of_other_use(found),
+        *_of_rows(found),
+    ]
+
+
+def _of_alerts(found: Findings) -> Iterator[Claim]:
+    yield Claim(
+        sentence="Each alert that was answered 200 is stored once.",
+        seen=f"{found.alerts:,} alerts, {_of(found.lost, 'lost')}, {_of(found.doubled, 'doubled')}",
+        holds=found.alerts > 0 and not found.lost and not found.doubled,
+    )
+
+
+def _of_pages(found: Findings) -> Iterator[Claim]:
+    kills = sum(each.name == "worker" for each in found.kills)
+    yield Claim(
+        sentence="Each page that was due was sent, and no other.",
+        seen=f"{found.pages:,} due, {_of(found.pages_missing, 'missing')},"
+        f" {_of(found.pages_not_due, 'not due')}",
+        holds=found.pages > 0 and not found.pages_missing and not found.pages_not_due,
+    )
+    yield Claim(
+        sentence="None was sent twice, but for the message that leaves as a worker is killed.",
+        seen=f"{_of(found.pages_again, 'sent again')}, {kills} workers killed",
+        holds=len(found.pages_again) <= kills,
+    )
+
+
+def _of_answers(found: Findings) -> Iterator[Claim]:
+    wrong = [each for each in found.wrong if not each.after_kill]
+    by_kind = Counter(f"{each.what}: {each.said[:40].strip()}" for each in wrong)
+    examples = "; ".join(f"{what} ({count})" for what, count in by_kind.most_common(3))
+    apart = len(found.wrong) - len(wrong)
+    yield Claim(
+        sentence="Each answer is what it should be.",
+        seen=f"{sum(sum(each.values()) for each in found.answers.values()):,} answers,"
+        f" {len(wrong)} wrong{f' ({examples})' if wrong else ''}, and {apart} after a web process"
+        " was killed",
+        holds=not wrong,
+    )
+    yield Claim(
+        sentence="The log has no error.",
+        seen=_of(found.complaints, "errors"),
+        holds=not found.complaints,
+    )
+
+
+def _of_memory(found: Findings) -> Iterator[Claim]:
+    slopes = {pid: memory_slope(found, pid) for pid in lasting(found)}
+    if not slopes or not all(slopes.values()):
+        yield Claim(sentence=_MEMORY, seen="too few minutes to tell", holds=False)
+        return
+    growing = [
+        f"{_name(found, pid)} {slope.an_hour:+.1f} ({slope.low:+.1f} to {slope.high:+.1f})"
+        for pid, slope in slopes.items()
+        if slope is not None and slope.low > MOST_GROWTH
+    ]
+    yield Claim(
+        sentence=_MEMORY,
+        seen=f"{len(slopes)} processes, {_of(growing, 'growing')}",
+        holds=not growing,
+    )
+
+
+def _of_other_use(found: Findings) -> Iterator[Claim]:
+    kinds: Mapping[str, Callable[[Use], int]] = {
+        "open files": lambda use: use.files,
+        "threads": lambda use: use.threads,
+    }
+    for kind, value in kinds.items():
+        series = {
+            _name(found, pid): [(at, value(use)) for at, use in second_half(found, pid)]
+            for pid in lasting(found)
+        }
+        yield _steady(found, kind, series)
+    if any(each.connections for each in found.sights):
+        connections = [(each.seconds, each.connections) for each in found.sights if each.rows]
+        yield _steady(found, "connections", {"to Postgres": connections})
+
+
+def _steady(found: Findings, kind: str, series: Mapping[str, Sequence[tuple[float, int]]]) -> Claim:
+    growing = []
+    for name, points in series.items():
+        before, last = _quarters(found, points)
+        if before is None or last is None or last > before + MOST_MORE[kind]:
+            growing.append(f"{name}: {before} to {last}")
+    return Claim(
+        sentence=f"The number of {kind} does not grow: their median in the last quarter is at most"
+        f" {MOST_MORE[kind]} above that in the third.",
+        seen=_of(growing, "growing"),
+        holds=bool(series) and not growing,
+    )
+
+
+def _of_rows(found: Findings) -> Iterator[Claim]:
+    counted = [each for each in found.sights if each.rows]
+    growing = []
+    for name in counted[-1].rows if counted else ():
+        before, last = _quarters(found, [(each.seconds, each.rows[name]) for each in counted])
+        if name in KEPT_TABLES:
+            continue
+        if before is None or last is None or last > before * _ROWS_GROWTH + _ROWS_MORE:
+            growing.append(f"{name}: {before} to {last}")
+    yield Claim(
+        sentence="Tables that are pruned do not grow from the third quarter to the last.",
+        seen=_of(growing, "growing"),
+        holds=bool(counted) and not growing,
+    )
+    waiting = [
+        f"{name}: {count:,}"
+        for name, count in (counted[-1].queues.items() if counted else ())
+        if count > _WAITING
+    ]
+    yield Claim(
+        sentence="Queues are served: nothing has piled up when visitors have gone.",
+        seen=_of(waiting, "queues with more than a few"),
+        holds=bool(counted) and not waiting,
+    )
+
+
+def _quarters(
+    found: Findings, points: Sequence[tuple[float, int]]
+) -> tuple[float | None, float | None]:
+    """Return the medians of the third quarter and of the last one."""
+    quarter = found.minutes * _MINUTE / 4
+    third = [value for at, value in points if 2 * quarter <= at < 3 * quarter]
+    last = [value for at, value in points if at >= 3 * quarter]
+    return (median(third) if third else None, median(last) if last else None)
+
+
+def _name(found: Findings, pid: int) -> str:
+    use = next(each.processes[pid] for each in found.sights if pid in each.processes)
+    return f"{use.name} {pid}"
+
+
+def _of(found: Sequence[object], words: str) -> str:
+    if not found:
+        return f"0 {words}"
+    some = ", ".join(str(each) for each in found[:3])
+    return f"{len(found)} {words}: {some[:300]}"

@@ -1,0 +1,173 @@
+"""The service that is soaked, as `make run` starts it, with everything that its visitors use."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.gatebell import LIFTED
+from bench.neighbours.place import OF_MANY_CALLERS, usual_passwords
+from bench.samples import CannotMeasureError
+from bench.soaking.receivers import MoodyReceiver, PagesPostbox, Telephone
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    make_application,
+    make_project,
+    make_user,
+    settings_of,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.heartbeats import Job, heartbeat
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.git.client import GitClient
+from tests.support.mail.mail_server import running_mail_server
+from tests.support.service.live import LiveGatebell
+from tests.support.service.receiver import running_receiver
+from web.database.schema import migrate
+
+PEOPLE = 6
+#: Seconds until the second person is paged for what nobody has acknowledged.
+SECOND_STEP_SECONDS = 60
+_SETTINGS = {
+    **LIFTED,
+    **OF_MANY_CALLERS,
+    # What is older is pruned: here all grows old in minutes (`bench/soaking/keepers.py`).
+    "ALERT_KEEP_DAYS": "1",
+    "DELIVERY_KEEP_COUNT": "50",
+    "DELIVERY_KEEP_DAYS": "1",
+    "WEBHOOK_DELIVERY_KEEP_DAYS": "1",
+    "ACCESS_TOKEN_LIFETIME_SECONDS": "300",
+    "ALERT_BODY_LIMIT_BYTES": "262144",
+    # A busy machine may take its time with what somebody else has begun.
+    "SQLITE_BUSY_TIMEOUT_MS": "20000",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """The service, and what is in it."""
+
+    live: LiveGatebell
+    #: Where clones of Git go.
+    directory: Path
+    owner: Person
+    admin: Person
+    #: Each is paged first by a policy of their own, and after them the next one.
+    people: tuple[Person, ...]
+    client: ClientCredentials
+    device: ClientCredentials
+    token: str
+    script: Endpoint
+    monitor: Endpoint
+    pager: Endpoint
+    job: Job
+    git_project: str
+    git: GitClient
+    postbox: PagesPostbox
+    telephone: Telephone
+    hooks: MoodyReceiver
+    audit: MoodyReceiver
+
+    @property
+    def receivers(self) -> dict[str, MoodyReceiver]:
+        """Where events are sent, by what sends them."""
+        return {"webhook of a project": self.hooks, "audit stream": self.audit}
+
+
+@contextmanager
+def running_ground(directory: Path, database_url: str) -> Iterator[Ground]:
+    """Start the service with a database that has all of it."""
+    directory.mkdir(parents=True)
+    postbox, telephone = PagesPostbox(), Telephone()
+    # They share one account, so that it does not matter how somebody is paged.
+    telephone.pages = postbox.pages
+    hooks, audit = MoodyReceiver(), MoodyReceiver()
+    with ExitStack() as stack:
+        mail_port = stack.enter_context(running_mail_server(postbox))
+        for each in (telephone, hooks, audit):
+            stack.enter_context(running_receiver(each))
+        for each in (hooks, audit):
+            stack.callback(each.end)
+        live = LiveGatebell(
+            instance_path=directory,
+            database_url=database_url,
+            MAIL_URL=f"smtp://127.0.0.1:{mail_port}",
+            **_SETTINGS,
+            **usual_passwords(),
+        )
+        migrate(settings_of(live))
+        ground = _furnished(live, postbox, telephone, hooks, audit)
+        live.start()
+        try:
+            _push_first(ground)
+            yield ground
+        finally:
+            for each in (hooks, audit):
+                each.end()
+            live.stop()
+
+
+def _furnished(
+    live: LiveGatebell,
+    postbox: PagesPostbox,
+    telephone: Telephone,
+    hooks: MoodyReceiver,
+    audit: MoodyReceiver,
+) -> Ground:
+    owner, admin = make_user(live, name="marta"), make_user(live, name="grace", admin=True)
+    people = tuple(make_user(live, name=f"person{number}") for number in range(PEOPLE))
+    project, paging = make_project(live, owner), make_project(live, owner)
+    for person in people:
+        live.cli("members", "add", paging, person.username, "developer")
+    for number, person in enumerate(people):
+        _policy(live, paging, number, person, people[(number + 1) % PEOPLE])
+    telephone.person = people[-1].username
+    live.cli(
+        *("contacts", "create", telephone.person, "--type", "apprise"),
+        *("--address", telephone.contact_url, "--name", "telephone"),
+    )
+    live.cli("webhooks", "create", project, "--url", hooks.url, "--events", "*")
+    live.cli("audit-streams", "create", "--url", audit.url)
+    git_project, token = make_project(live, owner), make_token(live, owner).clear
+    home = live.instance_path / "home"
+    changes = {"scopes": "read_user read_api", "trusted": True}
+    return Ground(
+        live=live,
+        directory=home,
+        owner=owner,
+        admin=admin,
+        people=people,
+        client=make_application(live, owner, name="Server", **changes),
+        device=make_application(live, owner, name="Device", confidential=False),
+        token=token,
+        script=connect(live, project),
+        monitor=connect(live, make_project(live, owner), kind="prometheus", name="Metrics"),
+        pager=connect(live, paging, kind="prometheus", name="Pages"),
+        job=heartbeat(live, project=project),
+        git_project=git_project,
+        git=GitClient(gatebell=live, home=home, token=token),
+        postbox=postbox,
+        telephone=telephone,
+        hooks=hooks,
+        audit=audit,
+    )
+
+
+def _policy(live: LiveGatebell, path: str, number: int, first: Person, second: Person) -> None:
+    name = f"team-{number}"
+    steps = (f"0s user:{first.username}", f"{SECOND_STEP_SECONDS}s user:{second.username}")
+    words = [word for step in steps for word in ("--step", step)]
+    live.cli("escalations", "create", path, "--name", name, *words)
+    live.cli(
+        *("alert-routes", "create", path, "--name", name),
+        *("--matcher", f'team="{name}"', "--policy", name),
+    )
+
+
+def _push_first(ground: Ground) -> None:
+    files = {f"file-{number}": b"words\n" * 200 for number in range(40)}
+    work = ground.git.new_work(files)
+    done = ground.git.push(work, ground.git_project)
+    if done.status != 0:
+        raise CannotMeasureError(done.said)

@@ -1,0 +1,99 @@
+"""What the service sends to during a soak: mail server, telephone, and receivers with moods."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from itertools import count
+from threading import Event
+
+import orjson
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from bench.soaking.ledger import PagesDue
+from tests.support.mail.mail_server import Mailbox
+from tests.support.service.receiver import Received, Receiver
+
+#: What fires, in the subject or in the list of several.
+_FIRING = re.compile(r"^\[\w+\] [^\n]*?(Page \d+ of the soak)", re.MULTILINE)
+#: Of so many requests one is refused, and one is answered very late.
+REFUSED_OF, LATE_OF = 60, 300
+_LATE_SECONDS = 20.0
+
+
+def firing_in(subject: str, text: str) -> set[str]:
+    """Return the titles of alerts that a message says fire."""
+    return set(_FIRING.findall(f"{subject}\n{text}"))
+
+
+@dataclass
+class PagesPostbox(Mailbox):
+    """A mail server that notes who is paged for what, and keeps nothing else."""
+
+    pages: PagesDue = field(default_factory=PagesDue)
+    others: int = 0
+
+    async def handle_DATA(  # noqa: N802 - aiosmtpd's name
+        self, server: SMTP, session: Session, envelope: Envelope
+    ) -> str:
+        """Take a message."""
+        del server, session
+        content = envelope.content
+        given = content if isinstance(content, bytes) else b""
+        parsed: EmailMessage = message_from_bytes(given, policy=policy.default)
+        body = parsed.get_body(("plain",))
+        titles = firing_in(str(parsed["Subject"]), str(body.get_content()) if body else "")
+        for address in envelope.rcpt_tos:
+            if titles:
+                self.pages.take(address.partition("@")[0], titles)
+            else:
+                self.others += 1
+        return "250 OK"
+
+
+@dataclass
+class Telephone(Receiver):
+    """What takes pages as ntfy does."""
+
+    pages: PagesDue = field(default_factory=PagesDue)
+    person: str = ""
+    others: int = 0
+
+    def note(self, request: Received) -> tuple[int, Mapping[str, str]]:
+        """Take a message."""
+        said = orjson.loads(request.body)
+        titles = firing_in(str(said.get("title", "")), str(said.get("message", "")))
+        if titles:
+            self.pages.take(self.person, titles)
+        else:
+            self.others += 1
+        return 200, {}
+
+
+@dataclass
+class MoodyReceiver(Receiver):
+    """A receiver of events that sometimes refuses, and sometimes answers much too late."""
+
+    taken: int = 0
+    refused: int = 0
+    late: int = 0
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+    _end: Event = field(default_factory=Event)
+
+    def note(self, request: Received) -> tuple[int, Mapping[str, str]]:
+        """Count a request, and keep nothing of it."""
+        del request
+        number = next(self._numbers)
+        if number % LATE_OF == 0:
+            self.late += 1
+            self._end.wait(_LATE_SECONDS)
+        elif number % REFUSED_OF == 0:
+            self.refused += 1
+            return 503, {}
+        self.taken += 1
+        return 204, {}
+
+    def end(self) -> None:
+        """Wait no longer."""
+        self._end.set()

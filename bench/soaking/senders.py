@@ -1,0 +1,223 @@
+"""Visitors that send alerts, and those who answer the pages."""
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from time import monotonic
+from typing import Any
+
+from bench.alert_bodies import metrics_webhook
+from bench.soaking.callers import Caller, Visitor, WrongAnswerError
+from bench.soaking.ground import PEOPLE, SECOND_STEP_SECONDS, Ground
+from bench.soaking.ledger import Ledger, Titles
+from domain.clock import system_clock
+from tests.support.alerts.senders import JSON, Endpoint
+from tests.support.alerts.senders import item as item_of
+from tests.support.alerts.senders import webhook as webhook_of
+
+_ITEMS = 40
+#: So many turns later an alert is sent again, and then resolved.
+_REPEATED_AFTER, _RESOLVED_AFTER = 3, 40
+_WEBHOOK_RESOLVED_AFTER = 4
+#: Nobody acknowledges every third alert: the second person is paged for it.
+_UNANSWERED_OF = 3
+_ACKNOWLEDGED_AFTER, _RESOLVED_SECONDS = 10.0, SECOND_STEP_SECONDS + 45.0
+
+
+class Script:
+    """Sends single alerts: each once, once more, and when it is over."""
+
+    def __init__(self, ground: Ground, ledger: Ledger, titles: Titles) -> None:
+        self._caller = Caller(ground.live.url, ledger)
+        self._endpoint = ground.script
+        self._titles = titles
+        self._numbers = count(1)
+        self._sent: deque[str] = deque()
+
+    def turn(self) -> None:
+        """Send a new alert, and what follows for earlier ones."""
+        title = f"Disk {next(self._numbers)} of the soak is full"
+        if self._post("an alert", title=title):
+            self._titles.accept([title])
+        self._sent.append(title)
+        if len(self._sent) > _REPEATED_AFTER:
+            self._post("an alert repeated", title=self._sent[-1 - _REPEATED_AFTER])
+        if len(self._sent) > _RESOLVED_AFTER:
+            over = self._sent.popleft()
+            self._post("an alert resolved", title=over, end_time=_now())
+
+    def _post(self, what: str, **fields: str) -> bool:
+        return _posted(self._caller, what, self._endpoint, json.dumps(fields).encode())
+
+
+class Monitor:
+    """Sends webhooks of many items, which fire and are resolved later."""
+
+    def __init__(self, ground: Ground, ledger: Ledger, titles: Titles) -> None:
+        self._caller = Caller(ground.live.url, ledger)
+        self._endpoint = ground.monitor
+        self._titles = titles
+        self._numbers = count(1)
+        self._sent: deque[dict[str, Any]] = deque()
+
+    def turn(self) -> None:
+        """Send a webhook with new alerts, and one with the end of earlier ones."""
+        webhook = json.loads(metrics_webhook(_ITEMS, f"soak{next(self._numbers)}x"))
+        names = [each["labels"]["alertname"] for each in webhook["alerts"]]
+        for each, name in zip(webhook["alerts"], names, strict=True):
+            each["annotations"] = {"title": name}
+        if self._post("a webhook", webhook):
+            self._titles.accept(names)
+        self._sent.append(webhook)
+        if len(self._sent) > _WEBHOOK_RESOLVED_AFTER:
+            over = self._sent.popleft()
+            for each in over["alerts"]:
+                each |= {"status": "resolved", "endsAt": _now()}
+            self._post("a webhook resolved", over)
+
+    def _post(self, what: str, webhook: Mapping[str, Any]) -> bool:
+        return _posted(self._caller, what, self._endpoint, json.dumps(webhook).encode())
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Paging:
+    """An alert that pages somebody."""
+
+    number: int
+    iid: int
+    sent_at: float
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was sent."""
+        return monotonic() - self.sent_at
+
+
+class Pager:
+    """Sends alerts that page somebody, acknowledges most of them, and resolves all.
+
+    As people do, it answers what it has got: what was acknowledged before is not sent.
+    """
+
+    def __init__(self, ground: Ground, ledger: Ledger, titles: Titles) -> None:
+        self._caller = Caller(ground.live.url, ledger)
+        self._ground = ground
+        self._titles = titles
+        self._pages = ground.postbox.pages
+        self._numbers = count(1)
+        self._open: list[_Paging] = []
+        #: What nobody acknowledges, and what was.
+        self._left: list[_Paging] = []
+
+    def turn(self) -> None:
+        """Send an alert, and do what is due for earlier ones."""
+        self._send(next(self._numbers))
+        for each in [each for each in self._open if self._is_known(each, steps=1)]:
+            self._open.remove(each)
+            self._acknowledge(each)
+        for each in [each for each in self._left if each.age > _RESOLVED_SECONDS]:
+            if _is_acknowledged(each.number) or self._is_known(each, steps=2):
+                self._left.remove(each)
+                over = _item(each.number) | {"status": "resolved", "endsAt": _now()}
+                self._post("an alert that pages, resolved", over)
+
+    def leave(self) -> None:
+        """Say that nobody acknowledges any more what is open."""
+        for each in self._open:
+            self._pages.doubt(self._person(each.number, 2), _title(each.number))
+
+    def _is_known(self, paging: _Paging, *, steps: int) -> bool:
+        number = paging.number
+        return paging.age > _ACKNOWLEDGED_AFTER and all(
+            self._pages.has(self._person(number, step), _title(number))
+            for step in range(1, steps + 1)
+        )
+
+    def _person(self, number: int, step: int) -> str:
+        return self._ground.people[(number + step - 1) % PEOPLE].username
+
+    def _send(self, number: int) -> None:
+        title = _title(number)
+        try:
+            answer = self._post("an alert that pages", _item(number))
+        except WrongAnswerError:
+            for step in (1, 2):
+                self._pages.doubt(self._person(number, step), title)
+            raise
+        self._titles.accept([title])
+        self._pages.expect(self._person(number, 1), title)
+        paging = _Paging(number=number, iid=answer[0]["iid"], sent_at=monotonic())
+        if _is_acknowledged(number):
+            self._open.append(paging)
+        else:
+            self._pages.expect(self._person(number, 2), title)
+            self._left.append(paging)
+
+    def _acknowledge(self, paging: _Paging) -> None:
+        self._left.append(paging)
+        second = self._person(paging.number, 2)
+        if paging.age > SECOND_STEP_SECONDS - _ACKNOWLEDGED_AFTER:
+            self._pages.doubt(second, _title(paging.number))
+        project = self._ground.pager.project.replace("/", "%2F")
+        try:
+            self._caller.ask(
+                "an alert acknowledged",
+                "PUT",
+                f"/api/v4/projects/{project}/alert_management_alerts/{paging.iid}",
+                json={"status": "acknowledged"},
+                headers={"Authorization": f"Bearer {self._ground.token}"},
+            )
+        except WrongAnswerError:
+            self._pages.doubt(second, _title(paging.number))
+
+    def _post(self, what: str, item: Mapping[str, Any]) -> list[dict[str, Any]]:
+        endpoint = self._ground.pager
+        headers = {"Content-Type": JSON, **endpoint.bearer}
+        answer = self._caller.ask(
+            what, "POST", endpoint.path, data=webhook_of(item), headers=headers
+        )
+        found: list[dict[str, Any]] = answer.json()
+        return found
+
+
+def _is_acknowledged(number: int) -> bool:
+    return number % _UNANSWERED_OF != 0
+
+
+def _now() -> str:
+    return system_clock().isoformat()
+
+
+def _title(number: int) -> str:
+    return f"Page {number} of the soak"
+
+
+def _item(number: int) -> dict[str, Any]:
+    title = _title(number)
+    labels = {
+        "alertname": title,
+        "severity": "critical",
+        "team": f"team-{number % PEOPLE}",
+    }
+    return item_of(title, labels=labels, annotations={"title": title})
+
+
+def _posted(caller: Caller, what: str, endpoint: Endpoint, body: bytes) -> bool:
+    headers = {"Content-Type": JSON, **endpoint.bearer}
+    try:
+        caller.ask(what, "POST", endpoint.path, data=body, headers=headers)
+    except WrongAnswerError:
+        return False
+    return True
+
+
+def senders(ground: Ground, ledger: Ledger, titles: Titles) -> list[Visitor]:
+    """Return all of them."""
+    pager = Pager(ground, ledger, titles)
+    return [
+        Visitor(name="script", every=0.7, turn=Script(ground, ledger, titles).turn),
+        Visitor(name="monitor", every=6.0, turn=Monitor(ground, ledger, titles).turn),
+        Visitor(name="pager", every=4.0, turn=pager.turn, leave=pager.leave),
+    ]

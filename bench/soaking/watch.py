@@ -1,0 +1,160 @@
+"""What a running service uses: memory, files, threads, connections, rows and queues."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from bench.processes import Process, family, processor_seconds, proportional_mib
+from bench.soaking.ground import Ground
+from models import (
+    AccessToken,
+    Alert,
+    AlertChange,
+    AuditEvent,
+    AuditStreamEntry,
+    Authorization,
+    Base,
+    Delivery,
+    Escalation,
+    Mail,
+    Occurrence,
+    Page,
+    PageMessage,
+    SignIn,
+    WebhookDelivery,
+)
+from tests.support.service.live import LiveGatebell
+
+#: By a part of their commands; the first that fits. Others, such as those of Git, come and go.
+_NAMES = {
+    "web.server.serve": "supervisor",
+    "web.server.watchdog": "watchdog",
+    "web.jobs.worker": "worker",
+    "apprise_child": "apprise",
+    "gunicorn": "web",
+}
+_MASTER = "gunicorn"
+_TABLES: tuple[type[Base], ...] = (
+    Alert,
+    Occurrence,
+    Delivery,
+    WebhookDelivery,
+    AuditEvent,
+    AccessToken,
+    Authorization,
+    SignIn,
+    Escalation,
+    Page,
+    PageMessage,
+)
+_QUEUES = {
+    "changes of alerts": select(func.count()).select_from(AlertChange),
+    "pages to be gathered": select(func.count()).where(
+        Page.batch_id.is_(None), Page.withdrawn_at.is_(None)
+    ),
+    "messages to contacts": select(func.count()).where(PageMessage.ended_at.is_(None)),
+    "e-mail": select(func.count()).where(Mail.next_try_at.is_not(None)),
+    "deliveries of webhooks": select(func.count()).where(WebhookDelivery.next_try_at.is_not(None)),
+    "audit events to be sent": select(func.count()).select_from(AuditStreamEntry),
+}
+_CONNECTIONS = text(
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND pid <> pg_backend_pid()"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use:
+    """What a process uses."""
+
+    name: str
+    #: Resident, and its share of what processes have in common (proc_pid_smaps(5)), in MiB.
+    resident: float
+    proportional: float
+    files: int
+    threads: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """What was seen at one time."""
+
+    #: Since the beginning.
+    seconds: float
+    #: By the numbers of the processes.
+    processes: Mapping[int, Use]
+    #: To Postgres, those of the soak itself among them; 0 on SQLite.
+    connections: int
+    rows: Mapping[str, int]
+    queues: Mapping[str, int]
+    #: Messages about alerts that people got so far.
+    messages: int
+    #: Seconds of a processor that the running processes of the service have computed.
+    processor: float
+
+
+def look_at(ground: Ground, seconds: float, *, counts: bool) -> Sight:
+    """Look at a service now; rows and queues, which take longer, are counted if asked for."""
+    connections, rows, queues = _stored(ground.live) if counts else (0, {}, {})
+    return Sight(
+        seconds=seconds,
+        processes=dict(_uses(ground.live.pid)),
+        connections=connections,
+        rows=rows,
+        queues=queues,
+        messages=ground.postbox.pages.messages,
+        processor=processor_seconds(ground.live.pid),
+    )
+
+
+@contextmanager
+def looking_at(live: LiveGatebell) -> Iterator[Session]:
+    """Open the database to read it: on SQLite, whoever may write keeps all others waiting."""
+    engine = live.engine().execution_options(begin_mode="DEFERRED")
+    with Session(engine) as session, session.begin():
+        yield session
+
+
+def _stored(live: LiveGatebell) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
+    with looking_at(live) as session:
+        rows = {
+            each.__tablename__: session.scalar(select(func.count()).select_from(each)) or 0
+            for each in _TABLES
+        }
+        queues = {name: session.scalar(asked) or 0 for name, asked in _QUEUES.items()}
+        is_sqlite = live.database_url.startswith("sqlite")
+        connections = 0 if is_sqlite else session.scalar(_CONNECTIONS) or 0
+    return connections, rows, queues
+
+
+def _uses(root: int) -> Iterator[tuple[int, Use]]:
+    found = family(root)
+    names = {each.pid: _name_of(each) for each in found}
+    for each in found:
+        name = names[each.pid]
+        if name == "web" and names.get(each.parent) != "web":
+            name = _MASTER
+        if name:
+            with suppress(OSError, KeyError):  # it has ended
+                yield each.pid, _use(each.pid, name)
+
+
+def _name_of(process: Process) -> str:
+    return next((name for part, name in _NAMES.items() if part in process.command), "")
+
+
+def _use(pid: int, name: str) -> Use:
+    folder = Path("/proc") / str(pid)
+    lines = (line.split() for line in (folder / "status").read_text(encoding="utf-8").splitlines())
+    status = {words[0]: words[1] for words in lines if len(words) > 1}
+    return Use(
+        name=name,
+        resident=int(status["VmRSS:"]) / 1024,
+        proportional=proportional_mib(pid),
+        files=sum(1 for _ in (folder / "fd").iterdir()),
+        threads=int(status["Threads:"]),
+    )
