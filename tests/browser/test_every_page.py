@@ -49,7 +49,7 @@ REFUSALS = {
     f"/users/auth/{SLUG}/callback": HTTPStatus.BAD_REQUEST,
 }
 #: Every sixth page is looked at in `make test`, and all in `make test-long`.
-PARTS = 6
+PARTS = 10
 
 
 @pytest.fixture(scope="module")

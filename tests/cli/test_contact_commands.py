@@ -55,6 +55,7 @@ def test_what_cannot_be_done_is_said(crew: Flask) -> None:
         assert words in crew.json.loads(done.stderr)["error"]
 
 
+@pytest.mark.long
 def test_an_address_is_there_once(crew: Flask) -> None:
     arguments = ("contacts", "create", "alice", "--type", "email", "--address", "a@b.example")
     operate(crew, *arguments)

@@ -79,6 +79,7 @@ def test_a_cursor_leads_through_a_list_without_numbered_pages(
     assert (oldest["total"], "next_cursor" in oldest) == (1, False)
 
 
+@pytest.mark.long
 def test_an_integration_that_stays_as_it_was_is_no_event(app: Flask, shop: str) -> None:
     made = operate(app, "integrations", "create", shop, "--type", "http", "--name", "Nagios")
     of_it = (shop, str(made["id"]))

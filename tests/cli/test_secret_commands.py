@@ -107,6 +107,7 @@ def test_a_database_from_before_is_known_by_what_the_key_opens(host: Make) -> No
     operate(host(OLD), "groups", "create", "other")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_lost_key_can_be_forgotten(host: Make) -> None:
     made(host(OLD))
@@ -199,6 +200,7 @@ def use(app: Flask, kept: dict[str, Any]) -> None:
     assert client.post(path, json={"title": "x"}, headers=key).status_code == 200
 
 
+@pytest.mark.long
 def test_an_integration_key_that_is_replaced_meanwhile_stays_as_it_is(host: Make) -> None:
     app = host(OLD)
     made(app)

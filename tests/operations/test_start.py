@@ -187,6 +187,7 @@ def test_a_port_in_use_stops_the_start_with_one_sentence(
     assert done.stderr == f"PORT: port {port} of 127.0.0.1 is in use; choose another one.\n"
 
 
+@pytest.mark.long
 def test_a_web_process_that_dies_is_replaced(live: LiveGatebell) -> None:
     booted = [line for line in live.log_text().splitlines() if "Booting worker" in line]
     os.kill(int(json.loads(booted[-1])["message"].rpartition(" ")[2]), signal.SIGKILL)

@@ -171,6 +171,7 @@ def test_reports_of_one_thing_that_reach_both_hosts_at_once_are_one_alert(pair: 
     assert {answer["iid"] for answer in answers} == {alert.iid}
 
 
+@pytest.mark.long
 def test_each_alert_has_a_number_of_its_own_whichever_host_it_reached(pair: Pair) -> None:
     endpoints = endpoints_of(pair)
 

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pytest
+
 from tests.support.alerts.heartbeats import Job, heartbeat
 from tests.support.database.stored import alerts_of
 from tests.support.service.crowd import together
@@ -16,6 +18,7 @@ def at_once(job: Job, signals: list[str]) -> set[int]:
     return {answer.status_code for answer in together(pings)}
 
 
+@pytest.mark.long
 def test_failures_at_once_are_one_alert(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)
     assert at_once(job, ["/fail"] * CROWD) == {200}

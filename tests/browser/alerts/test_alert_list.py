@@ -259,6 +259,7 @@ def test_nothing_that_a_sender_writes_runs_or_leads_anywhere(
     have_signed_in(page, gatebell, owner)
     project = f"{gatebell.url}/{endpoint.project}"
     page.goto(f"{project}/-/alerts/1")
+    page.get_by_text("Add a note", exact=True).click()
     page.get_by_label("Note", exact=True).fill(HOSTILE)
     page.get_by_role("button", name="Add note").click()
     page.goto(f"{project}/-/environments")

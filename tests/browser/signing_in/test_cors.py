@@ -95,6 +95,7 @@ def test_a_script_can_read_what_went_wrong(gatebell: LiveGatebell, elsewhere: Pa
     assert "invalid_client" in answer["body"]
 
 
+@pytest.mark.long
 def test_a_script_can_read_keys_and_descriptions(gatebell: LiveGatebell, elsewhere: Page) -> None:
     for path in (
         "/oauth/discovery/keys",
@@ -116,6 +117,7 @@ def test_the_browser_blocks_everything_else(live_sqlite: LiveGatebell, elsewhere
     assert let_through == {}
 
 
+@pytest.mark.long
 @pytest.mark.spec("E1")
 @pytest.mark.rfc("rfc9700-2.6-b")
 def test_the_browser_shows_a_script_no_other_answer(

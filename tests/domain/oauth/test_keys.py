@@ -119,6 +119,7 @@ def test_rotating_again_before_the_new_key_signs_loses_none(
     assert signer(half + NOTICE) == third
 
 
+@pytest.mark.long
 def test_a_new_key_may_sign_at_once(session: Session, signer: Signer, hand_over: Rotate) -> None:
     old = signer(NOON)
     waiting = hand_over(NOON)
@@ -222,6 +223,7 @@ def test_a_hint_of_ours_has_the_claims_that_ours_have(session: Session) -> None:
             read_hint(signed(session, header={}, claims=claims), issuer=ISSUER, session=session)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-16-b")
 def test_a_hint_names_a_key_of_ours(session: Session) -> None:

@@ -160,6 +160,7 @@ def test_open_alerts_are_counted_for_those_who_may_see_them(session: Session) ->
     assert my_projects(NOBODY, most=10, session=session).projects == ()
 
 
+@pytest.mark.long
 def test_a_group_without_anything_to_see_is_not_found(session: Session) -> None:
     group("acme", session)
     group("acme/shops", session)

@@ -230,6 +230,7 @@ def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell) -> None:
 # A time zone of one's own
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_pages_show_times_in_the_zone_of_the_profile(gatebell: LiveGatebell) -> None:
     endpoint, person = connect(gatebell), make_user(gatebell)
@@ -266,6 +267,7 @@ def test_a_name_changed_by_a_token_leaves_the_zone(gatebell: LiveGatebell) -> No
         assert (found.name, found.time_zone) == ("New", "Europe/Berlin")
 
 
+@pytest.mark.long
 def test_a_silence_starts_when_the_clock_of_its_author_says(gatebell: LiveGatebell) -> None:
     endpoint, person = connect(gatebell), make_user(gatebell)
     give_role(gatebell, endpoint.project, person, Role.DEVELOPER)

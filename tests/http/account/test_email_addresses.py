@@ -90,6 +90,7 @@ def test_a_new_address_counts_when_it_is_confirmed_and_the_old_one_is_told(
     assert about == [EventKind.EMAIL_CONFIRMED, EventKind.EMAIL_CHANGE_REQUESTED]
 
 
+@pytest.mark.long
 def test_a_link_works_once_and_a_newer_one_replaces_it(mailing: LiveGatebell) -> None:
     person, first, second = make_user(mailing), new_address(), new_address()
     wish(mailing, person, first)
@@ -202,6 +203,7 @@ def test_the_answer_does_not_tell_whether_an_address_is_taken(mailing: LiveGateb
     assert "belongs to another" not in export.text
 
 
+@pytest.mark.long
 def test_an_address_that_was_taken_meanwhile_is_refused(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
@@ -325,6 +327,7 @@ def test_of_two_clicks_one_confirms(mailing: LiveGatebell) -> None:
     assert stored(mailing, person) == (email, True)
 
 
+@pytest.mark.long
 def test_an_erased_person_leaves_no_message_about_addresses(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)

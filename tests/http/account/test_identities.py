@@ -76,6 +76,7 @@ def test_who_connects_signs_in_through_the_provider_from_then_on(
     assert f"@{charlie.username}" in get(gatebell, browser, "/-/user_settings/profile").text
 
 
+@pytest.mark.long
 def test_connecting_and_disconnecting_needs_a_recent_sign_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:

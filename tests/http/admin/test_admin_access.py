@@ -130,6 +130,7 @@ def test_to_all_others_there_is_nothing_to_press(gatebell: LiveGatebell) -> None
     assert those_not(404, ask, administrations(gatebell, "POST")) == {}
 
 
+@pytest.mark.long
 def test_nothing_happens_without_the_token_of_the_form(gatebell: LiveGatebell) -> None:
     def ask(path: str) -> object:
         return at_work(gatebell).post(gatebell.url + path, allow_redirects=False).status_code

@@ -84,6 +84,7 @@ def may_sign_in(gatebell: LiveGatebell, person: Person) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_locked_user_is_signed_out_and_no_token_works_until_unlocked(
     gatebell: LiveGatebell, charlie: Person

@@ -35,6 +35,7 @@ def create(gatebell: LiveGatebell, **changes: Any) -> requests.Response:
     return call(gatebell, "POST", **{**usual, **changes})
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_provider_is_created_changed_tested_and_deleted(
     gatebell: LiveGatebell, provider: FakeProvider

@@ -36,6 +36,7 @@ def put(visitor: FlaskClient, registered: TestResponse, **changes: Any) -> TestR
     return managed(visitor, registered, "PUT", json=kept)
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc7592-2.1-a", "rfc7592-3-a")
 def test_a_client_reads_its_registration_but_for_the_secret(visitor: FlaskClient) -> None:
     registered = register(visitor)

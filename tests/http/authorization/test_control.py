@@ -90,6 +90,7 @@ def test_only_members_of_its_groups_use_an_application(
     assert "code" in landing(decide(browser, ask(browser, gatebell, client)))
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_leaves_the_group_loses_the_application_at_the_next_refresh(
     gatebell: LiveGatebell, client: ClientCredentials, group: str

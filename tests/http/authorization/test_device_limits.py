@@ -181,6 +181,7 @@ def test_guessing_is_limited_for_everybody_together(own: LiveGatebell) -> None:
         assert statuses == [422] * 9 + [429] * 3
 
 
+@pytest.mark.long
 def test_a_slip_of_the_pen_is_no_guess(own: LiveGatebell) -> None:
     fresh_counts(own)
     browser = open_browser(own, alice(own))

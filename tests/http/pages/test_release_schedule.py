@@ -123,6 +123,7 @@ def test_every_change_has_a_page_that_says_all_of_it(gatebell: LiveGatebell) -> 
         assert ("Not hosted here" in page) is not change.hosted
 
 
+@pytest.mark.long
 @pytest.mark.spec("M5")
 def test_a_page_says_when_it_was_or_will_be(gatebell: LiveGatebell) -> None:
     dates = "17.0=2024-05-16 18.0=2025-05-15"

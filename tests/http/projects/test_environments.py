@@ -197,6 +197,7 @@ def api(
     return api_caller(gatebell, alice(gatebell), at)(method, path, json=given or None)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J4", "L4")
 def test_the_api_lists_shows_makes_and_deletes_environments(gatebell: LiveGatebell) -> None:

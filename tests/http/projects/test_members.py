@@ -28,6 +28,7 @@ from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 pytestmark = pytest.mark.one_database("postgres")
 
 
+@pytest.mark.long
 def test_maintainers_neither_make_nor_remove_owners(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     browser = browser_of(gatebell, group, Role.MAINTAINER)

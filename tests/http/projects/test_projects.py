@@ -178,6 +178,7 @@ NOWHERE = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_paths_that_nothing_has_are_not_found(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))

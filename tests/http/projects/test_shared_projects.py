@@ -235,6 +235,7 @@ def test_a_deleted_group_takes_its_share_along(gatebell: LiveGatebell) -> None:
     assert made(script.send("GET", path_of(project)), 200)["shared_with_groups"] == []
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_page_of_members_shares_and_stops(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)

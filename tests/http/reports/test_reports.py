@@ -199,6 +199,7 @@ def test_a_report_that_nobody_can_give_is_refused(
     assert reason in night.caller().refused("GET", f"{night.at}/on_call/report", params=query)
 
 
+@pytest.mark.long
 def test_days_of_a_page_are_those_of_the_reader(gatebell: LiveGatebell, night: Night) -> None:
     browser = browser_of(gatebell, night.project, Role.DEVELOPER)
     address = f"{gatebell.url}/{night.project}/-/on_call/reports"
@@ -215,6 +216,7 @@ def test_days_of_a_page_are_those_of_the_reader(gatebell: LiveGatebell, night: N
     assert (early.status_code, "at most 90 days ago" in early.text) == (422, True)
 
 
+@pytest.mark.long
 def test_a_proposal_fills_in_its_form(gatebell: LiveGatebell, night: Night) -> None:
     give_role(gatebell, night.project, alice(gatebell), Role.OWNER)
     for title in ("Nobody looks", "Storm"):

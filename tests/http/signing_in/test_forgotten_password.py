@@ -78,6 +78,7 @@ def is_refused(service: LiveGatebell, link: str) -> bool:
     return answer.url == service.url + ASK and "link" in words(answer).partition("Forgotten")[0]
 
 
+@pytest.mark.long
 def test_a_link_leads_to_a_new_password_and_only_that_is_let_in(mailing: LiveGatebell) -> None:
     person, new = make_user(mailing), random_password()
     elsewhere = open_browser(mailing, person)

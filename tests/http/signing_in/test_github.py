@@ -201,6 +201,7 @@ def test_roles_follow_organizations_and_teams(gatebell: LiveGatebell, github: Fa
     assert role_of(gatebell, github, of_none) is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", ["sub", "email"])
 def test_a_claim_of_groups_has_no_meaning_there(
     gatebell: LiveGatebell, github: FakeGitHub, claim: str

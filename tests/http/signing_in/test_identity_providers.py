@@ -400,6 +400,7 @@ def test_what_somebody_here_gave_or_changed_stays(
         assert role_of(gatebell, provider, group) is Role.OWNER
 
 
+@pytest.mark.long
 def test_the_last_owner_of_a_group_stays_one(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:

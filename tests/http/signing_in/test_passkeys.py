@@ -83,6 +83,7 @@ def test_a_passkey_with_a_weak_or_huge_key_is_refused_with_its_reason(
     assert key.credential_id not in {row[0] for row in rows(gatebell)}
 
 
+@pytest.mark.long
 @pytest.mark.spec("L5")
 def test_a_passkey_whose_maker_signs_with_a_huge_key_is_refused(
     gatebell: LiveGatebell, charlie: Person, tmp_path: Path
@@ -103,6 +104,7 @@ def test_a_passkey_whose_maker_signs_with_a_huge_key_is_refused(
     assert key.credential_id not in {row[0] for row in rows(gatebell)}
 
 
+@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_a_weak_key_that_was_stored_before_is_refused_at_the_sign_in(
     gatebell: LiveGatebell, charlie: Person
@@ -121,6 +123,7 @@ def test_a_weak_key_that_was_stored_before_is_refused_at_the_sign_in(
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.long
 def test_what_the_authenticator_is_told_names_nobody_but_to_their_owner(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -169,6 +172,7 @@ def test_making_one_needs_the_password_and_the_answer_to_that_question(
     assert key.credential_id not in {number for number, _, _ in rows(gatebell)}
 
 
+@pytest.mark.long
 def test_the_question_of_one_sign_in_is_none_of_another(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
@@ -221,6 +225,7 @@ def test_passkeys_are_renamed_and_removed_by_their_owner_alone(
 # The second step
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_passkey_is_the_second_step(gatebell: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(gatebell, charlie)
@@ -350,6 +355,7 @@ def test_a_question_needs_the_first_step(gatebell: LiveGatebell) -> None:
 # Without a password
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_passkey_stands_for_name_and_password(gatebell: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(gatebell, charlie)

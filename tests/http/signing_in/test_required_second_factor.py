@@ -82,6 +82,7 @@ def give_made_password(service: LiveGatebell, person: Person) -> None:
         mine.update({"must_change_password": True})
 
 
+@pytest.mark.long
 def test_whoever_has_none_can_set_one_up_and_nothing_else(start: Start) -> None:
     service = start("everybody")
     person = make_user(service)
@@ -125,6 +126,7 @@ def test_whoever_has_one_notices_nothing(
     assert "requires two-factor" not in browser.get(service.url + PROFILE).text
 
 
+@pytest.mark.long
 def test_a_new_app_opens_the_pages_at_once(start: Start) -> None:
     service = start("everybody")
     person = make_user(service)

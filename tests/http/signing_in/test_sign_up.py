@@ -326,6 +326,7 @@ def test_where_nobody_can_sign_up_there_is_no_page(new_service: NewService) -> N
             assert ("SIGN_UP has no effect" in warned) == ("SIGN_UP" in settings)
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_no_secret_and_no_strangers_address_is_in_the_audit_log(service: LiveGatebell) -> None:
     email = newcomer().email
@@ -354,6 +355,7 @@ def test_of_an_address_that_goes_no_further_nothing_is_left(service: LiveGatebel
     assert len(messages_to(service, unsent.email)) == 1, "it is still tried"
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_an_export_has_the_message_without_its_link(service: LiveGatebell) -> None:
     person = newcomer()

@@ -62,6 +62,7 @@ def test_a_password_is_enough_for_who_has_no_second_factor(
     assert methods_of(gatebell, charlie) == "pwd"
 
 
+@pytest.mark.long
 def test_where_somebody_wanted_to_go_is_kept_over_both_steps(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
@@ -318,6 +319,7 @@ def test_an_operator_removes_the_second_step(
     assert events_of(gatebell, charlie).count("second_factor.removed") == 1
 
 
+@pytest.mark.long
 def test_signing_in_and_out_is_written_down(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:

@@ -367,6 +367,7 @@ def test_an_escalation_without_an_answer_ends_with_a_word(
     assert shop.escalation(alert).state == "stopped"
 
 
+@pytest.mark.long
 def test_who_answers_in_time_spares_the_maintainers(shop: Escalated) -> None:
     shop.person("maria", role=Role.MAINTAINER)
     shop.policy("0s user:alice")

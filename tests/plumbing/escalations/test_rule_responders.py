@@ -90,6 +90,7 @@ def test_incidents_that_are_opened_together_are_one_message(
     ]
 
 
+@pytest.mark.long
 def test_an_alert_that_is_over_before_its_incident_opens_pages_nobody(
     shop: Escalated, mailbox: Mailbox
 ) -> None:

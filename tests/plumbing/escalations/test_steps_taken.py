@@ -112,6 +112,7 @@ def test_reopening_begins_again(shop: Escalated, mailbox: Mailbox) -> None:
     assert addressees(mailbox).count("alice") == 2
 
 
+@pytest.mark.long
 def test_whoever_is_named_twice_in_a_step_is_paged_once(shop: Escalated) -> None:
     shop.schedule("primary", shop.alice)
     shop.policy("0s user:alice schedule:primary user:bob")
@@ -231,6 +232,7 @@ def discard(shop: Escalated, policy: types.EscalationPolicy) -> None:
         delete_policy(shop.work(session), shop.project_view(session), policy.id)
 
 
+@pytest.mark.long
 def test_a_policy_that_alone_pages_for_alerts_cannot_be_deleted(shop: Escalated) -> None:
     policy = shop.policy("0s user:alice", "5m user:alice")
     alert = shop.alert()
@@ -381,6 +383,7 @@ def test_an_escalation_that_fails_holds_up_no_other(shop: Escalated) -> None:
     assert shop.paged(first) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
+@pytest.mark.long
 def test_a_lock_that_outlasts_the_patience_postpones_no_step(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alerts = [shop.alert() for _ in range(6)]

@@ -132,6 +132,7 @@ def test_each_change_is_told_once_and_in_order(project: Project) -> None:
     assert project.waiting() == 0
 
 
+@pytest.mark.long
 def test_changes_come_together_after_a_transaction_with_room_for_more(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
     handlers: dict[Follower, Handler] = {Follower.INCIDENTS: project.handle}

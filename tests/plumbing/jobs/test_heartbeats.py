@@ -107,6 +107,7 @@ def test_an_alert_opens_when_the_grace_time_is_over_and_the_next_ping_resolves_i
     assert night.at(100_360) == [f"{MISSED}: resolved", f"{MISSED}: triggered"]
 
 
+@pytest.mark.long
 def test_a_second_is_the_shortest_interval_and_no_grace_is_possible(night: Night) -> None:
     night.create("--every", "1s", "--grace", "0s")
     night.ping()
@@ -284,6 +285,7 @@ def test_a_short_interval_leaves_whoever_resolved_it_a_minute(night: Night) -> N
     assert night.at(63) == [f"{MISSED}: resolved", f"{MISSED}: triggered"]
 
 
+@pytest.mark.long
 def test_a_project_that_takes_no_alerts_gets_none_until_it_does(night: Night) -> None:
     night.create("--every", "5m", "--grace", "0s")
     night.ping()
@@ -313,6 +315,7 @@ def test_workers_beside_each_other_open_each_alert_once(night: Night) -> None:
     assert night.count(HeartbeatPing) == 20
 
 
+@pytest.mark.long
 def test_the_log_keeps_the_newest_pings(night: Night) -> None:
     night.create("--every", "5m")
     for _ in range(15):

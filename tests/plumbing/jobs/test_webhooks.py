@@ -225,6 +225,7 @@ def mail(webhooks: Webhooks) -> int:
     return queue_administrators_mail(webhooks.settings, clock=lambda: webhooks.now)
 
 
+@pytest.mark.long
 def test_one_that_answers_gone_is_paused_at_once(webhooks: Webhooks, receiver: Receiver) -> None:
     receiver.answer = lambda _request: (410, {})
     endpoint = webhooks.add(receiver.url).destination

@@ -74,6 +74,7 @@ def test_follow_ups_are_a_preference_and_come_together(pages: Pages, mailbox: Ma
     ]
 
 
+@pytest.mark.long
 def test_an_alert_that_fires_again_is_not_called_resolved(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     pages.page([alert], alice)

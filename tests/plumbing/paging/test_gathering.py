@@ -49,6 +49,7 @@ def test_a_page_says_why_and_what_was_noted_before(pages: Pages, mailbox: Mailbo
     assert "@alice noted then: Restart the pool\nhttp://localhost/acme/shop/-/alerts/2\n" in text
 
 
+@pytest.mark.long
 def test_a_page_with_a_known_key_is_not_stored_again(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     assert [pages.page([alert], alice), pages.page([alert], alice)] == [1, 0]

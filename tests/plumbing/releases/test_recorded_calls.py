@@ -100,6 +100,7 @@ def test_names_that_nobody_knows_and_tokens_are_not_kept(service: RecordedServic
     ]
 
 
+@pytest.mark.long
 def test_refused_tokens_and_rehearsals_of_later_releases_are_not_recorded(
     service: RecordedService,
 ) -> None:

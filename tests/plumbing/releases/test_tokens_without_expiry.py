@@ -90,6 +90,7 @@ def test_the_page_says_that_a_token_never_expires_and_rotates_it_as_such(
     assert end_of(shown_token(service, send(browser, PAGE, "/rotate"))) == a_year_on
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_worker_gives_them_a_year_in_slices_and_once(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
@@ -146,6 +147,7 @@ def test_time_does_nothing_to_one_that_never_ends(service: RecordedService) -> N
     assert end_of(token) is None
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_its_year_ends_with_a_message_before(service: RecordedService) -> None:
     sign = NoticeSettings(

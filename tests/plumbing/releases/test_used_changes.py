@@ -308,6 +308,7 @@ def test_the_running_release_changes_after_a_page_that_shows_what_breaks(
         assert session.get(InstanceSetting, "release") is None
 
 
+@pytest.mark.long
 def test_metrics_count_calls_by_change(service: RecordedService) -> None:
     alice = service.person("alice")
     service.count(Consumer(alice.id, None, None), "GET", "/-/jwks", "jwks-alias", calls=4)

@@ -86,6 +86,7 @@ def test_a_pending_sign_in_leads_nowhere_when_there_is_nothing_to_ask_for(charli
     assert find_pending_sign_in() is None
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("charlie")
 def test_what_was_never_sealed_is_no_pending_sign_in() -> None:
     for text in ("", "x", "e30.x.y", "\x00", "🔔"):

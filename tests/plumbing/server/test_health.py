@@ -78,6 +78,7 @@ def test_the_last_known_times_stay_while_the_database_does_not_tell(
     assert [line for line in again.splitlines() if "_timestamp_seconds 1.7" in line] == times
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_metrics_may_be_kept_for_those_who_have_the_token(
     settings: Settings, make_app: Callable[[Settings], Flask]

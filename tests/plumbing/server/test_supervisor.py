@@ -108,6 +108,7 @@ def test_all_are_told_to_stop_and_may_finish() -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.long
 def test_one_that_is_told_to_stop_before_it_can_listen_has_stopped_as_told() -> None:
     process = supervise(GENTLE, BEGINNING)
     wait_for_starts(process, 2)
@@ -181,6 +182,7 @@ def prepared(first: str, sign: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long
 def test_a_program_waits_for_the_first_sign_of_another_one_which_then_starts_differently(
     tmp_path: Path,
 ) -> None:

@@ -74,6 +74,7 @@ def test_apprise_takes_its_url(live_sqlite: LiveGatebell, endpoint: Endpoint) ->
     assert (alert.title, alert.description) == ("Disk almost full", "2 % left")
 
 
+@pytest.mark.long
 def test_monit_calls_its_script(
     live_sqlite: LiveGatebell, endpoint: Endpoint, tmp_path: Path
 ) -> None:

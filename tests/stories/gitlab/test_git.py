@@ -134,6 +134,7 @@ def test_every_version_of_the_protocol_clones_shallow_and_in_part(
     assert (part / "big").read_bytes() == FILES["big"]
 
 
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_anybody_clones_a_public_project_and_only_members_push_to_it(
     gatebell: LiveGatebell, owner: Person, git: GitClient, tmp_path: Path

@@ -86,6 +86,7 @@ def wait_for_deliveries(shop: Shop, one: str, state: str) -> list[dict[str, Any]
         sleep(0.05)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J2")
 def test_an_incident_is_told_from_its_opening_to_its_end(

@@ -113,6 +113,7 @@ def test_a_membership_that_ends_is_enough_until_then(gatebell: LiveGatebell, ali
     assert script.send("DELETE", f"{project.by_id}/{made.id}").status_code == 204
 
 
+@pytest.mark.long
 @pytest.mark.spec("G4")
 def test_nobody_gives_or_ends_what_can_do_more_than_they(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)

@@ -274,6 +274,7 @@ def test_to_sign_in_again_in_the_same_browser_ends_nothing(
         assert heard == {before, after}
 
 
+@pytest.mark.long
 def test_who_asked_for_no_id_token_or_has_no_url_hears_nothing(
     gatebell: LiveGatebell, person: Person
 ) -> None:
@@ -287,6 +288,7 @@ def test_who_asked_for_no_id_token_or_has_no_url_hears_nothing(
         assert told.received == []
 
 
+@pytest.mark.long
 def test_a_url_that_was_taken_away_is_not_told(gatebell: LiveGatebell, person: Person) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, told):

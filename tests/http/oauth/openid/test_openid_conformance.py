@@ -189,6 +189,7 @@ def test_oidcc_display_popup(gatebell: LiveGatebell, client: ClientCredentials) 
     run(gatebell, client, display="popup")
 
 
+@pytest.mark.long
 @pytest.mark.rfc("oidc-core-3.1.2.1-g", "oidc-core-3.1.2.3-a")
 def test_oidcc_prompt_login(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     person = make_user(gatebell)

@@ -148,6 +148,7 @@ def test_oidcc_idtoken_rs256(gatebell: LiveGatebell, browser: requests.Session) 
     assert header["kid"] in kids_of(gatebell)
 
 
+@pytest.mark.long
 @pytest.mark.not_offered
 def test_oidcc_idtoken_unsigned(gatebell: LiveGatebell, browser: requests.Session) -> None:
     assert supported(gatebell)["id_token_signing_alg_values_supported"] == ["RS256"]
@@ -332,6 +333,7 @@ def test_oidcc_ensure_request_object_with_redirect_uri(
     assert_refused_on_a_page(page)
 
 
+@pytest.mark.long
 @pytest.mark.rfc("oidc-core-12-a", "oidc-core-12.2-a")
 def test_oidcc_refresh_token(gatebell: LiveGatebell, browser: requests.Session) -> None:
     client = new_client(gatebell, grant_types=["authorization_code", "refresh_token"])

@@ -122,6 +122,7 @@ def test_a_client_that_is_named_has_to_prove_itself(gatebell: LiveGatebell) -> N
         assert refused.headers["WWW-Authenticate"].startswith("Basic")
 
 
+@pytest.mark.long
 def test_a_client_gets_what_it_is_registered_for_and_no_more(gatebell: LiveGatebell) -> None:
     small = _public(gatebell, scopes="read_user read_api")
     large = _public(gatebell, scopes="read_user api")
@@ -290,6 +291,7 @@ def test_guessing_is_limited_for_each_account_together_with_sign_ins(own: LiveGa
     assert exchange(own, make_user(own, name="dora")).status_code == 200
 
 
+@pytest.mark.long
 def test_the_right_password_clears_the_count(own: LiveGatebell) -> None:
     fresh_counts(own)
     charlie = make_user(own, name="charlie")
@@ -299,6 +301,7 @@ def test_the_right_password_clears_the_count(own: LiveGatebell) -> None:
         assert exchange(own, charlie).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc6749-4.3.2-c")
 def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
     fresh_counts(own)

@@ -385,6 +385,7 @@ def test_within_the_time_the_same_client_gets_the_same_pair_again(own: LiveGateb
     assert not is_live(own, old.access)
 
 
+@pytest.mark.long
 def test_the_pair_that_was_sent_again_goes_on(own: LiveGatebell) -> None:
     first = new_public_pair(own, phone_application(own))
     second = pair_in(refresh_publicly(own, first))
@@ -504,6 +505,7 @@ def test_an_expired_successor_is_sent_with_no_time_left(own: LiveGatebell) -> No
     assert pair_in(refresh(own, client, second.refresh)).answer["expires_in"] == 7200
 
 
+@pytest.mark.long
 def test_tokens_are_as_long_and_as_well_hidden_as_others(own: LiveGatebell) -> None:
     client = server_application(own)
     first = new_pair(own, client)
