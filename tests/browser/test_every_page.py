@@ -48,7 +48,7 @@ REFUSALS = {
     "/oauth/authorize?client_id=unknown": HTTPStatus.BAD_REQUEST,
     f"/users/auth/{SLUG}/callback": HTTPStatus.BAD_REQUEST,
 }
-#: Every sixth page is looked at in `make test`, and all in `make test-long`.
+#: Every tenth page is looked at in `make test`, and all in `make test-long`.
 PARTS = 10
 
 

@@ -89,7 +89,8 @@ def assert_each_was_sent(mailbox: Mailbox, pages: int, *, kills: int) -> None:
     A message about several alerts has their number in its subject. What was sent when a worker was
     killed leaves once more, as it was or in one message with what came later.
     """
-    first = {str(each["Message-ID"]): str(each["Subject"]) for each in mailbox.messages}
+    # A long subject begins on the line after its name.
+    first = {str(each["Message-ID"]): str(each["Subject"]).strip() for each in mailbox.messages}
     counts = [
         int(found[1]) if (found := _SEVERAL.match(subject)) else 1 for subject in first.values()
     ]

@@ -148,6 +148,7 @@ WORDS: Final[dict[str, str]] = {
     "permissions": "read_alerts",
     "policy": "{policy_id}",
     "project": "{project_path}",
+    "project-or-group": "{project_path}",
     "redirect_uris": "https://b.example/callback",
     "release": "17.3",
     "role": "developer",
