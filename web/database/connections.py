@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import methodcaller
 from threading import Condition, local
 from typing import Any
 
@@ -68,13 +69,7 @@ class KeptConnections:
         own: CoreStatements | None = getattr(self._own, "kept", None)
         if own is not None:
             return own.run(statement, parameters)
-        is_select = statement.is_select
-
-        def work(kept: CoreStatements) -> Sequence[Row]:
-            run = partial(kept.run, statement, parameters)
-            return run() if is_select else self._write(kept, run)
-
-        return self._lend(work)
+        return self._lend(methodcaller("run", statement, parameters), is_read=statement.is_select)
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
         """Run the work in a transaction; retry it after a deadlock or a conflict."""
@@ -82,9 +77,7 @@ class KeptConnections:
         while True:
             tries += 1
             try:
-                return self._lend(
-                    lambda kept: self._write(kept, partial(self._in_transaction, kept, work))
-                )
+                return self._lend(partial(self._in_transaction, work), is_read=False)
             except DBAPIError as error:
                 if tries == _MOST_TRIES or not _is_victim(error):
                     raise
@@ -93,7 +86,7 @@ class KeptConnections:
         """Close the last used connection, to free the memory of its largest statement."""
         with suppress(IndexError):
             _end(self._free.pop())
-            self._give_back(None)
+            self._return(None)
 
     def close(self) -> None:
         """Close all connections that are not in use."""
@@ -103,9 +96,9 @@ class KeptConnections:
                 kept.append(self._free.pop())
         for each in kept:
             _end(each)
-            self._give_back(None)
+            self._return(None)
 
-    def _in_transaction(self, kept: CoreStatements, work: Callable[[], Outcome]) -> Outcome:
+    def _in_transaction(self, work: Callable[[], Outcome], kept: CoreStatements) -> Outcome:
         begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
         self._own.kept = kept
         try:
@@ -119,21 +112,25 @@ class KeptConnections:
             self._own.kept = None
         return outcome
 
-    def _write(self, kept: CoreStatements, work: Callable[[], Outcome]) -> Outcome:
-        """Run writes of SQLite in another thread: it waits for locks and the disk in C."""
-        if self.dialect_name != "sqlite":
-            return work()
-        driver = kept.connection.connection.driver_connection
-        return self._executor.run_or_stop(work, stop=driver.interrupt if driver else None)
+    def _lend(self, work: Callable[[CoreStatements], Outcome], *, is_read: bool) -> Outcome:
+        """Do the work on a free connection or a new one, and forget it if it breaks meanwhile.
 
-    def _lend(self, work: Callable[[CoreStatements], Outcome]) -> Outcome:
-        """Do the work on a free connection or a new one, and forget it if it breaks meanwhile."""
-        kept = self._take()
+        It takes no lock, unless all connections are in use.
+        """
+        try:
+            kept = self._free.pop()
+        except IndexError:
+            kept = self._wait_for_free()
         if not self._free:
             count_last_connection_taken()
         try:
             kept = kept or self._open()
-            return work(kept)
+            if is_read or self.dialect_name != "sqlite":
+                return work(kept)
+            # It waits for locks and the disk in C.
+            driver = kept.connection.connection.driver_connection
+            stop = driver.interrupt if driver else None
+            return self._executor.run_or_stop(partial(work, kept), stop=stop)
         except BaseException as error:
             if kept is not None:
                 self._forget_if_broken(kept, error)
@@ -141,17 +138,18 @@ class KeptConnections:
                     kept = None
             raise
         finally:
-            self._give_back(kept)
+            self._free.append(kept)
+            # Whoever waits has said so before it looked for the last time.
+            if self._waiting:
+                self._tell_who_waits()
 
-    def _take(self) -> CoreStatements | None:
-        """Return what is free, or wait for it; no lock is needed where nobody has to wait."""
-        if not (found := self._free_now()):
-            with self._returned:
-                self._waiting += 1
-                try:
-                    found = self._returned.wait_for(self._free_now, self._patience)
-                finally:
-                    self._waiting -= 1
+    def _wait_for_free(self) -> CoreStatements | None:
+        with self._returned:
+            self._waiting += 1
+            try:
+                found = self._returned.wait_for(self._free_now, self._patience)
+            finally:
+                self._waiting -= 1
         if found:
             return found[0]
         count_pool_timeout()
@@ -163,12 +161,14 @@ class KeptConnections:
         except IndexError:
             return ()
 
-    def _give_back(self, kept: CoreStatements | None) -> None:
+    def _return(self, kept: CoreStatements | None) -> None:
         self._free.append(kept)
-        # Whoever waits has said so before it looked for the last time.
         if self._waiting:
-            with self._returned:
-                self._returned.notify()
+            self._tell_who_waits()
+
+    def _tell_who_waits(self) -> None:
+        with self._returned:
+            self._returned.notify()
 
     def _open(self) -> CoreStatements:
         connection = self._engine.connect()
