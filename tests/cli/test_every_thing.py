@@ -45,6 +45,7 @@ _KINDS = (
 _VERBS = frozenset({"list", "show", "create", "change", "delete"})
 
 
+@pytest.mark.long
 def test_a_kind_of_thing_has_the_commands_that_one_expects() -> None:
     for kind in _KINDS:
         group = gatebell.get_command(None, kind)  # type: ignore[arg-type]

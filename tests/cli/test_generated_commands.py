@@ -93,6 +93,7 @@ def test_an_integration_that_stays_as_it_was_is_no_event(app: Flask, shop: str) 
         assert [each.details["change"] for each in events] == ["created", "changed", "changed"]
 
 
+@pytest.mark.long
 def test_options_are_the_fields_of_the_body(app: Flask, shop: str) -> None:
     told = app.test_cli_runner().invoke(args=("silences", "create", "--help")).output
     for word in ("--matcher", "--for", "--starts", "--ends-at", "--comment", "PROJECT"):

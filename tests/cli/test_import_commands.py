@@ -95,6 +95,7 @@ def test_a_backup_of_opsgenie_is_tried_taken_over_and_found_again(
     assert gatebell.cli("schedules", "show", path, "Shop_schedule") == schedule
 
 
+@pytest.mark.long
 def test_an_export_of_grafana_oncall_is_taken_over_by_team(
     gatebell: LiveGatebell, path: str, alice: Person, renamed: Callable[[Path], Path]
 ) -> None:

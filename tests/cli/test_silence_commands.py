@@ -42,6 +42,7 @@ def test_a_silence_is_created_listed_and_expired(gatebell: LiveGatebell) -> None
     assert "Character 3" in error_of(gatebell, "silences", "create", *wrong)
 
 
+@pytest.mark.long
 def test_a_window_is_created_listed_and_deleted(gatebell: LiveGatebell) -> None:
     path = make_project(gatebell, alice(gatebell))
     first = ("--name", "Sundays", "--starts", "2030-01-06T02:00", "--for", "2h")

@@ -125,6 +125,7 @@ def test_a_token_of_one_host_is_good_at_the_other_and_revoked_there_ends_at_both
     assert not is_good(pair.other, token)
 
 
+@pytest.mark.long
 def test_a_refresh_token_that_both_hosts_get_at_once_is_good_for_one_pair(pair: Pair) -> None:
     alice = make_user(pair.one)
     client = make_application(pair.one, alice, scopes="read_user offline_access")

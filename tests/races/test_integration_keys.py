@@ -22,6 +22,7 @@ from tests.support.service.live import LiveGatebell
 CROWD = 8
 
 
+@pytest.mark.long
 @pytest.mark.spec("H5")
 def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

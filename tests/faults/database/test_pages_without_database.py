@@ -138,6 +138,7 @@ def test_a_page_that_postgres_leaves_at_any_moment_may_be_asked_for_again(
     assert browser.get(url).status_code == usual
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.parametrize("path", [HOME, UNKNOWN])
 def test_a_page_whose_statement_is_ended_may_be_asked_for_again(

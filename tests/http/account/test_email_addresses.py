@@ -218,6 +218,7 @@ def test_an_address_that_was_taken_meanwhile_is_refused(mailing: LiveGatebell) -
     assert stored(mailing, person) == (person.email, False)
 
 
+@pytest.mark.long
 def test_an_export_has_no_link_that_proves_an_address(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     browser = open_browser(mailing, person)

@@ -135,6 +135,7 @@ def test_signing_out_ends_a_copied_cookie_too(gatebell: LiveGatebell) -> None:
     assert not is_signed_in(gatebell, with_cookie(gatebell, copied))
 
 
+@pytest.mark.long
 def test_signing_out_leaves_other_browsers_alone(gatebell: LiveGatebell) -> None:
     one, other = sign_in(gatebell, alice(gatebell)), sign_in(gatebell, alice(gatebell))
     sign_out(gatebell, one)

@@ -234,6 +234,7 @@ def test_what_was_done_is_written_down(gatebell: LiveGatebell) -> None:
     assert last_event(gatebell, name).kind == "application.removed"
 
 
+@pytest.mark.long
 def test_administrators_allow_grants_and_owners_keep_them(gatebell: LiveGatebell) -> None:
     mine = make_application(gatebell, bob(gatebell))
     path = f"{PAGES}/{mine.id}/edit"

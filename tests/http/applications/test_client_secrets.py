@@ -104,6 +104,7 @@ def test_an_old_secret_whose_time_is_over_is_refused(
     assert "Expiring" not in words(open_page(gatebell, browser, client))
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("F4")
 def test_a_second_renewal_replaces_the_older_of_two_secrets(

@@ -23,6 +23,7 @@ def names(call: ApiCaller) -> list[tuple[int, str]]:
     return [(each["position"], each["name"]) for each in call.done("GET", "/alert_routes")]
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
 def test_routes_stand_in_an_order(gatebell: LiveGatebell) -> None:
@@ -38,6 +39,7 @@ def test_routes_stand_in_an_order(gatebell: LiveGatebell) -> None:
     assert names(call) == [(1, "c"), (2, "a"), (3, "b")]
 
 
+@pytest.mark.long
 def test_conditions_are_kept_and_what_is_left_out_stays(gatebell: LiveGatebell) -> None:
     _, call, bob = project_of(gatebell)
     policy = call.done(

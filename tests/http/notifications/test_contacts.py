@@ -293,6 +293,7 @@ def test_quiet_hours_are_kept_and_checked(post: Post) -> None:
     assert "Enter a time of day such as 22:00." in wrong_page.text
 
 
+@pytest.mark.long
 def test_a_channel_that_a_policy_pages_is_kept(post: Post) -> None:
     gatebell = post.gatebell
     alice = make_user(gatebell)

@@ -197,6 +197,7 @@ def test_a_request_to_sign_out_may_be_garbage_all_over(
     assert browser.get(f"{live_postgres.url}/-/user_settings/profile").ok
 
 
+@pytest.mark.long
 @bounded(30)
 @given(token=TEXT | JWT, hint=TEXT)
 def test_a_token_to_describe_may_be_garbage(

@@ -141,6 +141,7 @@ def test_without_a_good_token_the_address_is_counted(limited: Callable[..., Flas
     assert client.get("/api/v4/user", environ_overrides=elsewhere).status_code == 401
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 @pytest.mark.rfc("rfc6749-2.3.1-d", "rfc7009-5-a", "rfc7662-4-b")
 def test_an_address_is_counted_at_the_machine_endpoints_together(

@@ -11,6 +11,7 @@ from tests.support.wire.html_forms import form_with, submit
 pytestmark = pytest.mark.one_database("postgres")
 
 
+@pytest.mark.long
 def test_who_makes_a_group_owns_it(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell, name="founder")
     browser = signed_in(gatebell, person)

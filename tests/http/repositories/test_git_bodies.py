@@ -91,6 +91,7 @@ def test_a_body_that_is_not_what_its_headers_say_is_refused_in_words(
     assert ask(gatebell, LS_REFS).status_code == 200
 
 
+@pytest.mark.long
 def test_a_body_of_nonsense_is_answered_by_git(gatebell: LiveGatebell) -> None:
     assert ask(gatebell, LS_REFS, Content_Type="text/plain").status_code == 415
     for protocol in ("version=9", "x" * 1000, "$(touch x)"):

@@ -176,6 +176,7 @@ def test_a_token_that_expires_meanwhile_completes_its_push(push: Push) -> None:
         assert "ok refs/heads/main" in begun.finish()
 
 
+@pytest.mark.long
 def test_a_project_with_another_name_meanwhile_gets_its_push(push: Push) -> None:
     with push.begun() as begun:
         project, token = push.project.replace("/", "%2F"), make_token(push.gatebell, push.owner)

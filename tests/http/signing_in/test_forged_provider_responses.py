@@ -179,6 +179,7 @@ def test_an_id_token_with_wrong_claims_signs_nobody_in(
     assert reason in last_failure(gatebell, slug)
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2024-53861", "CVE-2026-75509")
 def test_an_id_token_whose_issuer_is_in_a_list_or_in_part_signs_nobody_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
@@ -242,6 +243,7 @@ def test_a_response_of_another_provider_signs_nobody_in(
     assert "/token" not in provider.asked
 
 
+@pytest.mark.long
 def test_only_a_provider_that_names_itself_has_to(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:

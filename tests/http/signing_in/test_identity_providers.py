@@ -58,6 +58,7 @@ def user_of(gatebell: LiveGatebell, provider: FakeProvider) -> User:
         return found
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_who_is_new_gets_an_account_with_what_the_provider_says(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str

@@ -124,6 +124,7 @@ def test_who_is_idle_is_told_and_deactivated_a_week_later(service: LiveGatebell)
     assert run_job(service)["deactivated"] == 0
 
 
+@pytest.mark.long
 def test_a_week_before_its_time_an_account_is_noticed(service: LiveGatebell) -> None:
     person = unused(service, days=33.1)
     run_job(service)

@@ -49,6 +49,7 @@ def test_strangers_lock_out_strangers_only(all_over: LiveGatebell) -> None:
     assert try_in(all_over, all_over.http(), person.username, person.password) == 429
 
 
+@pytest.mark.long
 def test_a_known_browser_has_so_many_guesses_and_no_more(all_over: LiveGatebell) -> None:
     person = make_user(all_over)
     browser = known_browser(all_over, person)

@@ -59,6 +59,7 @@ pytestmark = pytest.mark.one_database("postgres")
 # Adding
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_passkey_is_added_and_from_then_on_a_password_alone_opens_nothing(
     gatebell: LiveGatebell, charlie: Person

@@ -251,6 +251,7 @@ def test_what_is_refused_costs_no_link(
     assert finish(service, link, person).status_code == 302
 
 
+@pytest.mark.long
 def test_an_open_sign_in_gives_way_to_the_new_account(service: LiveGatebell) -> None:
     person, browser = newcomer(), open_browser(service, alice(service))
     assert finish(service, sign_up_link(service, person.email), person, browser=browser).is_redirect

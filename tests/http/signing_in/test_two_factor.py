@@ -305,6 +305,7 @@ def test_an_application_sends_somebody_to_both_steps_and_gets_them_back(
 # When everything is lost
 
 
+@pytest.mark.long
 def test_an_operator_removes_the_second_step(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:

@@ -75,6 +75,7 @@ def test_whoever_answers_ends_it(shop: Escalated, mailbox: Mailbox, status: str)
     assert shop.escalation(alert).state == "stopped"
 
 
+@pytest.mark.long
 def test_an_alert_that_is_over_before_its_page_left_pages_nobody(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
@@ -217,6 +218,7 @@ def test_maintainers_are_told_once_in_an_hour_that_nobody_was_reached(shop: Esca
     assert len(shop.notices()) == 2
 
 
+@pytest.mark.long
 def test_nobody_is_paged_for_a_project_that_was_archived(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:alice")
     alert = shop.alert()

@@ -127,6 +127,7 @@ def test_an_alert_that_opened_by_a_clock_ahead_is_not_held_until_then(shop: Esca
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
+@pytest.mark.long
 def test_a_contact_that_failed_by_a_clock_ahead_is_tried_again(
     shop: Escalated, mailbox: Mailbox
 ) -> None:

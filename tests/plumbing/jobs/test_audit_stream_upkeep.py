@@ -72,6 +72,7 @@ def test_administrators_are_told_once_of_a_destination_that_fails(streams: Strea
     assert "of-the-collector" not in message.text
 
 
+@pytest.mark.long
 def test_what_waited_too_long_is_pruned_and_told(streams: Streams) -> None:
     person(streams, "root", admin=True)
     stream, removed = streams.create(DOWN).destination, streams.create(DOWN).destination

@@ -117,6 +117,7 @@ def test_a_second_is_the_shortest_interval_and_no_grace_is_possible(night: Night
     assert night.alerts() == [f"{MISSED}: resolved"]
 
 
+@pytest.mark.long
 def test_nothing_is_expected_before_the_first_ping(night: Night) -> None:
     night.create("--every", "1s", "--grace", "0s")
     assert night.at(1_000_000) == []
@@ -189,6 +190,7 @@ def test_a_run_that_ends_in_time_opens_none(night: Night) -> None:
     assert night.alerts() == []
 
 
+@pytest.mark.long
 def test_entries_of_the_log_are_no_sign_of_life(night: Night) -> None:
     night.create("--every", "5m", "--grace", "0s")
     night.ping()

@@ -32,6 +32,7 @@ def test_the_first_page_leaves_within_five_seconds(pages: Pages, mailbox: Mailbo
     assert len(mailbox.messages) == 1
 
 
+@pytest.mark.long
 def test_a_page_says_why_and_what_was_noted_before(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     known: dict[str, Any] = {"fingerprint": b"f" * 32, "severity_reason": "the sender says “page”"}

@@ -314,6 +314,7 @@ def test_an_error_in_one_message_or_recipient_holds_up_no_other(
     ]
 
 
+@pytest.mark.long
 def test_addresses_are_encrypted_again_under_a_new_key(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     new = "a new key that only tests have, and everybody knows"

@@ -112,6 +112,7 @@ def test_the_worker_gives_them_a_year_in_slices_and_once(
         assert session.scalar(kinds.where(AuditEvent.user_id == alice.id)) == 5
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_environment_moves_the_release_and_the_next_pruning_ends_them(
     service: RecordedService,

@@ -125,6 +125,7 @@ def test_somebody_sees_what_their_tokens_and_applications_use(service: RecordedS
     assert "Nothing to do" in page_of(service.browser_of(bob), MINE)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_owner_sees_the_calls_of_an_application_and_no_address_of_its_users(
     service: RecordedService,

@@ -61,6 +61,7 @@ def test_while_the_database_is_away_metrics_say_so_and_keep_what_rules_ask_for(
         assert f"gatebell_{name}_timestamp_seconds 0.0\n" in told
 
 
+@pytest.mark.long
 def test_the_last_known_times_stay_while_the_database_does_not_tell(
     app: Flask, client: FlaskClient
 ) -> None:

@@ -99,6 +99,7 @@ def test_monit_calls_its_script(
         assert "$(id) `id`" in description
 
 
+@pytest.mark.long
 def test_healthchecks_fills_in_its_bodies(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
     texts = {
         part: text_for(live_sqlite, endpoint, f"Healthchecks: {part}")

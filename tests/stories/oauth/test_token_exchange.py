@@ -18,6 +18,7 @@ from tests.support.service.live import LiveGatebell
 pytestmark = pytest.mark.one_database("postgres")
 
 
+@pytest.mark.long
 @pytest.mark.rfc("rfc8693-2.1-a", "rfc8693-2.2.1-a")
 def test_a_worker_gets_a_token_that_only_reads_the_user(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)

@@ -135,6 +135,7 @@ def test_what_ends_an_invitation(mailing: LiveGatebell) -> None:
     assert accept(mailing, bob, f"{mailing.url}/-/invitations/forged").status_code == 404
 
 
+@pytest.mark.long
 def test_nobody_is_invited_to_more_than_the_inviter_has(mailing: LiveGatebell) -> None:
     maintainer = make_user(mailing)
     project = make_project(mailing, make_user(mailing))

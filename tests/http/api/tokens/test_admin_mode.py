@@ -217,6 +217,7 @@ def test_a_device_gets_it_by_a_tick(gatebell: LiveGatebell) -> None:
         assert poll(gatebell, client, given["device_code"]).json()["scope"] == scope
 
 
+@pytest.mark.long
 def test_a_password_gets_it_when_it_is_asked_for(gatebell: LiveGatebell) -> None:
     for person, scope, status in (
         (make_user(gatebell, admin=True), "api admin_mode", 200),

@@ -154,6 +154,7 @@ def test_a_rotated_token_keeps_its_bot_and_role(
     assert {each["id"] for each in _listed(script, namespace)} == {made.id, new["id"]}
 
 
+@pytest.mark.long
 @pytest.mark.spec("G4")
 def test_a_token_rotates_itself_and_no_other(
     gatebell: LiveGatebell, script: Api, namespace: Namespace, alice: Person

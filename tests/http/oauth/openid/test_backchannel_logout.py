@@ -315,6 +315,7 @@ def test_a_private_address_is_not_asked(gatebell: LiveGatebell, person: Person) 
         assert told.received == []
 
 
+@pytest.mark.long
 def test_a_logout_token_is_no_id_token_hint(gatebell: LiveGatebell, person: Person) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, told):

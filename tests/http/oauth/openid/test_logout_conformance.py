@@ -118,6 +118,7 @@ def test_oidcc_rp_initiated_logout_query_added_to_post_logout_redirect_uri(
     assert_refused(gatebell, browser, id_token_hint=token.text, post_logout_redirect_uri=added)
 
 
+@pytest.mark.long
 @pytest.mark.rfc("oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_oidcc_rp_initiated_logout_bad_id_token_hint(gatebell: LiveGatebell) -> None:

@@ -215,6 +215,7 @@ def test_oidcc_prompt_none_logged_in(gatebell: LiveGatebell, client: ClientCrede
         assert second.token.claims[name] == first.token.claims[name]
 
 
+@pytest.mark.long
 @pytest.mark.rfc("oidc-core-3.1.2.1-k", "oidc-core-15.1-a")
 def test_oidcc_max_age_1(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     person = make_user(gatebell)

@@ -156,6 +156,7 @@ def test_oidcc_idtoken_unsigned(gatebell: LiveGatebell, browser: requests.Sessio
     assert run(gatebell, browser, client).token.header["alg"] == "RS256"
 
 
+@pytest.mark.long
 @pytest.mark.not_offered
 def test_oidcc_userinfo_rs256(gatebell: LiveGatebell, browser: requests.Session) -> None:
     assert "userinfo_signing_alg_values_supported" not in supported(gatebell)
@@ -323,6 +324,7 @@ def test_oidcc_request_uri_signed_rs256(gatebell: LiveGatebell, browser: request
     assert_request_uri_is_refused(gatebell, browser, request_object_signing_alg="RS256")
 
 
+@pytest.mark.long
 def test_oidcc_ensure_request_object_with_redirect_uri(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:

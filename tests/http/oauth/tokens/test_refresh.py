@@ -493,6 +493,7 @@ def test_what_is_sent_along_must_still_be_right(own: LiveGatebell) -> None:
     assert is_live(own, narrow.access)
 
 
+@pytest.mark.long
 def test_an_expired_successor_is_sent_with_no_time_left(own: LiveGatebell) -> None:
     client = server_application(own)
     first = new_pair(own, client)
