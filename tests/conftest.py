@@ -56,8 +56,8 @@ hypothesis.settings.load_profile("untimed")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Run two more than there are processors: tests of live services wait now and then."""
-    return (os.cpu_count() or 1) + 2
+    """Run one more than there are processors: tests wait now and then, and each loads the code."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_configure() -> None:
