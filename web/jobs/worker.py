@@ -175,6 +175,7 @@ def main(*, is_first: bool = False) -> None:
         configure_logging(settings)
         if is_first:
             prepare(settings)
+            sd_notify("STATUS=the database is prepared", _log)  # the web server waits for it
         else:
             check_if_available(settings)
     except (SettingsError, CannotStartError) as error:

@@ -85,7 +85,7 @@ class Program:
 
     command: Sequence[str]
     #: What it is started by until it has shown a sign of life for the first time. It may take as
-    #: long as it likes, and if it ends with WRONG_SETTING, all programs are stopped.
+    #: long as it likes; if it ends by itself before, all programs are stopped.
     first_command: Sequence[str] | None = None
     #: The program whose first sign of life it waits for (`wait_until_released`) when it has loaded.
     waits_for: str | None = None
@@ -142,13 +142,17 @@ class _Run:
             self._holds = None
 
     def cannot_start(self) -> bool:
-        """Return whether it has ended and said what keeps it from ever starting."""
+        """Return whether it has ended by itself before it ever began."""
         return (
             self.process is not None
-            and self.process.returncode == WRONG_SETTING
+            and (self.process.returncode or 0) > 0
             and self.program.first_command is not None
             and not self.has_begun
         )
+
+    def is_wrong_setting(self) -> bool:
+        """Return whether it has ended and said why it cannot work."""
+        return self.process is not None and self.process.returncode == WRONG_SETTING
 
     def may_restart(self) -> bool:
         """Return whether the program, which has ended, is to be started again."""
@@ -236,8 +240,8 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._noted.fileno(), warn_on_full_buffer=False)
         ended = self._wait_for_an_end()
-        cannot_start = ended is not None and ended.cannot_start()
-        if ended and not cannot_start:
+        has_said_why = ended is not None and ended.cannot_start() and ended.is_wrong_setting()
+        if ended and not has_said_why:
             told = {"program": ended.name}
             _log.critical("a process ended by itself: all are stopped", extra=told)
         statuses = self._stop()
@@ -247,7 +251,7 @@ class Supervisor:
         self._noted.close()
         for run in self._runs:
             run.close()
-        if cannot_start:
+        if has_said_why:
             return WRONG_SETTING
         return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
 

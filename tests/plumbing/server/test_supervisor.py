@@ -62,6 +62,8 @@ time.sleep(60)
 """
 #: Says why it cannot start.
 REFUSES = "import sys; sys.stdout.write('no\\n'); sys.exit(2)"
+#: Has a fault.
+FAILS = "raise LookupError"
 
 #: Says so and ends.
 BRIEF = "import sys; sys.stdout.write('began\\n')"
@@ -209,6 +211,14 @@ def test_one_that_says_why_it_cannot_start_stops_all_with_its_status(tmp_path: P
     assert "released" not in output.partition("no\n")[0]
     assert "ended by itself" not in output
     assert process.returncode == 2
+
+
+def test_one_that_fails_before_it_has_ever_begun_is_not_started_again(tmp_path: Path) -> None:
+    process = prepared(FAILS, tmp_path)
+    output, _ = process.communicate(timeout=60)
+    assert output.count("LookupError") == 1
+    assert "a process ended by itself: all are stopped" in output
+    assert process.returncode == 1
 
 
 @pytest.mark.long
