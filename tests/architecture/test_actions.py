@@ -29,7 +29,9 @@ def test_faces_leave_checks_and_events_to_actions() -> None:
 
 
 def _acts(path: Path) -> bool:
-    return not _OF_ACTIONS.isdisjoint(_called(ast.parse(path.read_text(encoding="utf-8"))))
+    text = path.read_text(encoding="utf-8")
+    is_named = any(name in text for name in _OF_ACTIONS)  # to parse all takes seconds
+    return is_named and not _OF_ACTIONS.isdisjoint(_called(ast.parse(text)))
 
 
 def _called(tree: ast.AST) -> Iterator[str]:

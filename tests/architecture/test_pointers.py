@@ -6,6 +6,7 @@ guides, which name what their readers have, and which tests follow.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -107,10 +108,27 @@ def _words() -> frozenset[str]:
 
 
 @cache
+def _owners() -> dict[str, list[Source]]:
+    """Return the files that a name before a dot may stand for: a module, a class or a table."""
+    found: dict[str, list[Source]] = defaultdict(list)
+    for source in _sources():
+        tables = source.words if source.path.parent.name == "models" else frozenset()
+        classes = {name for name in source.classes if name[0].isupper()}
+        for name in {source.path.stem} | classes | (tables - stdlib_module_names):
+            found[name].append(source)
+    return found
+
+
+@cache
 def _paths() -> frozenset[str]:
     files = {path_of(file) for file in files_of_the_project()}
     folders = {parent.as_posix() for name in files for parent in Path(name).parents}
     return frozenset(files | folders)
+
+
+@cache
+def _file_names() -> frozenset[str]:
+    return frozenset(path.rpartition("/")[2] for path in _paths())
 
 
 @cache
@@ -121,7 +139,7 @@ def _records() -> frozenset[int]:
 def _is_there(path: str, where: str) -> bool:
     path = path.removeprefix("./").rstrip("/.")
     if "/" not in path:
-        return any(Path(name).name == path for name in _paths())
+        return path in _file_names()
     beside = (Path(where).parent / path).as_posix()
     return path in _paths() or beside in _paths() or f"{path}/".startswith(MADE_LATER)
 
@@ -143,13 +161,7 @@ def _defines(file: Path, name: str) -> bool:
 
 def _is_qualified(owner: str, name: str) -> bool:
     """Tell whether the module, class or table has the name; other owners are not known here."""
-    named = [
-        source
-        for source in _sources()
-        if source.path.stem == owner
-        or (owner[0].isupper() and owner in source.classes)
-        or (source.path.parent.name == "models" and owner in source.words - stdlib_module_names)
-    ]
+    named = _owners().get(owner)
     return not named or any(name in source.defined for source in named)
 
 

@@ -48,8 +48,8 @@ REFUSALS = {
     "/oauth/authorize?client_id=unknown": HTTPStatus.BAD_REQUEST,
     f"/users/auth/{SLUG}/callback": HTTPStatus.BAD_REQUEST,
 }
-#: Every tenth page is looked at in `make test`, and all in `make test-long`.
-PARTS = 10
+#: Every twentieth page is looked at in `make test`, and all in `make test-long`.
+PARTS = 20
 
 
 @pytest.fixture(scope="module")

@@ -159,6 +159,7 @@ def _number(live: LiveGatebell, project: str) -> str:
     return Path(str(listed[project])).name.partition("-")[0]
 
 
+@pytest.mark.long
 def test_of_pushes_to_one_branch_at_once_one_wins(
     live: LiveGatebell, git: GitClient, owner: Person
 ) -> None:

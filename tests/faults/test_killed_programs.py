@@ -29,6 +29,7 @@ def pids_of(live: LiveGatebell, program: str) -> list[int]:
     return [pid for pid, words in children(live.pid) if program in words and "defunct" not in words]
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.fault("the worker is killed")
 def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell) -> None:

@@ -18,7 +18,7 @@ from cryptography.x509 import load_der_x509_certificate
 from tests.faults.slow_clients import half_a_handshake, silent
 from tests.operations.programs import run
 from tests.support.service.certificates import Key, rsa_key, write_certificate
-from tests.support.service.live import LiveGatebell
+from tests.support.service.live import LiveGatebell, NewService
 from tests.support.service.plain_server import running_plain_server
 
 pytestmark = [
@@ -37,13 +37,15 @@ def good_key() -> Key:
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
+def live(
+    new_service: NewService, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveGatebell]:
     """A service with TLS, in one process, with few connections and a certificate that ends soon."""
-    directory = tmp_path_factory.mktemp("live")
-    certificate = str(write_certificate(directory / "tls.pem", rsa_key(2048), days=5))
-    made = LiveGatebell(
-        instance_path=directory,
-        database_url="",
+    file = tmp_path_factory.mktemp("live") / "tls.pem"
+    certificate = str(write_certificate(file, rsa_key(2048), days=5))
+    made = new_service(
+        "sqlite",
+        only="web",
         WEB_CONCURRENCY="1",
         WEB_CONNECTIONS=str(CONNECTIONS),
         TLS_CERTIFICATE=certificate,

@@ -29,6 +29,7 @@ def asked(live: LiveGatebell, path: str, **cookies: str) -> requests.Response:
     return answer
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.fault("Postgres is frozen for {seconds} s")
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import connect
-from tests.support.service.live import ROOT, LiveGatebell
+from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 from tests.support.wire.kept_connection import KeptConnection, asked
 
 CROWD = 20
@@ -19,16 +19,10 @@ CSS = "/static/css/base.css"
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
-    """A service with one process, which serves all connections."""
-    made = LiveGatebell(
-        instance_path=tmp_path_factory.mktemp("live"),
-        database_url="",
-        WEB_CONCURRENCY="1",
-    )
-    made.start()
-    yield made
-    assert made.stop() == 0, made.log_text()
+def live(new_service: NewService) -> Iterator[LiveGatebell]:
+    """A web server with one process, which serves all connections."""
+    with running(new_service("sqlite", only="web", WEB_CONCURRENCY="1")) as made:
+        yield made
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="only Linux counts segments")
