@@ -92,22 +92,21 @@ class Keyring:
         """Return the keyed SHA-256 (32 bytes) under the newest key."""
         return self.digests(text)[0]
 
-    def digests(self, text: str) -> tuple[bytes, ...]:
-        """Return the digest under every key of the ring, the newest first."""
+    def digests(
+        self, text: str, credential_type: CredentialType | None = None
+    ) -> tuple[bytes, ...]:
+        """Return the digest under every key of the ring, the newest first.
+
+        A credential that is malformed for its type has none.
+        """
+        if credential_type is not None and not is_well_formed(text, prefix=credential_type):
+            return ()
         encoded, found = text.encode("utf-8", "surrogatepass"), []
         for each in self._hashes:
             own = each.copy()
             own.update(encoded)
             found.append(own.digest())
         return tuple(found)
-
-    def credential_digests(
-        self, text: str, credential_type: CredentialType | None
-    ) -> tuple[bytes, ...]:
-        """Return the digests of a presented credential; none if it is malformed for its type."""
-        if credential_type is not None and not is_well_formed(text, prefix=credential_type):
-            return ()
-        return self.digests(text)
 
     def rehashed(self, text: str, digest: bytes) -> bytes | None:
         """Return the digest under the newest key if this one is of an older key."""

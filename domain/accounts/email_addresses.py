@@ -284,7 +284,7 @@ def _find(condition: ColumnElement[bool], *, session: Session) -> WaitingAddress
 def _is_of_link(
     token: str, user_id: int, *, keyring: Keyring, now: datetime
 ) -> ColumnElement[bool]:
-    digests = keyring.credential_digests(token, CredentialType.EMAIL_CONFIRMATION)
+    digests = keyring.digests(token, CredentialType.EMAIL_CONFIRMATION)
     return (
         EmailConfirmation.token_digest.in_(digests)
         & (EmailConfirmation.user_id == user_id)

@@ -277,11 +277,9 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         return self.server.context.session.scalar(
             select(AccessToken).where(
                 or_(
-                    AccessToken.digest.in_(
-                        keyring.credential_digests(text, CredentialType.ACCESS_TOKEN)
-                    ),
+                    AccessToken.digest.in_(keyring.digests(text, CredentialType.ACCESS_TOKEN)),
                     AccessToken.refresh_digest.in_(
-                        keyring.credential_digests(text, CredentialType.REFRESH_TOKEN)
+                        keyring.digests(text, CredentialType.REFRESH_TOKEN)
                     ),
                 )
             )

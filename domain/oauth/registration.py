@@ -294,7 +294,7 @@ def get_registration(uid: str, token: str | None, *, context: OAuthContext) -> R
     """
     if token is None:
         raise BearerRefusedError(Refusal.MISSING)
-    digests = context.keyring.credential_digests(token, CredentialType.REGISTRATION)
+    digests = context.keyring.digests(token, CredentialType.REGISTRATION)
     application = context.session.scalar(
         select(Application).where(Application.registration_digest.in_(digests))
     )

@@ -372,7 +372,7 @@ def find_replay(
     if not window or refreshed_at is None or context.now - refreshed_at > window:
         return None
     for pair in _pairs_after(refresh_token, context):
-        digests = context.keyring.credential_digests(pair.access, CredentialType.ACCESS_TOKEN)
+        digests = context.keyring.digests(pair.access, CredentialType.ACCESS_TOKEN)
         found = context.session.scalar(
             select(AccessToken).where(
                 AccessToken.digest.in_(digests), AccessToken.revoked_at.is_(None)

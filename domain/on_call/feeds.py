@@ -141,7 +141,7 @@ def open_feed(work: Work, token: str) -> OpenedFeed:
 
     Schedules in which the owner has been on call since the past that is shown are found, too.
     """
-    digests = work.policy(Keyring).credential_digests(token, CredentialType.CALENDAR_FEED)
+    digests = work.policy(Keyring).digests(token, CredentialType.CALENDAR_FEED)
     row = work.session.execute(
         select(OnCallFeed, User.is_admin)
         .join(User, User.id == OnCallFeed.user_id)

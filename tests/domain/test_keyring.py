@@ -39,14 +39,14 @@ def test_a_mistyped_credential_is_noticed_without_a_look_into_the_database() -> 
 def test_any_text_can_be_asked_about(text: str) -> None:
     assert not is_well_formed(text, prefix="gba-")
     assert not is_well_formed("gba-" + text[:49].ljust(49), prefix="gba-")
-    assert Keyring(NEW).credential_digests(text, CredentialType.ACCESS_TOKEN) == ()
+    assert Keyring(NEW).digests(text, CredentialType.ACCESS_TOKEN) == ()
 
 
 def test_a_credential_of_one_kind_is_not_looked_up_as_another() -> None:
     keyring = Keyring(NEW)
     token = keyring.issue(CredentialType.ACCESS_TOKEN)
-    assert keyring.credential_digests(token.clear, CredentialType.ACCESS_TOKEN) == (token.digest,)
-    assert keyring.credential_digests(token.clear, CredentialType.REFRESH_TOKEN) == ()
+    assert keyring.digests(token.clear, CredentialType.ACCESS_TOKEN) == (token.digest,)
+    assert keyring.digests(token.clear, CredentialType.REFRESH_TOKEN) == ()
 
 
 @pytest.mark.rfc("rfc6749-10.3-b")
@@ -65,7 +65,7 @@ def test_a_credential_is_not_shown_by_its_repr() -> None:
 def test_after_a_rotation_what_older_keys_made_is_still_known() -> None:
     token, sealed = Keyring(OLD).issue(CredentialType.CLIENT_SECRET), Keyring(OLD).encrypt("a key")
     rotated = Keyring(NEW, OLD)
-    assert token.digest in rotated.credential_digests(token.clear, CredentialType.CLIENT_SECRET)
+    assert token.digest in rotated.digests(token.clear, CredentialType.CLIENT_SECRET)
     assert rotated.matches(token.clear, [None, token.digest])
     assert rotated.decrypt(sealed) == "a key"
     assert Keyring(NEW).decrypt(rotated.encrypt("new")) == "new"

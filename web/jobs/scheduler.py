@@ -1,6 +1,7 @@
 """The scheduler of background work: it looks what is due, and starts the jobs that have work.
 
-Several times a second it asks the database one question: what is due, and of what kind. The state
+Several times a second it asks the database one question: what is due, and of what kind. On SQLite,
+where it is told whether anybody has written, it asks once a second while nobody does. The state
 of all work is in tables, so nothing is lost with a worker, and several workers share the work. Each
 job runs in a thread of its own while it has something to do, so no job holds up another.
 """
@@ -32,6 +33,8 @@ from web.settings.reader import Settings
 _log = logging.getLogger("gatebell.jobs")
 #: Between two questions. A page waits for half of it, on average, twice.
 _LOOK_SECONDS = 0.25
+#: Between two questions while nothing is written: what becomes due by the clock alone waits for it.
+_QUIET_SECONDS = 1.0
 _AFTER_FAILURE_SECONDS = 5.0
 _OUTAGE_TOLD_EVERY_SECONDS = 60.0
 _OUTAGES = (SQLAlchemyError, sqlite3.Error, psycopg.Error)
@@ -71,8 +74,8 @@ class Job(ABC):
         self._rests_until = 0.0
         #: When the current look began; None if there is none.
         self._looks_since: float | None = None
-        #: The number of the last period that began.
-        self._last_period: int | None = None
+        #: When the last period began.
+        self._period_since: datetime | None = None
         #: Called when something was done: it may be work for others.
         self.tell: Callable[[], None] = lambda: None
 
@@ -111,8 +114,11 @@ class Job(ABC):
         """Return whether a period began since the last call."""
         if self.every is None:
             return False
-        last, self._last_period = self._last_period, (self.clock() - _EPOCH) // self.every
-        return self.begins_at_once if last is None else last != self._last_period
+        now, since = self.clock(), self._period_since
+        if since is not None and since <= now < since + self.every:
+            return False
+        self._period_since = now - (now - _EPOCH) % self.every
+        return since is not None or self.begins_at_once
 
     def begin(self) -> None:
         """Do what is due in the background, unless that is under way."""
@@ -234,6 +240,8 @@ class Scheduler:
         self._asked = [(job, job.due) for job in jobs if job.due is not None]
         question = select(*(due for _, due in self._asked))
         self._question = RepeatedQuestion(question, open_autocommit_engine(settings))
+        #: Until then, what the last look has seen holds, unless somebody writes.
+        self._is_quiet_until = float("-inf")
         self._is_stopped = False
         self._has_news = Event()
         self._told_of_outage_at = float("-inf")
@@ -278,7 +286,10 @@ class Scheduler:
         for job in self._jobs:
             if job.is_new_period():
                 job.begin()
+        if not self._question.may_have_changed() and monotonic() < self._is_quiet_until:
+            return
         answers = self._question.ask(moments(self._clock()))
+        self._is_quiet_until = float("-inf") if any(answers) else monotonic() + _QUIET_SECONDS
         for (job, _), is_due in zip(self._asked, answers, strict=True):
             if is_due:
                 job.begin()

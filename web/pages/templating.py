@@ -26,6 +26,7 @@ from web.http.public_urls import current_path, page_url
 from web.pages.compiled_templates import compiled_templates
 from web.pages.list_query import size_choice
 from web.pages.markdown import rendered_document
+from web.pages.rendering import SharingTemplate
 from web.services import now, settings
 
 _MINUTE = 60
@@ -85,6 +86,7 @@ class NavLink:
 
 def give_pages_their_context(app: Flask) -> None:
     """Register filters, tests, globals and the context processor of templates."""
+    app.jinja_env.template_class = SharingTemplate
     app.jinja_env.bytecode_cache = compiled_templates(Path(app.root_path))
     init_app(app)
     app.context_processor(_context)

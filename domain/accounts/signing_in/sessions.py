@@ -91,7 +91,7 @@ def find_sign_in(
     token: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> LiveSignIn | None:
     """Return the live sign-in of this token and its active user, or None."""
-    digests = keyring.credential_digests(token, CredentialType.SIGN_IN)
+    digests = keyring.digests(token, CredentialType.SIGN_IN)
     if not digests:
         return None
     row = session.execute(_LIVE, {"digests": digests, "now": now}).first()
@@ -114,7 +114,7 @@ def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
     browsers and of copies of the cookie fail.
     """
     credential = keyring.issue(CredentialType.SIGN_IN)
-    digests = keyring.credential_digests(token, CredentialType.SIGN_IN)
+    digests = keyring.digests(token, CredentialType.SIGN_IN)
     renewed = session.scalars(
         update_rows(SignIn)
         .where(SignIn.token_digest.in_(digests))

@@ -279,7 +279,7 @@ def find_receiver_by_key(
     key: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> Receiver:
     """Return the HTTP receiver whose key this is, or raise UnknownReceiverError."""
-    for digest in keyring.credential_digests(key, CredentialType.INTEGRATION_KEY):
+    for digest in keyring.digests(key, CredentialType.INTEGRATION_KEY):
         rows = connection.look_up(_BY_KEY, {"digest": digest, "now": now})
         if rows:
             return _receiver(rows, now)

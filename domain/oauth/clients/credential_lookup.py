@@ -84,7 +84,7 @@ def find_client(
     """Look up a client together with the credential that `text` is, in one statement."""
     digests: tuple[bytes, ...] = ()
     if lookup is not None and text is not None:
-        digests = context.keyring.credential_digests(text, lookup.credential_type)
+        digests = context.keyring.digests(text, lookup.credential_type)
     values = {"client_id": client_id, "now": context.now}
     if lookup is None or not digests:
         alone = context.connection.look_up(CLIENT_ALONE, values)

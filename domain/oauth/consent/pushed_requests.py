@@ -107,9 +107,7 @@ def _find(request: ProtocolRequest, context: OAuthContext) -> _PushedRow:
     if request.value("request") is not None:
         raise InvalidRequestError("request and request_uri cannot be given together.")
     uid, uri = request.required("client_id"), request.required("request_uri")
-    digests = context.keyring.credential_digests(
-        uri.removeprefix(PREFIX), CredentialType.PUSHED_REQUEST
-    )
+    digests = context.keyring.digests(uri.removeprefix(PREFIX), CredentialType.PUSHED_REQUEST)
     row = context.session.execute(
         select(
             PushedRequest.id,

@@ -224,7 +224,7 @@ def end_family(
     presented, or None if it is not one that was rotated: then nothing happens.
     """
     token = PersonalAccessToken
-    digests = keyring.credential_digests(presented, CredentialType.PERSONAL_ACCESS_TOKEN)
+    digests = keyring.digests(presented, CredentialType.PERSONAL_ACCESS_TOKEN)
     row = session.scalar(
         select(token).where(token.digest.in_(digests), token.revoked_at.is_not(None))
     )

@@ -271,7 +271,7 @@ def record_use(
 def _find(
     token: str, kind: CredentialType, *, connection: KeptConnection, keyring: Keyring
 ) -> Row | None:
-    for digest in keyring.credential_digests(token, kind):
+    for digest in keyring.digests(token, kind):
         row = connection.first(_STATEMENTS[kind], {"digest": digest})
         if row is not None:
             return row

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from domain.due import NOW, moments
 from domain.programs import last_turn, record_turn
 from models import JobTurn
+from web.database.driver_statements import RepeatedQuestion
 from web.database.engine import engine_of, open_autocommit_engine
 from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
 from web.jobs.worker import jobs_of
@@ -138,6 +139,33 @@ def test_an_outage_is_one_line_and_no_traceback(
         assert is_back.wait(PATIENCE)
     (told,) = [each for each in caplog.records if "unavailable" in each.message]
     assert told.exc_info is None
+
+
+@pytest.mark.one_database("sqlite")
+def test_while_nobody_writes_it_asks_rarely_and_a_write_is_seen_at_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.jobs.scheduler._LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("web.jobs.scheduler._QUIET_SECONDS", 2 * PATIENCE)
+    calls: Counter[str] = Counter()
+    has_looked, is_done = Event(), Event()
+
+    def counted(name: str, do: Callable[..., object]) -> Callable[..., object]:
+        def call(*given: object) -> object:
+            calls[name] += 1
+            if calls["may_have_changed"] == 5:
+                has_looked.set()
+            return do(*given)
+
+        return call
+
+    for name in ("ask", "may_have_changed"):
+        monkeypatch.setattr(RepeatedQuestion, name, counted(name, getattr(RepeatedQuestion, name)))
+    with Scheduler([Work("any", settings, is_done.set)], settings):
+        assert has_looked.wait(PATIENCE)
+        assert calls["ask"] == 1
+        store("any", settings)
+        assert is_done.wait(PATIENCE)
 
 
 def raise_from_the_database(settings: Settings) -> None:
