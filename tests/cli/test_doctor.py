@@ -33,6 +33,7 @@ def diagnosis(app: Flask) -> tuple[int, States]:
     return done.exit_code, found
 
 
+@pytest.mark.long
 def test_a_service_that_runs_is_well(gatebell: LiveGatebell) -> None:
     told = gatebell.cli("doctor")
     states = {each["check"]: each["state"] for each in told["checks"]}

@@ -17,6 +17,7 @@ def error_of(gatebell: LiveGatebell, *arguments: str) -> str:
     return str(json.loads(done.stderr)["error"])
 
 
+@pytest.mark.long
 def test_a_silence_is_created_listed_and_expired(gatebell: LiveGatebell) -> None:
     path = make_project(gatebell, alice(gatebell))
     made = gatebell.cli(

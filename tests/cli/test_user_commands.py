@@ -40,6 +40,7 @@ def test_what_changes_nothing_is_no_event(live_sqlite: LiveGatebell, charlie: Pe
     assert live_sqlite.cli("users", "show", charlie.username)["is_admin"]
 
 
+@pytest.mark.long
 def test_a_password_is_reset_and_printed(live_sqlite: LiveGatebell, charlie: Person) -> None:
     answer = live_sqlite.cli("users", "reset-password", charlie.username)
     helped = Person(username=charlie.username, email="", password=answer["password"])

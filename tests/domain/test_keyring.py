@@ -78,6 +78,7 @@ def test_without_the_older_key_nothing_of_it_is_known() -> None:
         Keyring(NEW).decrypt(sealed)
 
 
+@pytest.mark.long
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_any_text_can_be_compared_with_what_is_kept(text: str) -> None:
     keyring = Keyring(NEW)

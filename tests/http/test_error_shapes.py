@@ -115,6 +115,7 @@ def known(app: Flask) -> dict[str, str]:
     return {**tokens, "receiver": path, "key": f"Bearer {made['key']}"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spoken", SHAPES)
 def test_errors_have_the_shape_of_the_client(
     client: FlaskClient, known: dict[str, str], spoken: ErrorFormat

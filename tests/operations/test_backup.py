@@ -161,6 +161,7 @@ def test_only_the_newest_backups_are_kept_and_nothing_else_is_deleted(
     assert names == {"2", "3", "notes", "unfinished", "of another installation"}
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_manifest_of_others_beside_it_ends_no_backup(still: LiveGatebell, tmp_path: Path) -> None:
     back_up(still, tmp_path / "1")

@@ -18,7 +18,7 @@ from cryptography.x509 import load_der_x509_certificate
 from tests.faults.slow_clients import half_a_handshake, silent
 from tests.operations.programs import run
 from tests.support.service.certificates import Key, rsa_key, write_certificate
-from tests.support.service.live import LiveGatebell, NewService
+from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.plain_server import running_plain_server
 
 pytestmark = [
@@ -92,7 +92,15 @@ def test_pages_and_machines_are_served_over_tls(live: LiveGatebell) -> None:
     assert "Secure" in page.headers["Set-Cookie"]
     metadata = browser.get(f"{live.url}/.well-known/openid-configuration").json()
     assert metadata["issuer"] == live.url
-    wait_for_log(live, f"is ready: {live.url}")
+
+
+@pytest.mark.long
+def test_make_run_says_that_it_is_ready(tmp_path: Path) -> None:
+    certificate = str(write_certificate(tmp_path / "tls.pem", good_key()))
+    both = {"TLS_CERTIFICATE": certificate, "TLS_KEY": certificate}
+    made = LiveGatebell(instance_path=tmp_path, database_url="", WEB_CONCURRENCY="1", **both)
+    with running(made):
+        wait_for_log(made, f"is ready: {made.url}")
 
 
 @pytest.mark.long
@@ -230,7 +238,7 @@ def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_
     assert serial_of(live) != before
     assert "certificate" not in live.http().get(f"{live.url}/readyz").json()
     assert kept.get(f"{live.url}/healthz", timeout=30).status_code == 200
-    assert live.log_text().count("is ready") == 1
+    assert live.log_text().count("Listening at") == 1
 
 
 @pytest.mark.long

@@ -88,6 +88,7 @@ def test_of_many_who_create_a_group_or_a_project_one_does(gatebell: LiveGatebell
             assert_one_is_made(together([create] * PARALLEL))
 
 
+@pytest.mark.long
 def test_a_group_and_a_project_that_want_one_path_do_not_both_get_it(
     gatebell: LiveGatebell,
 ) -> None:

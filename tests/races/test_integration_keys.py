@@ -99,6 +99,7 @@ def test_of_many_scripts_that_replace_one_key_one_gets_a_new_one(gatebell: LiveG
     assert replace(endpoint, key=winner["key"]).send().status_code == 200
 
 
+@pytest.mark.long
 def test_of_many_scripts_that_change_one_alert_each_counts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()

@@ -152,6 +152,7 @@ def test_without_a_window_exactly_one_of_sixteen_is_served(gatebell: LiveGatebel
         sleep(1.2)
 
 
+@pytest.mark.long
 @pytest.mark.spec("B5")
 def test_a_pair_on_its_way_does_not_escape_the_revocation_of_its_family(
     gatebell: LiveGatebell, make_app: Callable[[Settings], Flask]

@@ -6,6 +6,11 @@ log as well, after its commit.
 """
 
 import gc
+
+if __name__ == "__main__":
+    # Nothing of what is loaded from here on is garbage; `main` turns the collector on again.
+    gc.disable()
+
 import logging
 import signal
 import sys
@@ -101,11 +106,6 @@ def _is_watched_command() -> bool:
 def _forget(session: Session, ended: SessionTransaction) -> None:
     if not ended.nested:
         session.info.pop(_WAITING, None)
-
-
-if __name__ == "__main__":
-    # Nothing of what is loaded from here on is garbage; `main` turns the collector on again.
-    gc.disable()
 
 
 _log = logging.getLogger("gatebell.jobs")

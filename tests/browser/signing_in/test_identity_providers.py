@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
 from tests.browser.page_lists import remove_providers
-from tests.support.accounts.people import make_user
+from tests.support.accounts.people import make_user, unique
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.openid_provider import FakeProvider, add_provider, running_provider
 
@@ -21,8 +21,9 @@ def provider() -> Iterator[FakeProvider]:
 @pytest.fixture
 def title(live_sqlite: LiveGatebell, provider: FakeProvider) -> Iterator[str]:
     """The provider, as the sign-in page calls it."""
-    add_provider(live_sqlite, provider.url, "--creates-accounts", title="Company account")
-    yield "Company account"
+    title = unique("Account")
+    add_provider(live_sqlite, provider.url, "--creates-accounts", title=title)
+    yield title
     remove_providers(live_sqlite)
 
 

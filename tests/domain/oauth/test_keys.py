@@ -155,6 +155,7 @@ def test_keys_of_a_lost_master_secret_are_passed_over(session: Session, signer: 
     assert signer(NOON) == old
 
 
+@pytest.mark.long
 def test_a_key_survives_a_change_of_the_master_secret(signer: Signer) -> None:
     old = signer(NOON)
     assert signer(NOON, Keyring("new", "a master secret that only this test has")) == old

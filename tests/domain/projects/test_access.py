@@ -245,6 +245,7 @@ def test_an_owner_above_lets_the_last_one_of_a_group_below_go(session: Session) 
     assert (left.username, left.inherited_from, left.own_role) == ("alice", "acme", None)
 
 
+@pytest.mark.long
 def test_each_member_is_listed_once_with_the_highest_role(session: Session) -> None:
     group("acme", session)
     project("acme/shop", session)
@@ -260,6 +261,7 @@ def test_each_member_is_listed_once_with_the_highest_role(session: Session) -> N
     assert (member.role, member.inherited_from, member.is_you) == (Role.OWNER, None, False)
 
 
+@pytest.mark.long
 def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
     group("acme", session)
     project("acme/shop", session)

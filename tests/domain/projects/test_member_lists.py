@@ -102,6 +102,7 @@ def test_one_member_is_found_without_the_others(session: Session) -> None:
     assert find_member_of_all(PROJECT, 2**80, session=session, today=TODAY) is None
 
 
+@pytest.mark.long
 def test_orders_are_by_id_and_by_role(session: Session) -> None:
     by_id, _ = part_of(session, GROUP, MemberFilter(), ListPart(size=2))
     assert [each.user_id for each in by_id] == [1, 2]

@@ -81,6 +81,7 @@ def test_a_new_password_counts_at_once_and_signs_all_other_browsers_out(
         sign_in(gatebell, charlie)
 
 
+@pytest.mark.long
 def test_the_current_password_must_be_known(gatebell: LiveGatebell, charlie: Person) -> None:
     here, elsewhere = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
     answer = change_password(gatebell, here, "not the current one", NEW)

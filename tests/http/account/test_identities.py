@@ -125,6 +125,7 @@ def test_a_response_connects_only_the_account_that_asked(
         assert session.scalars(mine).all() == []
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_disconnecting_signs_out_what_it_signed_in_but_not_this_browser(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str

@@ -156,6 +156,7 @@ def test_a_person_who_is_locked_is_signed_out_at_once(gatebell: LiveGatebell) ->
     assert not is_signed_in(gatebell, browser)
 
 
+@pytest.mark.long
 @pytest.mark.rfc("oidc-core-3.1.2.3-c")
 def test_a_form_without_its_token_does_nothing(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)

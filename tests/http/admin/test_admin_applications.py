@@ -92,6 +92,7 @@ def test_an_application_that_is_not_trusted_asks_in_the_name_of_the_instance(
     assert root(gatebell).username not in page.text
 
 
+@pytest.mark.long
 def test_trust_can_be_taken_back(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
     answer = fill_in(gatebell, f"{PAGES}/{wiki.id}/edit", "redirect_uris", trusted=None)
     assert "Trusted" not in next_page(gatebell, answer)
@@ -101,6 +102,7 @@ def test_trust_can_be_taken_back(gatebell: LiveGatebell, wiki: ClientCredentials
     assert "Trusted" in next_page(gatebell, with_trust)
 
 
+@pytest.mark.long
 def test_an_application_of_a_user_cannot_be_trusted_until_it_is_the_instances(
     gatebell: LiveGatebell,
 ) -> None:

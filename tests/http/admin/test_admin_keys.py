@@ -51,6 +51,7 @@ def test_a_new_key_is_published_before_it_signs(gatebell: LiveGatebell) -> None:
     assert event.details == {"handover": "after-notice", "bits": 2048}
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_new_key_can_sign_at_once(gatebell: LiveGatebell) -> None:
     before = published(gatebell)

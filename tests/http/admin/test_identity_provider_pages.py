@@ -47,6 +47,7 @@ def page(gatebell: LiveGatebell, slug: str) -> Iterator[str]:
     gatebell.run_cli("identity-providers", "delete", number)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_an_administrator_adds_a_provider_and_people_sign_in_through_it(
     gatebell: LiveGatebell, provider: FakeProvider

@@ -75,6 +75,7 @@ def varied(gatebell: LiveGatebell) -> Endpoint:
     return endpoint
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("sort", ["started", "oldest", "severity", "last_event", "events"])
 def test_each_order_has_pages_there_and_back(gatebell: LiveGatebell, sort: str) -> None:
@@ -199,6 +200,7 @@ def test_counting_stops_at_ten_thousand(gatebell: LiveGatebell) -> None:
     assert BADGE.findall(found.text) == []
 
 
+@pytest.mark.long
 def test_the_list_alone_can_be_asked_for(gatebell: LiveGatebell) -> None:
     part = list_of(gatebell, filtered(gatebell), "?service=mail&_part=list").text
     assert ROW.findall(part) == ["b", "a"]

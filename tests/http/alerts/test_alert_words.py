@@ -50,6 +50,7 @@ def test_words_go_with_their_alert(gatebell: LiveGatebell) -> None:
     assert found_by(gatebell, endpoint, "one") == [2]
 
 
+@pytest.mark.long
 def test_words_are_found_by_their_beginnings_in_every_field(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Disk 100% full")

@@ -18,6 +18,7 @@ def said(page: str) -> str:
     return re.sub(r" ([.:”])", r"\1", words(page)).replace("“ ", "“")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_one_line_says_why_and_what_was_noted_before(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

@@ -103,6 +103,7 @@ WRONG: tuple[tuple[str, tuple[Any, ...]], ...] = (
 )
 
 
+@pytest.mark.long
 def test_a_value_of_another_kind_is_refused(gatebell: LiveGatebell) -> None:
     for name, values in WRONG:
         for value in values:

@@ -127,6 +127,7 @@ def test_the_page_recommends_state(
     assert "state" in browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
 
 
+@pytest.mark.long
 @pytest.mark.spec("F1")
 def test_the_list_has_ones_own_applications_only(
     gatebell: LiveGatebell, browser: requests.Session
@@ -261,6 +262,7 @@ def test_a_renewed_secret_kills_the_old_one_and_is_shown_once(
     assert is_live(gatebell, pair_in(new).access)
 
 
+@pytest.mark.long
 @pytest.mark.advisory("CVE-2024-25619")
 @pytest.mark.both_databases
 @pytest.mark.spec("F4")

@@ -54,6 +54,7 @@ def edit(
     return submit(browser, page, form_with(page, "redirect_uris"), **values)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_owner_turns_the_service_account_on_and_off(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials

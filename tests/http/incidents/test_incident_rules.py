@@ -221,6 +221,7 @@ def test_a_storm_of_alerts_becomes_a_list_that_people_can_read(project: Incident
     assert project.incidents("&per_page=100")[STORM_SIZE + 1]["alerts_count"] == 1
 
 
+@pytest.mark.long
 def test_rules_are_refused_that_could_never_be_met(project: IncidentProject) -> None:
     for values, said in (
         ({}, "name is missing"),

@@ -57,6 +57,7 @@ def shown(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> list[str]:
     return re.findall(r"(?:Accepted|Rejected) · (\d+)", page.text)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_delivery_log_is_filtered(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

@@ -81,6 +81,7 @@ def test_a_guest_sees_the_members_changes_nobody_and_leaves(
     assert submit(browser, page, form).status_code == 404
 
 
+@pytest.mark.long
 def test_the_last_owner_stays_and_is_told_why_above_the_list(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="founder")
     group = make_project(gatebell, owner).partition("/")[0]

@@ -115,6 +115,7 @@ def test_what_no_project_can_be_is_refused(gatebell: LiveGatebell) -> None:
         assert status(browser, gatebell, f"{group}/fine") == 404, changes
 
 
+@pytest.mark.long
 def test_a_member_is_added_changed_and_removed(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     newcomer = make_user(gatebell, name="newcomer")

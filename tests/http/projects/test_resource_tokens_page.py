@@ -52,6 +52,7 @@ def create(
     return submit(browser, page, form_with(page, "name"), **given)
 
 
+@pytest.mark.long
 @pytest.mark.spec("G4")
 def test_a_token_is_made_for_a_bot_with_a_role_and_shown_once(
     gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace

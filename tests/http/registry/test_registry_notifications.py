@@ -71,6 +71,7 @@ def test_pushes_and_deletions_come_out_the_same_in_every_order(
     assert listed(gatebell, project) == expected
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_new_project_does_not_get_the_images_of_a_deleted_one(gatebell: LiveGatebell) -> None:
     owner = api_caller(gatebell, alice(gatebell))

@@ -36,6 +36,7 @@ def configuration_on(page: str) -> str:
     return text.replace("&#34;", '"').replace("&amp;", "&")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K4")
 def test_the_page_has_repositories_tags_and_how_to_sign_in(

@@ -308,6 +308,7 @@ def test_nobodys_mail_is_flooded(mailing: LiveGatebell) -> None:
     assert len(events_about(mailing, person, EventKind.PASSWORD_LINK_SENT)) == count
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_who_asks_for_many_is_told_to_wait(new_service: NewService) -> None:
     few = {"SIGN_IN_ATTEMPTS_PER_ADDRESS": "3"}

@@ -142,6 +142,7 @@ def test_a_forged_response_and_a_refusal_sign_nobody_in(
     assert github.asked == []
 
 
+@pytest.mark.long
 def test_github_may_name_itself_in_its_responses(
     gatebell: LiveGatebell, github: FakeGitHub
 ) -> None:
@@ -245,6 +246,7 @@ def test_an_administrator_adds_github_and_tests_the_connection(
     gatebell.cli("identity-providers", "delete", number_of(gatebell, slug))
 
 
+@pytest.mark.long
 def test_a_command_adds_github_and_needs_no_scope_of_openid(
     gatebell: LiveGatebell, github: FakeGitHub
 ) -> None:

@@ -43,6 +43,7 @@ def guess(client: FlaskClient, address: str, number: int) -> int:
     return answer.status_code
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_passwords_are_guessed_by_a_network_and_not_by_an_address(client: FlaskClient) -> None:
     assert [guess(client, *each) for each in zip(HOUSEHOLD, range(3), strict=True)] == [
@@ -51,6 +52,7 @@ def test_passwords_are_guessed_by_a_network_and_not_by_an_address(client: FlaskC
     assert guess(client, NEIGHBOUR, 3) == 422
 
 
+@pytest.mark.long
 def test_the_password_grant_counts_with_the_page(client: FlaskClient) -> None:
     def ask(address: str) -> int:
         form = {"grant_type": "password", "username": "alice", "password": "wrong"}
@@ -61,6 +63,7 @@ def test_the_password_grant_counts_with_the_page(client: FlaskClient) -> None:
     assert [ask(HOUSEHOLD[1]), ask(HOUSEHOLD[2]), ask(NEIGHBOUR)] == [400, 429, 400]
 
 
+@pytest.mark.long
 def test_codes_of_devices_are_guessed_by_a_network(client: FlaskClient) -> None:
     (form,) = [form for form in forms_in(client.get("/users/sign_in").text) if form.has("password")]
     values = dict(form.filled(login="alice", password=PASSWORD))

@@ -204,6 +204,7 @@ def test_a_locked_account_stays_out(
     assert "Your account here is locked" in page.text
 
 
+@pytest.mark.long
 def test_a_deactivated_account_is_active_again(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
@@ -455,6 +456,7 @@ def test_members_of_one_group_there_are_administrators_here(
     assert is_admin()
 
 
+@pytest.mark.long
 def test_what_a_provider_gave_ends_with_it(gatebell: LiveGatebell, provider: FakeProvider) -> None:
     group = new_group(gatebell)
     slug = mapped(gatebell, provider, f"sre = {group}: Developer")

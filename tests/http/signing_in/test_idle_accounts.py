@@ -345,6 +345,7 @@ def test_administrators_deactivate_and_activate_on_the_page(service: LiveGatebel
     assert kinds == [EventKind.USER_ACTIVATED, EventKind.USER_DEACTIVATED]
 
 
+@pytest.mark.long
 def test_the_api_deactivates_and_activates_as_gitlab_does(service: LiveGatebell) -> None:
     person = make_user(service)
     number, admin = id_of(service, person), make_token(service, root(service)).clear

@@ -112,6 +112,7 @@ def test_the_first_step_of_two_makes_no_browser_known(all_over: LiveGatebell) ->
 # At one address
 
 
+@pytest.mark.long
 def test_wrong_codes_and_wrong_passwords_of_an_address_are_counted_together(
     one_house: LiveGatebell,
 ) -> None:

@@ -145,6 +145,7 @@ def test_what_the_authenticator_is_told_names_nobody_but_to_their_owner(
     assert other["userVerification"] == "required"
 
 
+@pytest.mark.long
 def test_making_one_needs_the_password_and_the_answer_to_that_question(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:

@@ -469,6 +469,7 @@ def test_who_is_rejected_is_told_and_deleted(approving: LiveGatebell, face: str)
     assert finish(approving, sign_up_link(approving, person.email), person).status_code == 302
 
 
+@pytest.mark.long
 def test_commands_list_and_approve(approving: LiveGatebell) -> None:
     person = waiting(approving)
     listed = approving.cli("users", "list", "--group", "pending")["users"]

@@ -186,6 +186,7 @@ def insert(engine: Engine, username: str, email: str) -> None:
         connection.execute(INSERT, {"username": username, "email": email, "name": "Jörg"})
 
 
+@pytest.mark.long
 def test_of_two_who_share_an_address_the_older_keeps_it_and_nobody_loses_anything(
     app: Flask, settings: Settings
 ) -> None:

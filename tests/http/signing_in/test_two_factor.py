@@ -40,6 +40,7 @@ def app(gatebell: LiveGatebell, charlie: Person) -> pyotp.TOTP:
     return give_app(gatebell, charlie)
 
 
+@pytest.mark.long
 def test_a_right_password_alone_opens_nothing(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:

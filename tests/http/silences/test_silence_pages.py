@@ -129,6 +129,7 @@ def test_an_alert_that_does_not_exist_cannot_be_silenced(
     assert browser.get(f"{project.url}/silences/7").status_code == 404
 
 
+@pytest.mark.long
 def test_maintainers_change_flap_detection(project: Project, browser: requests.Session) -> None:
     at = f"{project.url}/silences/flapping"
     shown = text_of(browser.get(at))

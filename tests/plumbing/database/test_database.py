@@ -159,6 +159,7 @@ def test_a_rollback_leaves_the_connection_good(connections: KeptConnections) -> 
         assert connections.first(ONE, {}) is not None
 
 
+@pytest.mark.long
 def test_the_victim_of_a_conflict_is_done_again_but_not_forever(
     connections: KeptConnections,
 ) -> None:

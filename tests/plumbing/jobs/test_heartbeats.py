@@ -179,6 +179,7 @@ def test_a_run_that_does_not_end_within_the_grace_time_opens_an_alert(night: Nig
     assert night.alerts() == [f"{UNFINISHED}: resolved"]
 
 
+@pytest.mark.long
 def test_a_run_that_ends_in_time_opens_none(night: Night) -> None:
     night.create("--every", "1d", "--grace", "10m")
     for _ in range(2):

@@ -65,6 +65,7 @@ def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: 
     assert states(webhooks, endpoint) == [DeliveryState.WAITING]
 
 
+@pytest.mark.long
 def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
     made = webhooks.add(DOWN)
     both = Keyring(NEW_KEY, webhooks.settings.secret_key)

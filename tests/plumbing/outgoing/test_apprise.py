@@ -104,6 +104,7 @@ def test_services_take_messages(
     assert "98%" in body or "98%25" in body
 
 
+@pytest.mark.long
 def test_one_process_serves_many_messages_at_once(
     processes: AppriseProcesses, receiver: Receiver
 ) -> None:

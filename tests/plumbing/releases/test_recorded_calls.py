@@ -44,6 +44,7 @@ def test_a_call_is_kept_by_token_route_and_names_without_any_value(
     assert count.last_address == "127.0.0.1"
 
 
+@pytest.mark.long
 def test_counts_of_a_day_are_added_up_and_those_of_another_day_are_not(
     service: RecordedService,
 ) -> None:
@@ -86,6 +87,7 @@ def test_consumers_are_applications_with_their_users_tokens_of_projects_and_nobo
     }
 
 
+@pytest.mark.long
 def test_names_that_nobody_knows_and_tokens_are_not_kept(service: RecordedService) -> None:
     nightly = service.token_of(service.person("alice"))
     hostile = {"name": "acme", "path": "acme", "x" * 5_000: "1", "'; DROP TABLE": "1", "a\x00": 1}

@@ -64,6 +64,7 @@ def shown_token(service: RecordedService, page: TestResponse) -> Caller:
     return Caller(service, found[1])
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_page_says_that_a_token_never_expires_and_rotates_it_as_such(
     service: RecordedService,

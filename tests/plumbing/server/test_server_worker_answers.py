@@ -85,6 +85,7 @@ def _ask_for_ever(connection: KeptConnection) -> None:
             connection.socket.sendall(asked("/short") * 99)
 
 
+@pytest.mark.long
 def test_nobody_waits_for_the_first_word_of_others(plain: PlainServer) -> None:
     with ExitStack() as opened:
         *_, last = [opened.enter_context(KeptConnection(plain.port)) for _ in range(40)]

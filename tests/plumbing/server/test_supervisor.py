@@ -204,6 +204,7 @@ def test_a_program_waits_for_the_first_sign_of_another_one_which_then_starts_dif
     assert (output, process.returncode) == ("", 0)
 
 
+@pytest.mark.long
 def test_one_that_says_why_it_cannot_start_stops_all_with_its_status(tmp_path: Path) -> None:
     process = prepared(REFUSES, tmp_path)
     output, _ = process.communicate(timeout=60)

@@ -63,6 +63,7 @@ _patient = settings(deadline=None)
 _SECRET = "glpat-Zq8sVt3Xk1LmNp7RwYbC"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _NAMES)
 def test_a_bomb_ends(name: str) -> None:
     for part in _PARTS:
@@ -106,6 +107,7 @@ def test_a_text_that_takes_too_long_is_told_apart_from_one_without_findings() ->
             check_text(name, text, seconds=0.1)
 
 
+@pytest.mark.long
 @_patient
 @given(name=st.sampled_from(_NAMES), content=st.binary(max_size=400))
 def test_any_bytes_are_read_or_refused(name: str, content: bytes) -> None:

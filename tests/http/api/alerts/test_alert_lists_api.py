@@ -93,6 +93,7 @@ def test_a_list_of_several_projects_refuses_what_it_does_not_know(gatebell: Live
             assert api.send("GET", f"{path}?{query}").status_code == 400, query
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G5")
 def test_everybody_has_the_alerts_of_their_own_projects_and_no_others(

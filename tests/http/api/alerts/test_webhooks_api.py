@@ -141,6 +141,7 @@ def test_a_failed_delivery_is_sent_again_with_its_id(shop: Shop, receiver: Recei
     assert {each.verified_by(made["secret"])["type"] for each in seen} == {"alert.opened"}
 
 
+@pytest.mark.long
 def test_two_secrets_verify_while_one_is_rotated(shop: Shop, receiver: Receiver) -> None:
     made = shop.call.done("POST", status=201, json={"url": receiver.url, "events": "*"})
     one = f"/{made['id']}"
@@ -204,12 +205,14 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.long
 def test_what_is_wrong_is_refused_in_words(shop: Shop) -> None:
     for given, words in WRONG:
         assert words in shop.call.refused("POST", json=given), given
 
 
 # Every such address: tests/plumbing/outgoing/test_addresses.py.
+@pytest.mark.long
 def test_no_request_leaves_for_an_address_that_is_not_public(shop: Shop) -> None:
     for url in ("http://169.254.169.254/latest/meta-data/", "http://0x0a.1.2.3/"):
         made = shop.call.done("POST", status=201, json={"url": url, "events": "*"})

@@ -94,6 +94,7 @@ def test_the_filter_by_end_wants_its_order_and_those_that_succeeded(project: Api
         assert "finished_at" in project.refused("GET", f"/deployments?{wrong}")
 
 
+@pytest.mark.long
 def test_reports_at_once_get_numbers_of_their_own(project: ApiCaller) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: deploy(project), range(16)))

@@ -192,6 +192,7 @@ def test_a_name_that_begins_a_url_of_the_service_has_none(gatebell: LiveGatebell
     assert "You need a group" in browser.get(form).text
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_the_form_offers_ones_own_namespace_before_there_is_a_group(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)

@@ -133,6 +133,7 @@ def test_what_an_application_made_is_dead_as_soon_as_its_access_is(
     assert listed.json() == []
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_stolen_refresh_token_ends_what_was_made_as_well(gatebell: LiveGatebell) -> None:
     case = case_of(gatebell)
@@ -147,6 +148,7 @@ def test_a_stolen_refresh_token_ends_what_was_made_as_well(gatebell: LiveGatebel
     assert not is_good(made)
 
 
+@pytest.mark.long
 def test_a_refresh_leaves_it_alone_and_the_day_after_it_still_ends_with_the_application(
     case: Case,
 ) -> None:
@@ -179,6 +181,7 @@ def test_what_a_made_token_makes_ends_as_well(gatebell: LiveGatebell) -> None:
     assert is_good(Api(gatebell, someone.clear))
 
 
+@pytest.mark.long
 def test_what_a_bound_token_makes_is_bound_to_the_same_key(gatebell: LiveGatebell) -> None:
     case, key, thief = case_of(gatebell), Prover(), Prover()
     phone = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)

@@ -65,6 +65,7 @@ def test_administrators_see_everybodys_tokens_and_choose_whose(gatebell: LiveGat
     assert root.tokens(path="/999999999").status_code == 404
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_a_list_is_narrowed(gatebell: LiveGatebell) -> None:

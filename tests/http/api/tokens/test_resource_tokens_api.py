@@ -186,6 +186,7 @@ def memberships(gatebell: LiveGatebell, user_id: int) -> tuple[int, bool]:
         return len(members), session.get(User, user_id) is not None
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_with_its_token_a_bot_loses_its_membership_and_stays_for_what_it_did(
@@ -260,6 +261,7 @@ WRONG: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.spec("G4")
 def test_what_makes_no_token_is_refused_and_leaves_no_bot_behind(
     gatebell: LiveGatebell, script: Api, namespace: Namespace

@@ -327,6 +327,7 @@ def test_a_logout_token_is_no_id_token_hint(gatebell: LiveGatebell, person: Pers
     assert answer.status_code == 400
 
 
+@pytest.mark.long
 def test_the_id_token_says_how_the_user_signed_in(gatebell: LiveGatebell, person: Person) -> None:
     with application(gatebell) as (client, _):
         claims = sign_in_to(gatebell, client, open_browser(gatebell, person))

@@ -69,6 +69,7 @@ def test_oidcc_rp_initiated_logout_bad_post_logout_redirect_uri(gatebell: LiveGa
 
 
 # joserfc rightly finds unwise what the test makes.
+@pytest.mark.long
 @pytest.mark.rfc("oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_oidcc_rp_initiated_logout_modified_id_token_hint(gatebell: LiveGatebell) -> None:

@@ -207,6 +207,7 @@ def test_oidcc_prompt_none_not_logged_in(gatebell: LiveGatebell, client: ClientC
     assert (brought["error"], brought["state"]) == ("login_required", STATE)
 
 
+@pytest.mark.long
 @pytest.mark.rfc("oidc-core-3.1.2.1-f")
 def test_oidcc_prompt_none_logged_in(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     first = run(gatebell, client)

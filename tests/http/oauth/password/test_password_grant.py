@@ -141,6 +141,7 @@ def _public(gatebell: LiveGatebell, **changes: object) -> ClientCredentials:
     return make_application(gatebell, bob(gatebell), confidential=False, **changes)
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 def test_a_refresh_token_comes_only_if_application_or_user_say_so(gatebell: LiveGatebell) -> None:
     client = _public(gatebell)
@@ -173,6 +174,7 @@ def test_a_client_that_asks_who_it_is_gets_an_id_token(gatebell: LiveGatebell) -
 # Refusals
 
 
+@pytest.mark.long
 @pytest.mark.spec("B7")
 @pytest.mark.rfc("rfc6749-4.3.2-b")
 def test_whatever_speaks_against_it_looks_alike(gatebell: LiveGatebell) -> None:
