@@ -189,3 +189,9 @@ def dropped_lines() -> int:
     """Return how many lines this process has dropped so far."""
     streams = (sys.stdout, sys.stderr)
     return sum(each.dropped for each in streams if isinstance(each, UnblockedStream))
+
+
+def say(text: str) -> None:
+    """Write a line to standard output at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

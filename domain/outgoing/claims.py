@@ -26,8 +26,9 @@ CLAIM_LIFETIME = timedelta(seconds=25)
 _OF_THE_MESSAGE = frozenset({400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 451, 500, 501})
 
 Kind = type[Destination]
-#: After the first failures; with the widest variation the longest is two minutes.
-_FIRST_SECONDS = (5, 10, 20, 40, 60, 80, 100, 100, 100, 100)
+#: After the first failures; with the widest variation the longest is two minutes. The first is
+#: short: one refusal among many messages says little, and all others wait as well.
+_FIRST_SECONDS = (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)
 _LONGEST_SECONDS = 3 * 3600
 #: Pauses differ by a fifth in both directions, so that destinations on one host do not return
 #: all at once.

@@ -24,6 +24,7 @@ from web.database.start_checks import (
 from web.instance_files import write_private_file
 from web.settings.policies import password_rules
 from web.settings.reader import Settings
+from web.standard_streams import say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +60,10 @@ def _print_first_administrator(first: Credentials) -> None:
     Other outputs end in logs, which must not contain the password.
     """
     if sys.stdout.isatty():
-        _say(f"The first administrator is {first.username}, the password {first.password}")
-        _say(f"It is shown only once, and stored in {first.path} until it is changed.")
+        say(f"The first administrator is {first.username}, the password {first.password}")
+        say(f"It is shown only once, and stored in {first.path} until it is changed.")
     else:
-        _say(f"The first administrator is {first.username}, the password is in {first.path}")
+        say(f"The first administrator is {first.username}, the password is in {first.path}")
 
 
 def ensure_first_administrator(settings: Settings) -> Credentials | None:
@@ -99,8 +100,3 @@ def _make(settings: Settings, session: Session) -> Credentials:
     path = first_password_file(settings.instance_path)
     write_private_file(path, f"user name: {FIRST_USERNAME}\npassword: {password}\n")
     return Credentials(username=FIRST_USERNAME, password=password, path=path)
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()

@@ -23,7 +23,7 @@ from web.settings.reader import (
     SettingsError,
     settings_from_environment,
 )
-from web.standard_streams import unblock_standard_streams
+from web.standard_streams import say, unblock_standard_streams
 
 #: Seconds beyond GRACEFUL_TIMEOUT_SECONDS that a process may take to stop.
 _GRACE_SECONDS = 5
@@ -107,7 +107,7 @@ def _is_free(settings: Settings, *, wait: bool) -> bool:
 def _say_when_ready(settings: Settings) -> None:
     while not _answers(settings):
         sleep(0.1)
-    _say(f"{settings.instance_name} is ready: {settings.base_url}")
+    say(f"{settings.instance_name} is ready: {settings.base_url}")
 
 
 def _answers(settings: Settings) -> bool:
@@ -128,11 +128,6 @@ def _connection(settings: Settings, host: str) -> HTTPConnection:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return HTTPSConnection(host, settings.port, timeout=2, context=context)
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def test_messages_of_a_new_kind_are_signed_retried_and_sent_in_order(
     realm.worker.run_due()
     state = realm.state(castle)
     assert (state.state, state.failures, state.backlog) == (DestinationState.RETRYING, 1, 2)
-    assert state.next_try_at == realm.now + timedelta(seconds=6)
+    assert state.next_try_at == realm.now + timedelta(seconds=1.2)
     realm.now += timedelta(seconds=7)
     receiver.answer = lambda _request: (204, {})
     realm.worker.run_due()
