@@ -28,8 +28,9 @@ _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
 #: A program that has run for so long starts again with the first pause.
 _LONG_LIFE_SECONDS = 60.0
-#: How long a program may take to show the first sign of life.
-_START_SECONDS = 90.0
+#: How long a program may take to show the first sign of life: on a machine that has far too much to
+#: do, loading takes minutes, and who is killed meanwhile begins anew.
+_START_SECONDS = 600.0
 #: Exit statuses of a stopped program; the second one if it had no handler yet.
 _STOPPED = (0, -signal.SIGTERM)
 #: Names the file descriptor that a held program reads from before it begins.
