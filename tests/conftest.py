@@ -3,7 +3,7 @@
 import gc
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -100,27 +100,50 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose what `make test` runs: the database of each test, and some of many like cases.
-
-    Those that share a running service stand together, so that each process of xdist, which begins
-    with a part of the list, has one to run. The other files are mixed: some wait for most of their
-    time, and some compute.
-    """
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    """Choose what `make test` runs: the database of each test, and some of many like cases."""
     is_in_turn = not config.getoption("--every-database")
-    items[:] = [item for item in items if _is_wanted(item, is_in_turn=is_in_turn)]
-    for item in items:
+    wanted = [item for item in items if _is_wanted(item, is_in_turn=is_in_turn)]
+    for item in wanted:
         if _is_one_of_many(item):
             item.add_marker(pytest.mark.long)
-    items.sort(key=_place_of)
+    items[:] = wanted
+    yield  # pytest leaves out what is marked
+    # Mixed: some files wait for most of their time, and some compute.
+    items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
+    items[:] = _by_shared_service(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
-def _place_of(item: pytest.Item) -> tuple[int, int]:
+def _by_shared_service(items: Sequence[pytest.Item], processes: int) -> list[pytest.Item]:
+    """Order tests so that few processes of xdist start the services and browsers that tests share.
+
+    Each process begins with a part of the list, all of one length, and one that has nothing left
+    takes over the end of another part. So the tests of a shared service begin a part, the first or
+    the last one, and tests that share none follow.
+    """
+    by_kind: dict[str, list[pytest.Item]] = {"sqlite": [], "postgres": [], "": []}
+    for item in items:
+        by_kind[_shared_kind(item)].append(item)
+    first, last, others = by_kind.values()
+    if processes == 1:
+        return [*first, *others, *last]
+    part = len(items) // processes
+    after_first = max(part - len(first), 0)
+    before_last = max(len(others) - max(part - len(last), 0), after_first)
+    return [*first, *others[:before_last], *last, *others[before_last:]]
+
+
+def _shared_kind(item: pytest.Item) -> str:
+    """Return the database of the shared service that a test uses; those of browsers go along."""
     case = getattr(item, "callspec", None)
-    if case is None or "gatebell" not in case.params:
-        return 1, crc32(item.nodeid.partition("::")[0].encode())
-    return 2 * KINDS.index(str(case.params["gatebell"])), 0
+    if case is not None and "gatebell" in case.params:
+        return str(case.params["gatebell"])
+    names = getattr(item, "fixturenames", ())
+    used = next((kind for kind in KINDS if f"live_{kind}" in names), "")
+    return used or ("sqlite" if "browser" in names else "")
 
 
 def _is_one_of_many(item: pytest.Item) -> bool:
