@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, Never, TypeVar
 
 import psycopg
-from gevent import Timeout, get_hub, sleep, spawn
+from gevent import Timeout, get_hub, getcurrent, sleep, spawn
 from gevent.lock import Semaphore
 from gevent.socket import timeout as HasWaited  # noqa: N812 - its own name says nothing
 from gevent.socket import wait_readwrite
@@ -108,7 +108,7 @@ class DeadlineConnection(Connection[Any]):
     #: wait does.
     _hub: Any = None
     _readable: Any
-    _patience: Timeout
+    _patience: Any
 
     def set_deadlines(self, probe: PostgresProbe, limit: float) -> None:
         """Limit statements to so many seconds, and to the probe's verdict."""
@@ -155,12 +155,13 @@ class DeadlineConnection(Connection[Any]):
         if hub is not self._hub:
             self._hub = hub
             self._readable = hub.loop.io(self.fileno(), _READABLE)
-            self._patience = Timeout(_PATIENCE_SECONDS, HasWaited)
-        self._patience.start()
+            self._patience = hub.loop.timer(_PATIENCE_SECONDS, _PATIENCE_SECONDS)
+        # Begun by `start`, as gevent's Timeout does, it would go on with what was left of it.
+        self._patience.again(getcurrent().throw, HasWaited)
         try:
             hub.wait(self._readable)
         finally:
-            self._patience.cancel()
+            self._patience.stop()
 
     def _check(self, began: float, probe: PostgresProbe) -> None:
         if monotonic() - began > self._limit:
