@@ -64,6 +64,7 @@ programs:
 	@scripts/ensure-monitoring
 	@scripts/ensure-registry
 	@scripts/ensure-proxies
+	@scripts/ensure-pooler
 	@scripts/ensure-git-clients
 	@scripts/ensure-gitlab-clients
 

@@ -13,13 +13,18 @@ from domain.keyring import Keyring
 from domain.refusal_sampling import RefusalSampler
 from web.access.rate_limits import limiter_configuration
 from web.database.connections import KeptConnections
-from web.database.engine import engine_options, open_autocommit_engine, prepare_engine
+from web.database.engine import (
+    engine_options,
+    open_autocommit_engine,
+    pools_transactions,
+    prepare_engine,
+)
 from web.database.write_probe import WriteProbe
 from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
 from web.http.endpoints import find_endpoint, page_blueprints
 from web.http.public_urls import PathMiddleware, path_of
-from web.http.transactions import session_writes
+from web.http.transactions import held_connection, session_writes
 from web.releases.requested import refuse_unknown_releases
 from web.releases.traffic import CallFlusher
 from web.services import LiveSettings, Services, signing_keys
@@ -99,6 +104,7 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
         open_autocommit_engine(settings),
         size=settings.database_pool_size,
         patience=settings.database_connect_timeout_seconds,
+        held=held_connection if pools_transactions(settings) else None,
     )
     calls = CallCounter()
     #: `gunicorn.conf.py` starts and stops it.

@@ -7,6 +7,11 @@ CREATE ROLE gatebell_owner LOGIN PASSWORD :'owner_password';
 CREATE ROLE gatebell_service LOGIN PASSWORD :'service_password';
 CREATE DATABASE gatebell OWNER gatebell_owner ENCODING 'UTF8' TEMPLATE template0;
 REVOKE ALL ON DATABASE gatebell FROM PUBLIC;
+-- What sessions of the service begin with behind a pooler (docs/operations.md); without one it says
+-- so itself.
+ALTER ROLE gatebell_service IN DATABASE gatebell SET statement_timeout = '15s';
+ALTER ROLE gatebell_service IN DATABASE gatebell SET timezone = 'UTC';
+ALTER ROLE gatebell_service IN DATABASE gatebell SET client_connection_check_interval = '1s';
 \connect gatebell
 
 REVOKE ALL ON SCHEMA public FROM PUBLIC;

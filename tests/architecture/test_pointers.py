@@ -31,7 +31,12 @@ FOLDERS = (
 #: Written when the service runs or by `make docs`: not in the repository.
 MADE_LATER = ("build/", "bench/results/", "instance/")
 #: Names of others: programs, and what databases call theirs.
-FOREIGN_NAMES = frozenset({"checkpoint_timeout", "max_wal_size", "pg_dump"})
+FOREIGN_NAMES = frozenset(
+    {
+        *("checkpoint_timeout", "max_wal_size", "pg_dump"),
+        *("connect_query", "default_pool_size", "query_wait_timeout"),  # of PgBouncer
+    }
+)
 
 _SPAN = re.compile(r"`+([^`\n]+)`+")
 _ROOTED_PATH = re.compile(rf"(?<![\w./:{{<-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]")

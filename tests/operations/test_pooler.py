@@ -1,37 +1,267 @@
-"""A pooler that gives connections to others after each transaction is refused at the start."""
+"""The service behind Debian's PgBouncer, which pools transactions as deploy/ says.
 
+There is one connection to Postgres for all clients: who held it and waited for another one would
+wait forever.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
+from time import monotonic, sleep
 
 import psycopg
 import pytest
-from sqlalchemy.engine import make_url
+import requests
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from tests.operations.conftest import RunHere
-from tests.support.database.postgres import Postgres
-from tests.support.database.transaction_pooler import transaction_pooler
-from tests.support.service.live import SECRET_KEY, LiveGatebell
-from web.database.start_checks import CannotStartError, check_if_available, connections_are_shared
-from web.settings.reader import read_settings
+from tests.operations.programs import say
+from tests.support.accounts.people import make_application, make_project, make_user, sign_in
+from tests.support.alerts.monitoring import wait_until
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.pgbouncer import PgBouncer, is_installed, running_pgbouncer
+from tests.support.database.stored import alerts_of
+from tests.support.oauth.device_wire import approve, codes, poll, television
+from tests.support.oauth.oauth_wire import (
+    new_pair,
+    pair_in,
+    post_token,
+    refresh,
+    server_application,
+)
+from tests.support.service.crowd import together
+from tests.support.service.live import SECRET_KEY, LiveGatebell, running
+from tests.support.service.receiver import running_receiver
+from web.database.engine import open_engine
+from web.database.prepare import prepare
+from web.database.schema import migrate
+from web.database.start_checks import CannotStartError, check_if_available
+from web.settings.reader import Settings, read_settings
+
+pytestmark = pytest.mark.skipif(
+    not is_installed(), reason="scripts/ensure-pooler could not fetch PgBouncer"
+)
+CLIENTS = 16
+_CROWD_SECONDS = 6
+NewPostgres = Callable[[], str]
+_numbers = count(1)
 
 
-def test_a_pooler_of_transactions_is_refused_and_none_is_not(
-    postgres: Postgres, migrated_postgres: str, tmp_path: Path, run_here: RunHere
-) -> None:
-    url = postgres.new_database(template=migrated_postgres)
-    environment = {"INSTANCE_PATH": str(tmp_path), "SECRET_KEY": SECRET_KEY, "DATABASE_URL": url}
-    assert not connections_are_shared(read_settings(environment))
-    with psycopg.connect(url) as connection:
-        info = connection.info
-        socket, user, name = f"{info.host}/.s.PGSQL.{info.port}", info.user, info.dbname
-    with transaction_pooler(socket, user, name) as port:
-        pooled = make_url(url).set(host="127.0.0.1", port=port, query={})
+def through(url: str, folder: Path, **settings: str) -> Settings:
+    given = {"DATABASE_URL": url, "INSTANCE_PATH": str(folder), "SECRET_KEY": SECRET_KEY}
+    return read_settings({**given, "DATABASE_POOLER": "transaction", **settings})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooled:
+    """A service, and the pooler between it and Postgres."""
+
+    live: LiveGatebell
+    pooler: PgBouncer
+
+
+@pytest.fixture(scope="module")
+def pooled(new_postgres: NewPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pooled]:
+    """A service behind a pooler, whose role is ready for it since `make migrate` has run."""
+    direct, folder = new_postgres(), tmp_path_factory.mktemp("pooled")
+    migrate(through(direct, folder))
+    with running_pgbouncer(direct, pool_size=1) as pooler:
         live = LiveGatebell(
-            instance_path=tmp_path, database_url=pooled.render_as_string(hide_password=False)
+            instance_path=folder,
+            database_url=direct,
+            DATABASE_URL=pooler.url,
+            DATABASE_POOLER="transaction",
+            WEB_CONCURRENCY="2",
         )
+        with running(live):
+            yield Pooled(live=live, pooler=pooler)
+
+
+def of_token(live: LiveGatebell, token: str) -> requests.Response:
+    headers = {"Authorization": f"Bearer {token}"}
+    return requests.get(f"{live.url}/oauth/token/info", headers=headers, timeout=60)
+
+
+def test_work_of_every_kind_is_done_behind_a_pooler_of_transactions(pooled: Pooled) -> None:
+    live = pooled.live
+    person = make_user(live, admin=True)
+    browser, project = sign_in(live, person), make_project(live, person)
+    endpoint = connect(live, project)
+    with running_receiver() as receiver:
+        live.cli("webhooks", "create", project, "--url", receiver.url)
+        assert endpoint.accepted(title="Disk is full")["iid"] == 1
+        page = browser.get(f"{live.url}/{project}/-/alerts")
+        assert (page.status_code, "Disk is full" in page.text) == (200, True)
+        assert endpoint.send(title="Disk is full", end_time="2026-11-27T07:00:00Z").ok
+        told = {"alert.opened", "alert.resolved"}
+        wait_until(lambda: told <= {each.type for each in receiver.received}, "both are told")
+        assert browser.get(f"{live.url}/admin").status_code == 200
+    client = server_application(live)
+    first = new_pair(live, client)
+    second = pair_in(refresh(live, client, first.refresh))
+    assert of_token(live, second.access).status_code == 200
+    proof = {"client_id": client.client_id, "client_secret": client.secret}
+    found = requests.post(
+        f"{live.url}/oauth/introspect", data={"token": second.access, **proof}, timeout=60
+    )
+    assert found.json()["active"] is True
+    bound = make_application(live, person, scopes="openid read_user")
+    form = {"username": person.username, "password": person.password, "scope": "openid"}
+    proof = {"client_id": bound.client_id, "client_secret": bound.secret}
+    assert post_token(live, {"grant_type": "password", **form, **proof}).json()["id_token"]
+    early, device = (codes(live, television(live)) for _ in range(2))
+    waiting = poll(live, television(live), early["device_code"])
+    assert waiting.json()["error"] == "authorization_pending"
+    approve(browser, live, device["user_code"])
+    assert poll(live, television(live), device["device_code"]).status_code == 200
+    checks = live.cli("doctor")["checks"]
+    said = {each["check"]: each["message"] for each in checks}
+    assert "through a pooler of transactions, answers and accepts writes." in said["database"]
+    assert "without the pooler" in said["backups"]
+    refused = live.run_cli("backup", str(live.instance_path / "backup"))
+    assert (refused.returncode, "a session of their own" in refused.stderr) == (1, True)
+    (pool,) = (each for each in pooled.pooler.asked("SHOW POOLS") if each["user"] != "pgbouncer")
+    assert pool["cl_active"] + pool["cl_waiting"] > 10
+    assert pool["sv_active"] + pool["sv_idle"] + pool["sv_used"] == 1
+
+
+def work(live: LiveGatebell, endpoint: Endpoint, until: float) -> Counter[int]:
+    """Send alerts, check tokens and renew them; return the statuses of the answers."""
+    client, seen = server_application(live), Counter[int]()
+    pair = new_pair(live, client)
+    while True:
+        answers = [
+            endpoint.send(title=f"Disk {next(_numbers)} is full"),
+            of_token(live, pair.access),
+            renewed := refresh(live, client, pair.refresh),
+        ]
+        seen.update(answer.status_code for answer in answers)
+        pair = pair_in(renewed)
+        if monotonic() > until:
+            return seen
+
+
+@pytest.mark.long
+def test_a_crowd_that_shares_a_connection_loses_and_doubles_nothing(pooled: Pooled) -> None:
+    live, endpoint = pooled.live, connect(pooled.live)
+    new_pair(live, server_application(live))
+    until = monotonic() + _CROWD_SECONDS
+    counted = sum(together([lambda: work(live, endpoint, until)] * CLIENTS), Counter[int]())
+    assert set(counted) == {200}
+    stored = Counter(alert.title for alert in alerts_of(live, endpoint.project))
+    assert set(stored.values()) == {1}
+    assert len(stored) == counted[200] // 3
+    assert not re.search(r'"status":5\d\d|Traceback', live.log_text())
+
+
+@pytest.mark.long
+def test_who_waits_for_a_connection_of_the_pooler_does_not_take_postgres_for_frozen(
+    pooled: Pooled,
+) -> None:
+    endpoint = connect(pooled.live)
+    assert endpoint.send(title="first").ok
+    busy = psycopg.connect(pooled.pooler.url)
+    busy.execute("SELECT 1")
+    began = monotonic()
+
+    def let_go() -> int:
+        sleep(2)
+        busy.close()
+        return 200
+
+    def send() -> int:
+        return endpoint.send(title=f"Disk {next(_numbers)} is full").status_code
+
+    assert together([let_go, send, send, send]) == [200] * 4
+    assert monotonic() - began > 2
+
+
+def test_what_a_pooler_of_transactions_cannot_do_is_said_with_what_to_do(
+    new_postgres: NewPostgres, tmp_path: Path, run_here: RunHere
+) -> None:
+    direct = new_postgres()
+    with running_pgbouncer(direct) as pooler:
+        live = LiveGatebell(instance_path=tmp_path, database_url=pooler.url)
+
+        def refusal(program: str, **variables: str) -> str:
+            done = run_here(live, program, **variables)
+            assert done.returncode != 0
+            assert "Traceback" not in done.stderr
+            return done.stderr
+
+        assert "Set DATABASE_POOLER=transaction" in refusal("make run")
         # As the web server and the worker do; that they ask is shown by a wrong key.
-        with pytest.raises(CannotStartError, match="a pooler shares connections"):
+        with pytest.raises(CannotStartError, match="Set DATABASE_POOLER=transaction"):
             check_if_available(read_settings(live.environment))
-        done = run_here(live, "make run")
-        assert done.returncode != 0
-        assert "DATABASE_URL: a pooler shares connections" in done.stderr
-        assert "Traceback" not in done.stderr
+        declared = {"DATABASE_POOLER": "transaction"}
+        undone = refusal("make run", **declared)
+        assert "begin with statement_timeout=0 and timezone=" in undone
+        assert "`make migrate` as postgres with DATABASE_POOLER=transaction" in undone
+        assert "an address of Postgres itself" in refusal("make migrate", **declared)
+        assert run_here(live, "make migrate", DATABASE_URL=direct, **declared).returncode == 0
+        pooler.asked("RECONNECT")
+        prepare(through(pooler.url, tmp_path))
+        check_if_available(through(pooler.url, tmp_path))
+        # Sooner than the role says: that has to be told to Postgres again.
+        hasty = refusal("make run", DATABASE_STATEMENT_TIMEOUT_MS="900", **declared)
+        assert "begin with statement_timeout=15000" in hasty
+        say(through(direct, tmp_path), "UPDATE alembic_version SET version_num = '0051'")
+        older = refusal("make run", **declared)
+        assert "an older schema" in older
+        assert "`make migrate` with an address of Postgres itself" in older
+
+
+@pytest.mark.long
+def test_a_statement_ends_in_time_and_with_its_client(
+    new_postgres: NewPostgres, tmp_path: Path
+) -> None:
+    direct = new_postgres()
+    hasty = partial(through, folder=tmp_path, DATABASE_STATEMENT_TIMEOUT_MS="2500")
+    migrate(hasty(direct))
+    with running_pgbouncer(direct) as pooler:
+        engine, began = open_engine(hasty(pooler.url)), monotonic()
+        with engine.connect() as connection, pytest.raises(DBAPIError, match="statement timeout"):
+            connection.execute(text("SELECT pg_sleep(600)"))
+        assert 2 < monotonic() - began < 10
+        engine.dispose()
+        left = psycopg.connect(pooler.url)
+        left.pgconn.send_query(b"SELECT pg_sleep(2)")
+        left.pgconn.flush()
+        sleep(0.2)
+        left.close()
+        began = monotonic()
+        with psycopg.connect(direct, autocommit=True) as connection:
+            asleep = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
+            asleep += " AND state = 'active'"
+            assert connection.execute(asleep).fetchone()
+            wait_until(lambda: connection.execute(asleep).fetchone() is None, "nobody is asleep")
+        assert monotonic() - began < 1.7
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("ignored", "reason"),
+    [("", "refuses the parameters"), ("options", "begin with statement_timeout=0")],
+)
+def test_a_pooler_of_sessions_and_none_do_with_either_setting(
+    new_postgres: NewPostgres, tmp_path: Path, ignored: str, reason: str
+) -> None:
+    direct = new_postgres()
+    prepare(through(direct, tmp_path))
+    prepare(through(direct, tmp_path, DATABASE_POOLER="none"))
+    other = new_postgres()
+    with running_pgbouncer(other, pool_mode="session") as pooler:
+        pooler.asked(f"SET ignore_startup_parameters = '{ignored}'")
+        undeclared = through(pooler.url, tmp_path, DATABASE_POOLER="none")
+        with pytest.raises(CannotStartError, match=f"{reason}.*DATABASE_POOLER=transaction"):
+            prepare(undeclared)
+        migrate(through(other, tmp_path))
+        pooler.asked("RECONNECT")
+        prepare(through(pooler.url, tmp_path))
+        if ignored:
+            prepare(undeclared)

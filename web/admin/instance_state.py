@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from domain.accounts.passwords import FIRST_USERNAME, has_first_password
 from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.audit_streams.types import AuditStream
+from domain.database.locks import release_locks
 from domain.mail.outbox import queue_state
 from domain.oauth.personal_tokens.lists import FormerToken, list_former_tokens
 from domain.outgoing.destinations import DestinationState
@@ -61,6 +62,9 @@ class InstanceState:
 
 def state_of_the_instance() -> InstanceState:
     """Return the state of the settings, the database and the background worker."""
+    # What looks whether the database can be used has a connection of its own.
+    release_locks(db.session())
+    missing = readiness_problem()
     current = settings_now(session=db.session())
     seen_at = worker_seen_at()
     is_first = has_first_password(FIRST_USERNAME, current.instance_path)
@@ -70,7 +74,7 @@ def state_of_the_instance() -> InstanceState:
         tier=current.tier,
         base_url=current.base_url,
         database=_database(),
-        missing=readiness_problem(),
+        missing=missing,
         worker_seen_at=seen_at,
         is_worker_alive=seen_at is not None and now() - seen_at < LONGEST_SILENCE,
         first_password_of=FIRST_USERNAME if is_first else None,

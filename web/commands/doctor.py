@@ -37,8 +37,10 @@ from web.commands.output import print_answer
 from web.commands.transaction import sentence_about
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
 from web.database.schema import FIRST_RELEASE, SchemaState, newest_known_revision, schema_state
-from web.database.start_checks import connections_are_shared
+from web.database.sessions import Pooler, find_pooler, session_problem
+from web.database.start_checks import CannotStartError, reasons_in_a_sentence
 from web.extensions import db
+from web.http.transactions import roll_back
 from web.jobs.mail import mail_server, sender_of
 from web.limit_storage import counts_on_host, storage_configuration
 from web.pages.templating import duration, pluralize
@@ -130,9 +132,11 @@ def _found(check: Callable[[Settings], Iterator[Finding]], settings: Settings) -
     """Return what a check finds; one that cannot be made has failed."""
     try:
         yield from check(settings)
-    except (SQLAlchemyError, OSError) as error:
-        db.session.rollback()
+    except (SQLAlchemyError, CannotStartError, OSError) as error:
         yield failed(sentence_about(error) or f"{type(error).__name__}: {error}")
+    finally:
+        # The next check may need another connection, and a pooler may have but one.
+        roll_back()
 
 
 def _print(found: list[tuple[str, Finding]]) -> None:
@@ -352,12 +356,17 @@ def judge_headers(body: bytes, *, trusted: int) -> Finding:
 
 def check_database(settings: Settings) -> Iterator[Finding]:
     """Connect, and write a row."""
+    with reasons_in_a_sentence():
+        pooler = find_pooler(settings)
+        wrong = session_problem(settings, pooler)
+    if wrong:
+        yield failed(wrong)
+        return
     with db.engine.connect() as connection:
         numbers = connection.dialect.server_version_info or ()
         version = ".".join(str(each) for each in numbers)
-    name = f"{_KINDS[db.engine.dialect.name]} {version}"
-    if not settings.uses_sqlite and connections_are_shared(settings):
-        yield failed("A pooler pools transactions: let it pool sessions (pool_mode=session).")
+    through = "" if pooler is Pooler.NONE else f", through a pooler of {pooler.value},"
+    name = f"{_KINDS[db.engine.dialect.name]} {version}{through}"
     problem = services().write_probe.problem(db.engine, now=now())
     yield failed(f"{name} is {problem}.") if problem else ok(f"{name} answers and accepts writes.")
 
@@ -385,8 +394,7 @@ def check_clock(settings: Settings) -> Iterator[Finding]:
     if settings.uses_sqlite:
         yield ok("SQLite uses the clock of this host.")
         return
-    with db.engine.connect() as connection:
-        lead = _shortest_lead(connection)
+    lead = _shortest_lead(session.connection())
     if is_too_much(lead):
         yield failed(f"{in_words(lead)} Synchronize both, for example with chrony.")
     else:
@@ -432,7 +440,11 @@ def check_backups(settings: Settings) -> Iterator[Finding]:
     with db.engine.connect() as connection:
         server = int((connection.dialect.server_version_info or (0,))[0])
     found = version_of("pg_dump")
-    if found is None:
+    with reasons_in_a_sentence():
+        is_shared = find_pooler(settings) is Pooler.OF_TRANSACTIONS
+    if is_shared:
+        yield warning("`gatebell backup` needs an address of Postgres itself, without the pooler.")
+    elif found is None:
         yield warning("pg_dump is not in PATH: `gatebell backup` needs it, or --pg-dump.")
     elif found < server:
         yield warning(

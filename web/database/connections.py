@@ -11,7 +11,7 @@ from sqlalchemy import Engine, Executable
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from domain.database.statements import Outcome, Row
+from domain.database.statements import KeptConnection, Outcome, Row
 from domain.threads import ThreadExecutor
 from web.database.driver_statements import CompiledStatements, CoreStatements, DirectStatements
 from web.database.engine import count_last_connection_taken, count_pool_timeout
@@ -27,15 +27,25 @@ class KeptConnections:
     See `domain.database.statements.KeptConnection`.
     """
 
-    def __init__(self, engine: Engine, *, size: int, patience: float) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        size: int,
+        patience: float,
+        held: Callable[[], KeptConnection | None] | None = None,
+    ) -> None:
         """Open up to `size` connections; wait up to `patience` seconds for a free one.
 
-        The engine is that of `web.database.engine.open_autocommit_engine`.
+        The engine is that of `web.database.engine.open_autocommit_engine`. A connection that
+        `held` returns does the reads of who holds it: if those who hold all connections of a pooler
+        waited for another one, nobody would go on.
         """
         self._engine = engine
         #: `postgresql` or `sqlite`.
         self.dialect_name = engine.dialect.name
         self._patience = patience
+        self._held = held
         #: None stands for a connection to open; the last used is reused first.
         self._free: list[CoreStatements | None] = [None] * size
         self._returned = Condition()
@@ -69,6 +79,8 @@ class KeptConnections:
         own: CoreStatements | None = getattr(self._own, "kept", None)
         if own is not None:
             return own.run(statement, parameters)
+        if self._held and statement.is_select and (held := self._held()) is not None:
+            return held.all(statement, parameters)
         return self._lend(methodcaller("run", statement, parameters), is_read=statement.is_select)
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:

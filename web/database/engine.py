@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from psycopg import OperationalError
 from sqlalchemy import Connection, Engine, PoolProxiedConnection, QueuePool, create_engine, event
 from sqlalchemy.engine import ExceptionContext, make_url
 from sqlalchemy.exc import DisconnectionError
@@ -24,6 +25,8 @@ from web.settings.reader import Settings
 _TRUSTED_SECONDS = 1.0
 #: Of errors with which Postgres ends the session.
 _LAST_SEVERITIES = frozenset({"FATAL", "PANIC"})
+#: As Postgres names the zone; times are read as it sends them.
+UTC_NAMES = frozenset({"UTC", "Etc/UTC"})
 #: The thread pool for SQLite in web processes.
 _executor = ThreadExecutor(threads=512)
 #: By settings: the engines of `sharing_engine`.
@@ -76,7 +79,7 @@ def engine_options(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _connection_options(settings: Settings) -> dict[str, Any]:
+def _connection_options(settings: Settings, **parameters: str) -> dict[str, Any]:
     # Keeps bound secrets out of error messages.
     options: dict[str, Any] = {"hide_parameters": True}
     if settings.uses_sqlite:
@@ -86,15 +89,34 @@ def _connection_options(settings: Settings) -> dict[str, Any]:
             "factory": DeadlineSqliteConnection,
         }
         return options
-    options["connect_args"] = {
+    options["connect_args"] = connection_arguments(settings, **parameters)
+    return options
+
+
+def pools_transactions(settings: Settings) -> bool:
+    """Return whether others may get a connection to Postgres after each transaction."""
+    return settings.database_pooler == "transaction" and not settings.uses_sqlite
+
+
+def connection_arguments(settings: Settings, **parameters: str) -> dict[str, Any]:
+    """Return what psycopg connects to Postgres with, and begins a session with these parameters.
+
+    Behind a pooler of transactions a session begins as its role's sessions do
+    (`web.database.sessions`), and has nothing prepared.
+    """
+    arguments: dict[str, Any] = {
         "connect_timeout": settings.database_connect_timeout_seconds,
-        "options": f"-c statement_timeout={settings.database_statement_timeout_ms} -c timezone=UTC",
         "application_name": "gatebell",
         # Detects a vanished host before senders time out.
         "keepalives_idle": 10,
         "tcp_user_timeout": settings.database_connect_timeout_seconds * 1000,
     }
-    return options
+    if pools_transactions(settings):
+        return arguments | {"prepare_threshold": None}
+    timeout = str(settings.database_statement_timeout_ms)
+    parameters = {"statement_timeout": timeout, "timezone": "UTC", **parameters}
+    options = " ".join(f"-c {name}={value}" for name, value in parameters.items())
+    return arguments | {"options": options}
 
 
 def prepare_engine(
@@ -114,7 +136,7 @@ def prepare_engine(
         event.listen(engine, "connect", partial(_open_sqlite, limit=limit, executor=executor))
         event.listen(engine, "begin", partial(_on_begin, writes=writes))
         return
-    event.listen(engine, "connect", _look_for_a_pooler)
+    event.listen(engine, "connect", _look_at_session)
     event.listen(engine, "handle_error", _note_end_of_session)
     _ask_who_was_idle(engine)
     if serves_in_greenlets():
@@ -140,15 +162,22 @@ def _punctual_connections(settings: Settings) -> Callable[[Engine], None]:
     from web.database.postgres import DeadlineConnections  # noqa: PLC0415 - only web processes have gevent
 
     seconds = settings.database_statement_timeout_ms / 1000
-    return DeadlineConnections(statement_seconds=seconds).serve
+    wait = settings.database_connect_timeout_seconds if pools_transactions(settings) else None
+    return DeadlineConnections(statement_seconds=seconds, pooler_seconds=wait).serve
 
 
-def _look_for_a_pooler(connection: Any, _record: Any) -> None:
-    """Disable prepared statements behind a pooler that switches server connections.
+def _look_at_session(connection: Any, _record: Any) -> None:
+    """Refuse a session in another time zone; disable prepared statements behind a pooler.
 
-    Prepared statements belong to one server connection. Such a pooler reports a backend process id
-    of its own.
+    Prepared statements belong to one server connection. A pooler, which may switch it, reports a
+    backend process id of its own.
     """
+    zone = connection.info.parameter_status("TimeZone")
+    if zone not in UTC_NAMES:
+        connection.close()
+        raise OperationalError(f"The time zone of the session is {zone}, not UTC.")
+    if connection.prepare_threshold is None:
+        return
     row = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
     connection.rollback()
     if row[0] != connection.info.backend_pid:
@@ -249,11 +278,9 @@ def sharing_engine(settings: Settings, *, connections: int) -> Iterator[None]:
 
 def open_autocommit_engine(settings: Settings) -> Engine:
     """Open an engine without a pool for `web.database.connections`."""
-    options = _connection_options(settings)
-    if not settings.uses_sqlite:
-        # Its statements find rows by their keys, whatever the values. Before a large table is
-        # analyzed, Postgres would plan each execution anew, which takes longer than to execute it.
-        options["connect_args"]["options"] += " -c plan_cache_mode=force_generic_plan"
+    # Its statements find rows by their keys, whatever the values. Before a large table is analyzed,
+    # Postgres would plan each execution anew, which takes longer than to execute it.
+    options = _connection_options(settings, plan_cache_mode="force_generic_plan")
     engine = create_engine(settings.database_url, poolclass=NullPool, **options).execution_options(
         isolation_level="AUTOCOMMIT", is_hot=True
     )

@@ -3,16 +3,20 @@
 A frozen Postgres does not enforce its own `statement_timeout`, so the web server does. When a
 statement takes longer than a moment, a probe on a separate connection checks whether Postgres
 responds at all. If it does not, all statements fail at once until it does.
+
+Behind a pooler of transactions, statement and probe may have to wait for a connection to Postgres,
+so both get as long as a request may wait for one. Nothing is cancelled there: the pooler ends the
+session of a client that is gone, and Postgres the statement (`web.database.sessions`).
 """
 
 from contextlib import suppress
 from functools import partial
 from os import getpid
 from time import monotonic
-from typing import Any, Never, TypeVar
+from typing import Any, NamedTuple, Never, TypeVar
 
 import psycopg
-from gevent import Timeout, get_hub, sleep, spawn
+from gevent import Timeout, get_hub, getcurrent, sleep, spawn
 from gevent.lock import Semaphore
 from gevent.socket import timeout as HasWaited  # noqa: N812 - its own name says nothing
 from gevent.socket import wait_readwrite
@@ -24,10 +28,8 @@ from sqlalchemy import Engine, event
 
 Value = TypeVar("Value")
 
-#: Seconds that a statement may take before the probe is used.
-_PATIENCE_SECONDS = 0.3
-#: Timeout of the probe in seconds; it is tried twice.
-_ANSWER_SECONDS = 0.35
+#: Between two looks for a Postgres that does not respond.
+_PAUSE_SECONDS = 0.3
 #: Seconds beyond `statement_timeout` before a statement is abandoned.
 _MARGIN_SECONDS = 2.0
 
@@ -37,11 +39,22 @@ _TOO_LONG = "Postgres took too long for a statement."
 _READABLE = 1
 
 
+class Patience(NamedTuple):
+    """How long is waited, in seconds."""
+
+    #: For a statement, before the probe is used.
+    for_statement: float = 0.3
+    #: For the probe, which is tried twice.
+    for_probe: float = 0.35
+
+
 class PostgresProbe:
     """Checks whether Postgres responds; one for each process."""
 
-    def __init__(self) -> None:
-        """Start without a connection."""
+    def __init__(self, patience: Patience, *, may_cancel: bool) -> None:
+        """Start without a connection; say whether the process ids of others are Postgres' own."""
+        self.patience = patience
+        self._may_cancel = may_cancel
         #: Opens a connection with the options of the engine.
         self.connect: partial[Connection[Any]] | None = None
         self._own: Connection[Any] | None = None
@@ -52,7 +65,7 @@ class PostgresProbe:
         self._asked_at = float("-inf")
 
     def is_there(self) -> bool:
-        """Return whether Postgres responds; takes at most 0.7 seconds."""
+        """Return whether Postgres responds; takes at most twice the patience for the probe."""
         began = monotonic()
         with self._asking:
             if self._asked_at < began:
@@ -67,19 +80,20 @@ class PostgresProbe:
     def _wait_for_its_return(self) -> None:
         """Probe until Postgres responds, so that requests need not try."""
         while self.is_known_to_be_away:
-            sleep(_PATIENCE_SECONDS)
+            sleep(_PAUSE_SECONDS)
             self.is_there()
 
     def cancel(self, backend: int) -> None:
         """Cancel an abandoned statement on the server."""
-        with self._asking:
-            self._ask("SELECT pg_cancel_backend(%s)", backend)
+        if self._may_cancel:
+            with self._asking:
+                self._ask("SELECT pg_cancel_backend(%s)", backend)
 
     def _ask(self, question: str, *values: int) -> bool:
         if self._process != getpid():  # a connection is not to be shared with a parent
             self._own, self._process = None, getpid()
         try:
-            with Timeout(_ANSWER_SECONDS, OperationalError(_FROZEN)):
+            with Timeout(self.patience.for_probe, OperationalError(_FROZEN)):
                 if self._own is None and self.connect is not None:
                     self._own = self.connect()
                 if self._own is not None:
@@ -108,7 +122,7 @@ class DeadlineConnection(Connection[Any]):
     #: wait does.
     _hub: Any = None
     _readable: Any
-    _patience: Timeout
+    _patience: Any
 
     def set_deadlines(self, probe: PostgresProbe, limit: float) -> None:
         """Limit statements to so many seconds, and to the probe's verdict."""
@@ -136,9 +150,9 @@ class DeadlineConnection(Connection[Any]):
             state = next(gen)
             while True:
                 try:
-                    self._wait_for_socket(state)
+                    self._wait_for_socket(state, probe.patience.for_statement)
                 except HasWaited:
-                    began = began or monotonic() - _PATIENCE_SECONDS
+                    began = began or monotonic() - probe.patience.for_statement
                     self._check(began, probe)
                 else:
                     state = gen.send(Ready.RW)
@@ -146,21 +160,22 @@ class DeadlineConnection(Connection[Any]):
             value: Value = done.value
             return value
 
-    def _wait_for_socket(self, state: Wait) -> None:
+    def _wait_for_socket(self, state: Wait, seconds: float) -> None:
         """Wait for a moment; raise HasWaited after it."""
         if state is not Wait.R:
-            wait_readwrite(self.fileno(), _PATIENCE_SECONDS)
+            wait_readwrite(self.fileno(), seconds)
             return
         hub = get_hub()
         if hub is not self._hub:
             self._hub = hub
             self._readable = hub.loop.io(self.fileno(), _READABLE)
-            self._patience = Timeout(_PATIENCE_SECONDS, HasWaited)
-        self._patience.start()
+            self._patience = hub.loop.timer(seconds, seconds)
+        # Begun by `start`, as gevent's Timeout does, it would go on with what was left of it.
+        self._patience.again(getcurrent().throw, HasWaited)
         try:
             hub.wait(self._readable)
         finally:
-            self._patience.cancel()
+            self._patience.stop()
 
     def _check(self, began: float, probe: PostgresProbe) -> None:
         if monotonic() - began > self._limit:
@@ -176,10 +191,14 @@ class DeadlineConnection(Connection[Any]):
 class DeadlineConnections:
     """Opens such connections for SQLAlchemy engines, with one shared probe."""
 
-    def __init__(self, *, statement_seconds: float) -> None:
-        """Take the `statement_timeout` in seconds."""
+    def __init__(self, *, statement_seconds: float, pooler_seconds: float | None) -> None:
+        """Take the `statement_timeout`, and how long a pooler of transactions may keep waiting."""
         self._limit = statement_seconds + _MARGIN_SECONDS
-        self._probe = PostgresProbe()
+        if pooler_seconds is None:
+            self._probe = PostgresProbe(Patience(), may_cancel=True)
+        else:
+            patience = Patience(min(pooler_seconds, self._limit), pooler_seconds)
+            self._probe = PostgresProbe(patience, may_cancel=False)
 
     def serve(self, engine: Engine) -> None:
         """Open all connections of this engine from now on."""

@@ -16,10 +16,11 @@ from models import User
 from web.database.engine import open_engine
 from web.database.schema import migrate
 from web.database.start_checks import (
+    may_migrate,
     reasons_in_a_sentence,
     register_secret_key,
-    require_own_connections,
     require_schema,
+    require_sessions,
 )
 from web.instance_files import write_private_file
 from web.settings.policies import password_rules
@@ -41,12 +42,11 @@ def prepare(settings: Settings) -> None:
 
     Several may do so at once. Raises CannotStartError.
     """
-    if settings.migrate_on_start:
-        require_own_connections(settings)
+    if may_migrate(settings):
         with reasons_in_a_sentence():
             migrate(settings)
-    else:
-        require_schema(settings)
+    require_sessions(settings)
+    require_schema(settings)
     register_secret_key(settings)
     with reasons_in_a_sentence():
         first = ensure_first_administrator(settings)

@@ -6,7 +6,6 @@ Alembic is only imported if there is something to migrate, so that other process
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from enum import Enum
 from functools import cache, partial
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine, func, inspect, select, text
 
 from models import SchemaSupport
-from web.database.engine import open_engine
+from web.database.engine import pools_transactions
 from web.database.migration_locks import migration_lock, run_beside_traffic
+from web.database.sessions import open_unlimited_engine, set_session_defaults
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
@@ -50,9 +50,13 @@ class SchemaState(Enum):
 def migrate(settings: Settings) -> None:
     """Migrate the database to the newest schema; concurrent calls wait for the first.
 
-    A newer schema is left alone. Raises IncompatibleSchemaError if this code cannot use it.
+    A newer schema is left alone. Raises IncompatibleSchemaError if this code cannot use it, and
+    SharedConnectionsError behind a pooler of transactions, which the role is made ready for.
     """
     with _migrating(settings) as engine:
+        if pools_transactions(settings):
+            with engine.begin() as connection:
+                set_session_defaults(connection, settings)
         with engine.connect() as connection:
             shape = schema_state(connection)
             refuse_incompatible(shape, connection)
@@ -81,7 +85,7 @@ def move_to(settings: Settings, revision: str) -> None:
 def _migrating(settings: Settings) -> Iterator[Engine]:
     """Open the database, without others who migrate it."""
     # Migrations, and the wait for them, may take longer than a request.
-    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
+    engine = open_unlimited_engine(settings)
     try:
         with migration_lock(settings, engine):
             yield engine

@@ -1,4 +1,4 @@
-"""Start-up checks of the database: its schema and the secret key."""
+"""Start-up checks of the database: its sessions, its schema and the secret key."""
 
 import logging
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.clock import system_clock
 from domain.keyring import Keyring
 from domain.secret_keys import WrongSecretKeyError, register_use
-from web.database.engine import open_engine, psycopg_url
+from web.database.engine import open_engine, pools_transactions
 from web.database.migration_locks import MigrationBlockedError
 from web.database.schema import (
     IncompatibleSchemaError,
@@ -20,21 +20,21 @@ from web.database.schema import (
     refuse_incompatible,
     schema_state,
 )
+from web.database.sessions import Pooler, SharedConnectionsError, find_pooler, session_problem
 from web.logging import without_secrets
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.start")
 _NOT_MIGRATED = (
     "DATABASE_URL: the database has an older schema than this release needs. Run `make migrate` "
-    "(MIGRATE_ON_START is off)."
 )
-_POOLED = (
-    "DATABASE_URL: a pooler shares connections between transactions, which loses prepared "
-    "statements and locks. Let it pool sessions (pgbouncer: pool_mode=session)."
-)
+_WHEN_OFF = "(MIGRATE_ON_START is off)."
+_WHEN_POOLED = "with an address of Postgres itself: a pooler shares the connection of this one."
 #: Errors whose text is a sentence for people.
-_REASONS = (*(IncompatibleSchemaError, MigrationBlockedError, WrongSecretKeyError),)
-_WHO = "SELECT pg_backend_pid()"
+_REASONS = (
+    *(IncompatibleSchemaError, MigrationBlockedError),
+    *(SharedConnectionsError, WrongSecretKeyError),
+)
 
 
 class CannotStartError(Exception):
@@ -64,15 +64,21 @@ def require_schema(settings: Settings) -> None:
         shape = schema_state(connection)
         refuse_incompatible(shape, connection)
     if shape is SchemaState.OLDER:
-        raise CannotStartError(_NOT_MIGRATED)
+        raise CannotStartError(_not_migrated(settings))
 
 
-def require_own_connections(settings: Settings) -> None:
-    """Raise CannotStartError if a pooler shares server connections between statements."""
+def may_migrate(settings: Settings) -> bool:
+    """Return whether the database is to be migrated at the start, on a connection of its own."""
     with reasons_in_a_sentence():
-        are_shared = connections_are_shared(settings)
-    if are_shared:
-        raise CannotStartError(_POOLED)
+        return settings.migrate_on_start and find_pooler(settings) is not Pooler.OF_TRANSACTIONS
+
+
+def require_sessions(settings: Settings) -> None:
+    """Raise CannotStartError unless sessions of Postgres, or of a pooler, are as we need them."""
+    with reasons_in_a_sentence():
+        problem = session_problem(settings, find_pooler(settings))
+    if problem:
+        raise CannotStartError(problem)
 
 
 def register_secret_key(settings: Settings) -> None:
@@ -93,13 +99,13 @@ def check_if_available(settings: Settings) -> None:
     Raises CannotStartError for what does not resolve by waiting.
     """
     try:
+        require_sessions(settings)
         with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:
             shape = schema_state(connection)
             refuse_incompatible(shape, connection)
         if shape is SchemaState.OLDER:
-            _log.warning(_NOT_MIGRATED)
+            _log.warning(_not_migrated(settings))
         else:
-            require_own_connections(settings)
             register_secret_key(settings)
     except DatabaseUnavailableError as error:
         _log.warning(str(error))
@@ -114,23 +120,5 @@ def _opened(settings: Settings) -> Iterator[Engine]:
         engine.dispose()
 
 
-def connections_are_shared(settings: Settings) -> bool:
-    """Return whether two connections share a server process, or one changes it."""
-    if settings.uses_sqlite:
-        return False
-    url, timeout = psycopg_url(settings), settings.database_connect_timeout_seconds
-    with (
-        psycopg.connect(url, autocommit=True, connect_timeout=timeout) as one,
-        psycopg.connect(url, autocommit=True, connect_timeout=timeout) as other,
-    ):
-        return _meet(one, other)
-
-
-def _meet(one: psycopg.Connection, other: psycopg.Connection) -> bool:
-    first = _backend(one)
-    with other.transaction():  # keeps its server connection
-        return _backend(other) == first or _backend(one) != first
-
-
-def _backend(connection: psycopg.Connection) -> object:
-    return connection.execute(_WHO).fetchone()
+def _not_migrated(settings: Settings) -> str:
+    return _NOT_MIGRATED + (_WHEN_POOLED if pools_transactions(settings) else _WHEN_OFF)

@@ -7,10 +7,19 @@ while a raised error stores nothing.
 from collections.abc import Callable
 from contextlib import suppress
 
-from flask import Flask, Response, current_app, g, has_request_context, request
+from flask import (
+    Flask,
+    Response,
+    current_app,
+    g,
+    has_app_context,
+    has_request_context,
+    request,
+)
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from domain.database.statements import SessionConnection
 from web.extensions import db
 from web.http.endpoints import find_endpoint
 
@@ -42,6 +51,15 @@ def _commit(response: Response) -> Response:
     if db.session.registry.has():
         db.session.commit()
     return response
+
+
+def held_connection() -> SessionConnection | None:
+    """Return the connection of the transaction that this request is in, or None."""
+    if not has_app_context() or not db.session.registry.has():
+        return None
+    session = db.session()
+    is_in_one = session.in_transaction() and session.is_active
+    return SessionConnection(session) if is_in_one else None
 
 
 def roll_back() -> None:

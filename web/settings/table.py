@@ -69,13 +69,14 @@ class Settings:
         kinds.database_url(),
         "The database; a relative path of a SQLite file is relative to INSTANCE_PATH.",
     )
+    database_pooler: str = fixed(
+        "none", kinds.one_of("none", "transaction"), "Pooling mode of a pooler in DATABASE_URL."
+    )
     database_connect_timeout_seconds: int = fixed(
         2, kinds.whole_number(1, 60, "seconds"), "Timeout for connections to Postgres."
     )
     database_statement_timeout_ms: int = fixed(
-        15_000,
-        kinds.whole_number(100, 600_000, "milliseconds"),
-        "Timeout for one database statement.",
+        15_000, kinds.whole_number(100, 600_000, "milliseconds"), "Timeout for a statement."
     )
     migrate_on_start: bool = fixed(
         default=True,
@@ -89,9 +90,7 @@ class Settings:
         "receivers and tokens.",
     )
     sqlite_busy_timeout_ms: int = fixed(
-        5_000,
-        kinds.whole_number(0, 60_000, "milliseconds"),
-        "How long a request waits for a lock of SQLite.",
+        5_000, kinds.whole_number(0, 60_000, "milliseconds"), "Longest wait for a lock of SQLite."
     )
 
     repositories_path: Path = computed(  # noqa: RUF009 - makes a field

@@ -33,14 +33,15 @@ def running_proxy(
     with (folder / "proxy.log").open("wb") as log:
         process = subprocess.Popen([program, *command], cwd=folder, stdout=log, stderr=log)
     try:
-        _await(port, folder / "proxy.log")
+        await_port(port, folder / "proxy.log")
         yield
     finally:
         process.terminate()
         process.wait(_PATIENCE_SECONDS)
 
 
-def _await(port: int, log: Path) -> None:
+def await_port(port: int, log: Path) -> None:
+    """Wait until somebody listens there."""
     deadline = monotonic() + _PATIENCE_SECONDS
     while True:
         try:

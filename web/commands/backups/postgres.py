@@ -5,18 +5,18 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 from psycopg import sql
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.engine import make_url
 
 from domain.errors import InvalidError
 from domain.keyring import Keyring
 from web.commands.backups.manifest import Contents, faults_of_contents, forget_hosts, table_names
 from web.database.engine import open_engine, psycopg_url
+from web.database.sessions import SharedConnectionsError, open_unlimited_engine
 from web.logging import without_secrets
 from web.settings.reader import Settings
 
@@ -39,13 +39,21 @@ SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
 @contextmanager
 def snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
     """Open a transaction that sees one moment, and give the name under which others see it."""
-    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
+    engine = _opened(settings)
     try:
         with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
             name = connection.scalar(text("SELECT pg_export_snapshot()"))
             yield connection, str(name)
     finally:
         engine.dispose()
+
+
+def _opened(settings: Settings) -> Engine:
+    """Open the database for long; programs of Postgres would change the sessions of others."""
+    try:
+        return open_unlimited_engine(settings)
+    except SharedConnectionsError as error:
+        raise InvalidError(str(error)) from error
 
 
 def dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) -> None:
@@ -138,9 +146,9 @@ def restore(
     What is there is dropped once the dump could be read.
     """
     check_archive(file, settings, program=program)
+    engine = _opened(settings)
     drop_everything(settings)
     restore_dump(settings, file, program=program)
-    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         faults = list(faults_of_contents(connection, expected, keyring))
         connection.rollback()

@@ -1,0 +1,150 @@
+"""Sessions of Postgres, and poolers between it and the service.
+
+A pooler of transactions gives a connection to Postgres to somebody else after each one. What the
+service would set for its session, its role has then (`set_session_defaults`). Migrations and
+backups cannot do without a session of their own.
+"""
+
+from dataclasses import replace
+from enum import Enum
+from functools import partial
+from typing import Any
+
+import psycopg
+from psycopg import OperationalError
+from sqlalchemy import Connection, Engine, event, func, select
+
+from web.database.engine import (
+    UTC_NAMES,
+    connection_arguments,
+    open_engine,
+    pools_transactions,
+    psycopg_url,
+)
+from web.settings.reader import Settings
+
+#: Two connections that share a server may miss each other while others use it.
+_MEETINGS = 10
+_WHO = "SELECT pg_backend_pid()"
+_HOW = (
+    "SELECT current_user, current_setting('TimeZone'), setting::int FROM pg_settings"
+    " WHERE name = 'statement_timeout'"
+)
+#: Milliseconds after which Postgres ends the statement of a client that is gone.
+_CLIENT_CHECK_MS = 1_000
+_UNDECLARED = (
+    "DATABASE_URL: a pooler shares connections between transactions, which loses prepared "
+    "statements and locks. Set DATABASE_POOLER=transaction, or let it pool sessions "
+    "(PgBouncer: pool_mode=session)."
+)
+_SHARED = (
+    "DATABASE_URL: a pooler shares connections between transactions, and migrations and backups "
+    "need a session of their own. Use an address of Postgres itself for them."
+)
+_REFUSES_OPTIONS = (
+    "DATABASE_URL: the pooler refuses the parameters that a session begins with. Set "
+    "DATABASE_POOLER=transaction (docs/operations.md)."
+)
+_WRONG_DEFAULTS = (
+    "DATABASE_URL: sessions of {role} begin with statement_timeout={timeout} and timezone={zone}, "
+    "and need at most {limit} and UTC. Run `make migrate` as {role} with "
+    "DATABASE_POOLER=transaction and an address of Postgres itself, which sets both, and let the "
+    "pooler connect anew (PgBouncer: RECONNECT)."
+)
+
+
+class Pooler(Enum):
+    """What is between the service and Postgres."""
+
+    NONE = "none"
+    OF_SESSIONS = "sessions"
+    OF_TRANSACTIONS = "transactions"
+
+
+class SharedConnectionsError(Exception):
+    """A pooler shares the connections that need a session of their own; the text is a sentence."""
+
+
+def find_pooler(settings: Settings) -> Pooler:
+    """Return what kind of pooler DATABASE_URL leads to; raise psycopg's errors."""
+    if settings.uses_sqlite:
+        return Pooler.NONE
+    connect = partial(
+        psycopg.connect,
+        psycopg_url(settings),
+        autocommit=True,
+        prepare_threshold=None,
+        connect_timeout=settings.database_connect_timeout_seconds,
+    )
+    with connect() as one:
+        # Poolers give their clients process ids of their own.
+        if _backend(one) == one.info.backend_pid:
+            return Pooler.NONE
+        with connect() as other:
+            are_shared = any(_meet(one, other) for _ in range(_MEETINGS))
+    return Pooler.OF_TRANSACTIONS if are_shared else Pooler.OF_SESSIONS
+
+
+def _meet(one: psycopg.Connection, other: psycopg.Connection) -> bool:
+    """Return whether two connections use the same server process, or one changes it."""
+    first = _backend(one)
+    with other.transaction():  # keeps its server connection
+        return bool(_backend(other) == first or _backend(one) != first)
+
+
+def _backend(connection: psycopg.Connection) -> Any:
+    row = connection.execute(_WHO).fetchone()
+    return row[0] if row else None
+
+
+def session_problem(settings: Settings, pooler: Pooler) -> str | None:
+    """Return why the service cannot work with its sessions, in a sentence that says what to do."""
+    if pooler is Pooler.OF_TRANSACTIONS and not pools_transactions(settings):
+        return _UNDECLARED
+    if pooler is Pooler.NONE and not pools_transactions(settings):
+        return None  # a session begins as the service asks for
+    limit = settings.database_statement_timeout_ms
+    try:
+        with psycopg.connect(psycopg_url(settings), **connection_arguments(settings)) as connection:
+            row = connection.execute(_HOW).fetchone()
+    except OperationalError as error:
+        if "startup parameter" in str(error):
+            return _REFUSES_OPTIONS
+        raise
+    role, zone, timeout = row or ("", "", 0)
+    if zone in UTC_NAMES and 0 < timeout <= limit:
+        return None
+    return _WRONG_DEFAULTS.format(role=role, zone=zone, timeout=timeout, limit=limit)
+
+
+def set_session_defaults(connection: Connection, settings: Settings) -> None:
+    """Let the sessions of this role begin as the service needs them; any role may do so."""
+    quoted = connection.dialect.identifier_preparer.quote
+    database = quoted(connection.scalar(select(func.current_database())) or "")
+    for change in (
+        f"statement_timeout = {settings.database_statement_timeout_ms}",
+        "timezone = 'UTC'",
+        f"client_connection_check_interval = {_CLIENT_CHECK_MS}",
+    ):
+        connection.exec_driver_sql(f"ALTER ROLE CURRENT_USER IN DATABASE {database} SET {change}")
+
+
+def open_unlimited_engine(settings: Settings) -> Engine:
+    """Open an engine with sessions of its own, whose statements may take as long as they need.
+
+    Raises SharedConnectionsError behind a pooler of transactions.
+    """
+    if find_pooler(settings) is Pooler.OF_TRANSACTIONS:
+        raise SharedConnectionsError(_SHARED)
+    # Not by startup parameters, which poolers of sessions may refuse or ignore.
+    plain = replace(settings, database_pooler="transaction", database_statement_timeout_ms=0)
+    engine = open_engine(plain)
+    if not settings.uses_sqlite:
+        event.listen(engine, "connect", _begin_session, insert=True)
+    return engine
+
+
+def _begin_session(connection: Any, _record: Any) -> None:
+    with connection.transaction():
+        connection.execute("SET statement_timeout = 0")
+        connection.execute("SET timezone = 'UTC'")
