@@ -116,10 +116,14 @@ def _head(measured: Measured) -> Iterator[str]:
 
 
 def _growth(measured: Measured) -> Iterator[str]:
+    if measured.growth_before or measured.growth_after:
+        yield _GROWTH.format(times=TIMES, few=measured.compared[0], most=measured.compared[-1])
+        yield from growth_table(measured)
+
+
+def growth_table(measured: Measured) -> Iterator[str]:
+    """Yield the lines of the table of what was compared."""
     found = {"never": measured.growth_before, "analyzed": measured.growth_after}
-    if not any(found.values()):
-        return
-    yield _GROWTH.format(times=TIMES, few=measured.compared[0], most=measured.compared[-1])
     numbers = " | ".join(f"{each:,}" for each in measured.compared)
     heads = [f"{numbers}, {name} | rate" for name, medians in found.items() if medians]
     yield f"| request | {' | '.join(heads)} |"
@@ -154,7 +158,7 @@ def _lists(measured: Measured) -> Iterator[str]:
     for each in sorted(slow, key=lambda one: -one.milliseconds):
         times = (_time_of(each, after), _time_of(each, before))
         yield (
-            f"| `{_shown(each.address)}` | {' | '.join(times)} | {each.rows:,} |"
+            f"| `{shown_address(each.address)}` | {' | '.join(times)} | {each.rows:,} |"
             f" {each.slowest_ms:,.0f} | {_plain(each.plan)} |"
         )
     yield ""
@@ -177,7 +181,11 @@ def _jobs(measured: Measured) -> Iterator[str]:
                 f"{same.milliseconds:,.0f}" if (same := found.get(each.address)) else _NONE
                 for found in (after, before)
             )
-            named = each.address if "statement" not in each.rule else f"- `{_shown(each.address)}`"
+            named = (
+                each.address
+                if "statement" not in each.rule
+                else f"- `{shown_address(each.address)}`"
+            )
             yield (f"| {named} | {analyzed} | {never} | {each.rows:,} | {_plain(each.plan)} |")
     yield ""
 
@@ -223,6 +231,7 @@ def _plain(plan: str) -> str:
     return plan.replace("`", "")
 
 
-def _shown(address: str) -> str:
+def shown_address(address: str) -> str:
+    """Return an address or a statement as a cell of a table."""
     short = address if len(address) <= 110 else f"{address[:109]}…"  # noqa: PLR2004 - of a cell
     return short.replace("|", "\\|")
