@@ -263,9 +263,12 @@ def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
 def ids_of_commands(connection: Any) -> Iterator[tuple[str, int]]:
     """Return what the commands made, by the names that statements know it by."""
     for name in ("large", "paging"):
-        of_its = f"FROM integrations JOIN projects ON projects.id = project_id WHERE path = 'acme/{name}'"
+        path = f"acme/{name}"
+        of_its = (
+            f"FROM integrations AS i JOIN projects AS p ON p.id = project_id AND path = '{path}'"
+        )
         yield name, _one(connection, f"SELECT project_id {of_its}")
-        yield f"{name}_integration", _one(connection, f"SELECT integrations.id {of_its}")
+        yield f"{name}_integration", _one(connection, f"SELECT i.id {of_its}")
     for name, table in {
         "alice": "users",
         "first_user": "users",

@@ -124,6 +124,7 @@ def _running(
         database_url="",
         only="web",
         WEB_CONCURRENCY=str(web_processes),
+        DATABASE_CONNECT_TIMEOUT_SECONDS="2",  # as usual: tests have more patience
         **LIFTED,
     )
     place.mkdir(parents=True)
