@@ -1,10 +1,11 @@
 """A pool of connections in autocommit mode for the hot paths."""
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import methodcaller
-from threading import Condition, local
+from threading import Event, Lock, local
 from typing import Any
 
 from sqlalchemy import Engine, Executable
@@ -21,23 +22,33 @@ _VICTIM_STATES = frozenset({"40P01", "40001"})
 _MOST_TRIES = 5
 
 
+class _Waiter:
+    """Somebody who waits for a connection."""
+
+    def __init__(self) -> None:
+        self.is_served = Event()
+        #: What was handed over; None stands for a connection to open.
+        self.kept: CoreStatements | None = None
+
+
 class _Shelf:
-    """Free connections, and those who wait for one."""
+    """Free connections, and those who wait for one in the order in which they came."""
 
     def __init__(self, *, size: int, patience: float) -> None:
         """Have room for so many, for which others wait so many seconds."""
         self._patience = patience
         #: None stands for a connection to open; the last used is reused first.
         self._free: list[CoreStatements | None] = [None] * size
-        self._returned = Condition()
-        self._waiting = 0
+        self._waiters: deque[_Waiter] = deque()
+        #: Of those who wait and those who serve them.
+        self._lock = Lock()
 
     def take(self) -> CoreStatements | None:
         """Return one; it takes no lock, unless all are in use."""
         try:
             kept = self._free.pop()
         except IndexError:
-            kept = self._wait_for_free()
+            kept = self._wait()
         if not self._free:
             count_last_connection_taken()
         return kept
@@ -46,8 +57,9 @@ class _Shelf:
         """Let others use it."""
         self._free.append(kept)
         # Whoever waits has said so before it looked for the last time.
-        if self._waiting:
-            self._tell_who_waits()
+        if self._waiters:
+            with self._lock:
+                self._serve()
 
     def close_last_used(self) -> None:
         """Close the one that was used last, if any is free."""
@@ -65,27 +77,34 @@ class _Shelf:
             _end(each)
             self.give_back(None)
 
-    def _wait_for_free(self) -> CoreStatements | None:
-        with self._returned:
-            self._waiting += 1
-            try:
-                found = self._returned.wait_for(self._free_now, self._patience)
-            finally:
-                self._waiting -= 1
-        if found:
-            return found[0]
-        count_pool_timeout()
-        raise PoolTimeoutError("All connections are in use.")
-
-    def _free_now(self) -> Sequence[CoreStatements | None]:
+    def _wait(self) -> CoreStatements | None:
+        waiter = _Waiter()
+        with self._lock:
+            self._waiters.append(waiter)
+            self._serve()
+        is_served = False
         try:
-            return (self._free.pop(),)
-        except IndexError:
-            return ()
+            is_served = waiter.is_served.wait(self._patience)
+        finally:
+            with self._lock:
+                is_late = waiter.is_served.is_set() and not is_served
+                if not waiter.is_served.is_set():
+                    self._waiters.remove(waiter)
+            if is_late:
+                self.give_back(waiter.kept)
+        if not is_served:
+            count_pool_timeout()
+            raise PoolTimeoutError("All connections are in use.")
+        return waiter.kept
 
-    def _tell_who_waits(self) -> None:
-        with self._returned:
-            self._returned.notify()
+    def _serve(self) -> None:
+        """Hand over what is free to those who wait; the lock is ours."""
+        with suppress(IndexError):
+            while self._waiters:
+                kept = self._free.pop()
+                waiter = self._waiters.popleft()
+                waiter.kept = kept
+                waiter.is_served.set()
 
 
 class KeptConnections:

@@ -19,8 +19,9 @@ from web.settings.reader import Settings
 pytestmark = pytest.mark.one_database("sqlite")
 
 WRITERS, TURNS = 6, 30
-#: Those who came before, and a few that slip in between two of them while the next one wakes up.
-MOST_BEFORE = 3 * WRITERS
+#: Those who came before are as many as there are; on a busy machine others write before we have
+#: even asked. Without a queue it is some hundreds.
+MOST_BEFORE = 15 * WRITERS
 WRITE = text("UPDATE numbers SET n = n + 1")
 PATIENCE_MS = 300
 
@@ -50,7 +51,7 @@ def test_a_writer_waits_for_those_who_came_before_and_not_for_others(engine: Eng
     with ThreadPoolExecutor(WRITERS) as pool:
         others = [pool.submit(go_on) for _ in range(WRITERS)]
         try:
-            while len(waited_for) < TURNS:
+            while len(written) < WRITERS * WRITERS or len(waited_for) < TURNS:
                 before = len(written)
                 with engine.begin():
                     waited_for.append(len(written) - before)
