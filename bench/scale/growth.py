@@ -15,6 +15,7 @@ from bench.alert_bodies import generic_alert
 from bench.gatebell import LIFTED
 from bench.gatebell_seed import seed_gatebell
 from bench.oauth_shots import CALLBACK, DEVICE_GRANT, Seed
+from bench.processes import processor_seconds
 from bench.samples import CannotMeasureError
 from bench.scale.large import SECRET_KEY, LargeDatabase
 from bench.seed_counts import Counts
@@ -44,6 +45,7 @@ class _Client:
 
     def __init__(self, live: LiveGatebell, database: LargeDatabase, seed: Seed) -> None:
         """Connect; `seed` is what it may redeem."""
+        self._live = live
         self._wire = HTTPConnection("127.0.0.1", live.port, timeout=60)
         self._database, self._seed = database, seed
         self._numbers = count(1)
@@ -53,6 +55,10 @@ class _Client:
         self._basic = {"Authorization": f"Basic {basic}", "Content-Type": _FORM}
         browser = open_browser(live, Person(username="alice", email="", password=""))
         self._cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+
+    def processor_seconds(self) -> float:
+        """Return how long the processes of the service have computed."""
+        return processor_seconds(self._live.pid)
 
     def paths(self) -> Mapping[str, Callable[[], object]]:
         """Return a request of each kind."""
@@ -151,7 +157,39 @@ def _medians(asks: Sequence[Callable[[], object]], times: int) -> Sequence[float
             ask()
             if number >= 0:
                 found.append((perf_counter() - began) * 1000)
-    return [median(each) for each in taken]
+    return [median(each) if each else 0.0 for each in taken]
+
+
+def processor_growth(
+    databases: Sequence[LargeDatabase], *, times: int
+) -> Mapping[str, Sequence[float]]:
+    """Return the processor time of the web process for each kind of request, in milliseconds.
+
+    On SQLite that is all there is, and others who use the machine change it little.
+    """
+    with ExitStack() as stack:
+        clients = [stack.enter_context(_served(each, times)) for each in databases]
+        kinds = [each.paths() for each in clients]
+        spent = {}
+        for name in kinds[0]:
+            # Pages take long enough for few to do.
+            each = times // 5 if name.startswith(("page", "home")) else times
+            spent[name] = _spent(clients, [paths[name] for paths in kinds], each)
+        return spent
+
+
+def _spent(
+    clients: Sequence[_Client], asks: Sequence[Callable[[], object]], times: int
+) -> Sequence[float]:
+    _medians(asks, 0)
+    before = [each.processor_seconds() for each in clients]
+    for _ in range(times):
+        for ask in asks:
+            ask()
+    return [
+        (each.processor_seconds() - then) * 1000 / times
+        for each, then in zip(clients, before, strict=True)
+    ]
 
 
 def start_seconds(databases: Sequence[LargeDatabase], *, times: int) -> Sequence[Sequence[float]]:
