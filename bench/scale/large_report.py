@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench.scale.growth import TIMES
 from bench.scale.large import LargeDatabase, connected
-from bench.scale.walk import LARGE_ROWS, Asked
+from bench.scale.walk import LARGE_ROWS, MOST_WAYS, Asked
 
 _SIZES = """
 SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid), c.reltuples::bigint
@@ -80,7 +80,7 @@ Every address of the service that answers GET, as an administrator who owns the 
 each parameter that the description of the API or the page itself offers: {asked:,} requests to
 {addresses} addresses, in one process, so the time is that of the service and of Postgres together.
 {quick} addresses took at most {goal:.0f} ms and read at most {rows:,} rows, however they were
-asked (at most 40 ways each). Of the others, this is the slowest way of asking:
+asked (at most {ways} ways each). Of the others, this is the slowest way of asking:
 
 | request | analyzed, ms | never, ms | rows read | in Postgres, ms | by |
 |---|--:|--:|--:|--:|---|"""
@@ -154,6 +154,7 @@ def _lists(measured: Measured) -> Iterator[str]:
         quick=len(worst) - len(slow),
         goal=GOAL_MS,
         rows=LARGE_ROWS,
+        ways=MOST_WAYS,
     )
     for each in sorted(slow, key=lambda one: -one.milliseconds):
         times = (_time_of(each, after), _time_of(each, before))

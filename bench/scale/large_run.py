@@ -26,7 +26,7 @@ from bench.scale.large_sqlite import analyze, bytes_of, filled_sqlite
 from bench.scale.large_tables import Sizes
 from bench.scale.sqlite_report import MeasuredSqlite, section_of, sqlite_section, with_section
 from bench.scale.upkeep import jobs_at_work
-from bench.scale.walk import Asked, Walk
+from bench.scale.walk import MOST_WAYS, Asked, Walk
 from bench.scale.writers import Waits, writers
 from domain.clock import system_clock
 from tests.support.database.postgres import Postgres
@@ -65,13 +65,13 @@ def measure_postgres(asked: Namespace) -> None:
         for each in (*databases, *compared):
             # One that was filled by an earlier release.
             migrate(each.settings())
-        before = _once(place / "never.json", lambda: _walked(large))
+        before = _once(place / "never.json", lambda: _walked(large, asked.ways))
         compare = partial(growth, compared, times=asked.times)
         growth_before = _once(place / "growth-never.json", compare)
         analyzed = (*databases, *compared)
         _once(place / "analyzed.txt", lambda: [_analyze(each) for each in analyzed])
         growth_after = _once(place / "growth-analyzed.json", compare)
-        after = _once(place / "analyzed.json", lambda: _walked(large))
+        after = _once(place / "analyzed.json", lambda: _walked(large, asked.ways))
         measured = Measured(
             database=large,
             before=[Asked(**each) for each in before],
@@ -103,7 +103,7 @@ def measure_sqlite(asked: Namespace) -> None:
         starts = _once(place / "starts.json", lambda: start_seconds(databases, times=_STARTS))
         growth_before = _once(place / "growth-never.json", compare)
         # Only before it is analyzed: nothing in the service does that on SQLite.
-        walked = _once(place / "never.json", lambda: _walked(large))
+        walked = _once(place / "never.json", lambda: _walked(large, asked.ways))
         for each in databases:
             analyze(each.url)
         growth_after = _once(place / "growth-analyzed.json", compare)
@@ -120,6 +120,7 @@ def measure_sqlite(asked: Namespace) -> None:
         found = MeasuredSqlite(
             measured=measured,
             times=asked.times,
+            ways=asked.ways,
             size=bytes_of(large.url),
             starts=starts,
             seconds=_WRITING_SECONDS,
@@ -153,11 +154,11 @@ def _once(file: Path, measure: Callable[[], Any]) -> Any:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def _walked(database: LargeDatabase) -> Sequence[dict[str, Any]]:
+def _walked(database: LargeDatabase, ways: int) -> Sequence[dict[str, Any]]:
     """Walk, and run the jobs."""
     app = create_app(database.settings())
     try:
-        walk = Walk(app, database)
+        walk = Walk(app, database, ways=ways)
         found = (*walk.all(), *jobs_at_work(app, database, walk))
         return [asdict(each) for each in found]
     finally:
@@ -200,6 +201,7 @@ def _arguments() -> Namespace:
         "--larger", type=Path, help="keep there a larger one, whose requests are compared instead"
     )
     parser.add_argument("--larger-alerts", type=int, default=10_000_000, help="its size")
+    parser.add_argument("--ways", type=int, default=MOST_WAYS, help="how each list is asked for")
     parser.add_argument("--directory", type=Path, help="keep the databases there")
     parser.add_argument("--output", type=Path, default=_DOCUMENT)
     asked = parser.parse_args(sys.argv[1:])

@@ -21,6 +21,8 @@ class MeasuredSqlite:
     measured: Measured
     #: How many requests of each kind were compared.
     times: int
+    #: In how many ways each address was asked for.
+    ways: int
     #: Bytes of the file of the large database.
     size: int
     #: From the command to the first answer in seconds, of each start of each database.
@@ -67,9 +69,9 @@ From `make run` to the first answer of a prepared database: {few_starts} with {f
 """
 _LISTS = """### Lists, pages and jobs on SQLite
 
-{asked:,} requests to {addresses} addresses as above, never analyzed. The slowest way of asking of
-those that took longer than {slow:.0f} ms, and the periodic jobs, of which nothing is due; by the
-steps of the plan that read or sort everything, or else by all steps.
+{asked:,} requests to {addresses} addresses as above, in at most {ways} ways each, never analyzed. The
+slowest way of those that took longer than {slow:.0f} ms, and the periodic jobs, of which nothing is
+due; by the steps of the plan that read or sort everything, or else by all steps.
 
 | request | ms | in SQLite, ms | by |
 |---|--:|--:|---|"""
@@ -118,7 +120,10 @@ def _lists(found: MeasuredSqlite) -> Iterator[str]:
     asked = [each for each in found.measured.before if each.status == HTTPStatus.OK]
     lists = [each for each in asked if not _is_job(each)]
     yield _LISTS.format(
-        asked=len(lists), addresses=len({each.rule for each in lists}), slow=_SLOW_MS
+        ways=found.ways,
+        asked=len(lists),
+        addresses=len({each.rule for each in lists}),
+        slow=_SLOW_MS,
     )
     worst = {each.rule: each for each in sorted(lists, key=lambda one: one.milliseconds)}
     slow = [each for each in worst.values() if each.milliseconds > _SLOW_MS]

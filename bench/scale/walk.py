@@ -36,8 +36,8 @@ _SLOW_STATEMENT_MS = 3.0
 _SHORT_MS, _LONG_MS = 50.0, 2_000.0
 #: Rows of a table that make it large.
 LARGE_ROWS = 5_000
-#: Links and choices of one page that are followed.
-_MOST_VARIANTS = 40
+#: In how many ways each address is asked for: itself, parameters, links and choices of its page.
+MOST_WAYS = 40
 _LINK = re.compile(r'href="([^"#]*\?[^"#]*)"')
 _FORM = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
 _SELECT = re.compile(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', re.DOTALL)
@@ -125,9 +125,9 @@ def timed_statements() -> Iterator[list[_Sent]]:
 class Walk:
     """Asks a service on a large database in this process, as an administrator of its projects."""
 
-    def __init__(self, app: Flask, database: LargeDatabase) -> None:
+    def __init__(self, app: Flask, database: LargeDatabase, *, ways: int = MOST_WAYS) -> None:
         """Sign in."""
-        self._app, self._database = app, database
+        self._app, self._database, self._ways = app, database, ways
         self._browser = _signed_in(app, database)
         self._api = app.test_client()
         self._values = _values(database)
@@ -150,7 +150,7 @@ class Walk:
             if first.status != HTTPStatus.OK:  # what is not there has no variants
                 continue
             for variant in self._variants(rule, address, text):
-                if variant not in seen and len(seen) < _MOST_VARIANTS:
+                if variant not in seen and len(seen) < self._ways:
                     seen.add(variant)
                     yield self.ask(rule, variant)[0]
 
