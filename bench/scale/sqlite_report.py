@@ -69,9 +69,9 @@ From `make run` to the first answer of a prepared database: {few_starts} with {f
 """
 _LISTS = """### Lists, pages and jobs on SQLite
 
-{asked:,} requests to {addresses} addresses as above, in at most {ways} ways each, never analyzed. The
-slowest way of those that took longer than {slow:.0f} ms, and the periodic jobs, of which nothing is
-due; by the steps of the plan that read or sort everything, or else by all steps.
+{asked:,} requests to {addresses} addresses as above, in at most {ways} ways each, never analyzed.
+The slowest way of those that took longer than {slow:.0f} ms, and the periodic jobs, of which
+nothing is due; by the steps of the plan that read or sort everything, or else by all steps.
 
 | request | ms | in SQLite, ms | by |
 |---|--:|--:|---|"""

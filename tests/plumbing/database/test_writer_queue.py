@@ -72,7 +72,6 @@ def test_a_writer_waits_for_those_who_came_before_and_not_for_others(engine: Eng
         for each in others:
             each.kill()
             each.wait()
-    print("WAITED", sorted(waited_for))
     assert max(waited_for) <= MOST_BEFORE, waited_for
 
 
