@@ -69,7 +69,7 @@ From `make run` to the first answer of a prepared database: {few_starts} with {f
 """
 _LISTS = """### Lists, pages and jobs on SQLite
 
-{asked:,} requests to {addresses} addresses as above, in at most {ways} ways each, never analyzed.
+{asked:,} requests to {addresses} addresses as above, never analyzed, in {ways} ways at most.
 The slowest way of those that took longer than {slow:.0f} ms, and the periodic jobs, of which
 nothing is due; by the steps of the plan that read or sort everything, or else by all steps.
 
@@ -127,10 +127,11 @@ def _lists(found: MeasuredSqlite) -> Iterator[str]:
     )
     worst = {each.rule: each for each in sorted(lists, key=lambda one: one.milliseconds)}
     slow = [each for each in worst.values() if each.milliseconds > _SLOW_MS]
-    jobs = [each for each in asked if _is_job(each)]
+    jobs = [each for each in asked if _is_job(each) and (each.plan or not _is_statement(each))]
     for each in (*sorted(slow, key=lambda one: -one.milliseconds), *jobs):
+        mark = "- " if _is_statement(each) else ""
         yield (
-            f"| `{shown_address(each.address)}` | {each.milliseconds:,.0f} |"
+            f"| {mark}`{shown_address(each.address)}` | {each.milliseconds:,.0f} |"
             f" {each.slowest_ms:,.0f} | {each.plan.replace('|', ' ')} |"
         )
     yield ""
@@ -138,6 +139,10 @@ def _lists(found: MeasuredSqlite) -> Iterator[str]:
 
 def _is_job(asked: Asked) -> bool:
     return asked.rule.startswith("job ")
+
+
+def _is_statement(asked: Asked) -> bool:
+    return asked.rule.endswith(": statement")
 
 
 def _writers(found: MeasuredSqlite) -> Iterator[str]:

@@ -56,7 +56,6 @@ def engine(hasty: Settings) -> Iterator[Engine]:
     opened.dispose()
 
 
-@pytest.mark.long
 def test_a_writer_waits_for_those_who_came_before_and_not_for_others(engine: Engine) -> None:
     file = make_url(str(engine.url)).database or ""
     command = [sys.executable, "-c", GO_ON, file]
