@@ -131,7 +131,7 @@ bench-alerts: $(VENV)/development ## Measure lists of a million alerts against t
 bench-scale: $(VENV)/development ## Measure one host against two that share a Postgres (takes minutes)
 	@$(PY) -m bench.scale.scale_out $(BENCH_ARGS)
 
-bench-large: $(VENV)/development ## Fill a Postgres with ten million alerts, measure it, and write docs/scale.md (takes hours and 50 GB): BENCH_ARGS="--alerts 100000"
+bench-large: $(VENV)/development ## Fill a Postgres with ten million alerts, measure it, and write docs/scale.md (takes hours and 50 GB): BENCH_ARGS="--alerts 100000", or "--sqlite" for SQLite
 	@$(PY) -m bench.scale.large_run $(BENCH_ARGS)
 
 bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md

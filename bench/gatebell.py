@@ -61,7 +61,7 @@ def running_gatebell(
     project = make_project(live, alice)
     generic = connect(live, project)
     metrics = connect(live, project, kind="prometheus", name="Metrics")
-    paged = connect(live, _paging_project(live, alice))
+    paged = connect(live, paging_project(live, alice))
     if history:
         store_history(directory, database_url, history)
     began = perf_counter()
@@ -94,7 +94,7 @@ def bearer_shots(seed: Seed) -> Mapping[Work, Shot]:
     }
 
 
-def _paging_project(live: LiveGatebell, person: Person) -> str:
+def paging_project(live: LiveGatebell, person: Person) -> str:
     """Make a project whose alerts page somebody, step by step, by the worker beside the servers."""
     project = make_project(live, person)
     steps = [f"{delay} user:{person.username}" for delay in ("0s", "5m")]

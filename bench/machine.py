@@ -45,12 +45,14 @@ class Machine:
 
 
 def describe(postgres_url: str) -> Machine:
-    """Look at this machine, and at the Postgres of the measurements."""
-    with psycopg.connect(postgres_url) as connection:
-        row = connection.execute(
-            "SELECT current_setting('server_version'), current_setting('fsync'),"
-            " current_setting('synchronous_commit')"
-        ).fetchone()
+    """Look at this machine, and at the Postgres of the measurements if there is one."""
+    row = None
+    if postgres_url:
+        with psycopg.connect(postgres_url) as connection:
+            row = connection.execute(
+                "SELECT current_setting('server_version'), current_setting('fsync'),"
+                " current_setting('synchronous_commit')"
+            ).fetchone()
     release, fsync, synchronous = row or ("?", "?", "?")
     return Machine(
         processor=_named(Path("/proc/cpuinfo"), "model name") or platform.machine(),

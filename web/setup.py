@@ -117,7 +117,7 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
         refusals=RefusalSampler(),
         token_refusals=RefusalSampler(),
         calls=calls,
-        write_probe=WriteProbe(patience_ms=settings.sqlite_busy_timeout_ms),
+        write_probe=WriteProbe(),
     )
 
 

@@ -4,6 +4,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from http.client import HTTPConnection
 from itertools import count
 from statistics import median
@@ -14,6 +15,7 @@ from bench.alert_bodies import generic_alert
 from bench.gatebell import LIFTED
 from bench.gatebell_seed import seed_gatebell
 from bench.oauth_shots import CALLBACK, DEVICE_GRANT, Seed
+from bench.processes import processor_seconds
 from bench.samples import CannotMeasureError
 from bench.scale.large import SECRET_KEY, LargeDatabase
 from bench.seed_counts import Counts
@@ -25,6 +27,17 @@ TIMES = 300
 _WARM = 30
 _FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"
+_PAGES = {
+    "page of open alerts": "/acme/large/-/alerts",
+    "page of all alerts": "/acme/large/-/alerts?status=all",
+    "page of a search": "/acme/large/-/alerts?status=all&search=4711",
+    "page of a search for a common word": "/acme/large/-/alerts?status=all&search=disk",
+    "page of an alert": "/acme/large/-/alerts/{newest}",
+    "page of a project, with its counts": "/acme/large",
+    "page of incidents": "/acme/large/-/incidents",
+    "page of open alerts of all projects": "/-/alerts",
+    "home page": "/",
+}
 
 
 class _Client:
@@ -32,6 +45,7 @@ class _Client:
 
     def __init__(self, live: LiveGatebell, database: LargeDatabase, seed: Seed) -> None:
         """Connect; `seed` is what it may redeem."""
+        self._live = live
         self._wire = HTTPConnection("127.0.0.1", live.port, timeout=60)
         self._database, self._seed = database, seed
         self._numbers = count(1)
@@ -42,12 +56,15 @@ class _Client:
         browser = open_browser(live, Person(username="alice", email="", password=""))
         self._cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
 
+    def processor_seconds(self) -> float:
+        """Return how long the processes of the service have computed."""
+        return processor_seconds(self._live.pid)
+
     def paths(self) -> Mapping[str, Callable[[], object]]:
         """Return a request of each kind."""
         token = self._seed.access_tokens[0]
         intake = {"Authorization": f"Bearer {self._database.key}", "Content-Type": _JSON}
-        page = {"Cookie": self._cookie, "Accept": "text/html"}
-        list_of = "/acme/large/-/alerts"
+        pages = {name: partial(self._page, path) for name, path in _PAGES.items()}
         return {
             "token info": lambda: self._get(
                 "/oauth/token/info", {"Authorization": f"Bearer {token}"}
@@ -76,10 +93,16 @@ class _Client:
             "repeated alert": lambda: self._ask(
                 "POST", self._database.intake, intake, generic_alert("Repeated")
             ),
-            "page of open alerts": lambda: self._get(list_of, page),
-            "page of all alerts": lambda: self._get(f"{list_of}?status=all", page),
-            "page of a search": lambda: self._get(f"{list_of}?status=all&search=4711", page),
+            "list by the API": lambda: self._get(
+                "/api/v4/projects/acme%2Flarge/alert_management_alerts",
+                {"PRIVATE-TOKEN": self._database.token},
+            ),
+            **pages,
         }
+
+    def _page(self, path: str) -> None:
+        newest = self._database.sizes.alerts
+        self._get(path.format(newest=newest), {"Cookie": self._cookie, "Accept": "text/html"})
 
     def _get(self, path: str, headers: Mapping[str, str]) -> None:
         self._ask("GET", path, headers)
@@ -134,20 +157,58 @@ def _medians(asks: Sequence[Callable[[], object]], times: int) -> Sequence[float
             ask()
             if number >= 0:
                 found.append((perf_counter() - began) * 1000)
-    return [median(each) for each in taken]
+    return [median(each) if each else 0.0 for each in taken]
+
+
+def processor_growth(
+    databases: Sequence[LargeDatabase], *, times: int
+) -> Mapping[str, Sequence[float]]:
+    """Return the processor time of the web process for each kind of request, in milliseconds.
+
+    On SQLite that is all there is, and others who use the machine change it little.
+    """
+    with ExitStack() as stack:
+        clients = [stack.enter_context(_served(each, times)) for each in databases]
+        kinds = [each.paths() for each in clients]
+        spent = {}
+        for name in kinds[0]:
+            # Pages take long enough for few to do.
+            each = times // 5 if name.startswith(("page", "home")) else times
+            spent[name] = _spent(clients, [paths[name] for paths in kinds], each)
+        return spent
+
+
+def _spent(
+    clients: Sequence[_Client], asks: Sequence[Callable[[], object]], times: int
+) -> Sequence[float]:
+    _medians(asks, 0)
+    before = [each.processor_seconds() for each in clients]
+    for _ in range(times):
+        for ask in asks:
+            ask()
+    return [
+        (each.processor_seconds() - then) * 1000 / times
+        for each, then in zip(clients, before, strict=True)
+    ]
+
+
+def start_seconds(databases: Sequence[LargeDatabase], *, times: int) -> Sequence[Sequence[float]]:
+    """Return how long the service takes to answer first, of several starts of each by turns."""
+    taken: list[list[float]] = [[] for _ in databases]
+    for _ in range(times):
+        for database, found in zip(databases, taken, strict=True):
+            live = _service(database)
+            began = perf_counter()
+            live.start()
+            found.append(perf_counter() - began)
+            live.stop()
+    return taken
 
 
 @contextmanager
 def _served(database: LargeDatabase, times: int) -> Iterator[_Client]:
     """Serve a database as its operators do, with one web process."""
-    live = LiveGatebell(
-        instance_path=database.directory,
-        database_url=database.url,
-        only="web",
-        WEB_CONCURRENCY="1",
-        SECRET_KEY=SECRET_KEY,
-        **LIFTED,
-    )
+    live = _service(database, only="web", WEB_CONCURRENCY="1")
     each = times + _WARM
     counts = Counts(access_tokens=1, refresh_tokens=1, codes=each, device_codes=each)
     seed, _ = seed_gatebell(live, counts)
@@ -156,3 +217,13 @@ def _served(database: LargeDatabase, times: int) -> Iterator[_Client]:
         yield _Client(live, database, seed)
     finally:
         live.stop()
+
+
+def _service(database: LargeDatabase, **settings: str) -> LiveGatebell:
+    return LiveGatebell(
+        instance_path=database.directory,
+        database_url=database.url,
+        SECRET_KEY=SECRET_KEY,
+        **LIFTED,
+        **settings,
+    )

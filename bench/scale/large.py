@@ -10,7 +10,7 @@ keys are not checked meanwhile.
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from time import perf_counter
+from typing import Any
 
 import psycopg
 from flask import Flask
@@ -137,32 +138,44 @@ def large_server(directory: Path | None) -> Iterator[tuple[Postgres, Path]]:
             shutil.rmtree(place)
 
 
-def filled(postgres: Postgres, place: Path, sizes: Sizes) -> LargeDatabase:
-    """Return the database of these sizes in a directory, which is filled unless it was before."""
+def filled(
+    place: Path,
+    sizes: Sizes,
+    *,
+    url: Callable[[], str],
+    fill: Callable[[LargeDatabase], LargeDatabase],
+) -> LargeDatabase:
+    """Return the database of these sizes in a directory, which is filled unless it was before.
+
+    `url` makes an empty one, and `fill` fills it.
+    """
     facts = place / f"large-{sizes.alerts}.json"
     if facts.exists():
         read = json.loads(facts.read_text(encoding="utf-8"))
         read["directory"] = Path(read["directory"])
         return LargeDatabase(**read | {"sizes": Sizes(**read["sizes"])})
-    url = postgres.new_database()
     directory = place / f"instance-{sizes.alerts}"
     directory.mkdir(exist_ok=True)
-    database = _founded(url, directory, sizes)
+    made = fill(_founded(url(), directory, sizes))
+    written = asdict(made) | {"directory": str(directory), "ids": dict(made.ids)}
+    facts.write_text(json.dumps(written), encoding="utf-8")
+    say(f"filled in {made.fill_seconds:.0f} s, indexes in {made.index_seconds:.0f} s")
+    return made
+
+
+def fill_postgres(database: LargeDatabase) -> LargeDatabase:
+    """Fill all tables of a Postgres database."""
     began = perf_counter()
     ids, made_later = _fill(database)
     filled_at = perf_counter()
-    _in_parallel(url, made_later)
-    _finish(url)
-    made = replace(
+    _in_parallel(database.url, made_later)
+    _finish(database.url)
+    return replace(
         database,
         ids=ids,
         fill_seconds=filled_at - began,
         index_seconds=perf_counter() - filled_at,
     )
-    written = asdict(made) | {"directory": str(directory), "ids": dict(ids)}
-    facts.write_text(json.dumps(written), encoding="utf-8")
-    say(f"filled in {made.fill_seconds:.0f} s, indexes in {made.index_seconds:.0f} s")
-    return made
 
 
 def _founded(url: str, directory: Path, sizes: Sizes) -> LargeDatabase:
@@ -228,24 +241,13 @@ def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
     tables = [each.name for each in LARGE]
     with connected(database.url) as connection:
         made_later = _without_indexes(connection, [*tables, "alert_search", "users"])
-        ids = dict(_ids(connection))
+        ids = dict(ids_of_commands(connection))
         for each in FOUNDATIONS:
             _fill_one(database, ids, each)
-        _one(
-            connection, ids, "first_small", "SELECT min(id) FROM projects WHERE path LIKE 'crowd-%'"
-        )
-        for name, table in {
-            "integration": "integrations",
-            "application": "applications",
-            "contact": "contacts",
-            "recipient": "page_recipients",
-            "incident": "incidents",
-        }.items():
-            ids[f"first_{name}"] = _last_id(connection, table) + 1
+        ids |= first_ids(connection)
         for each in NEXT:
             _fill_one(database, ids, each)
-        _one(connection, ids, "environment", "SELECT min(id) FROM environments")
-        ids["first_grant"] = ids["first_shape"] = 1_000
+        ids["environment"] = first_environment(connection)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running = {each.name: pool.submit(_fill_one, database, ids, each) for each in LARGE}
         slices = [
@@ -258,15 +260,15 @@ def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
     return ids, made_later
 
 
-def _ids(connection: psycopg.Connection) -> Iterator[tuple[str, int]]:
+def ids_of_commands(connection: Any) -> Iterator[tuple[str, int]]:
     """Return what the commands made, by the names that statements know it by."""
     for name in ("large", "paging"):
-        found: dict[str, int] = {}
-        ids_of = "SELECT {} FROM integrations WHERE project_id = (SELECT id FROM projects"
-        _one(connection, found, "id", f"{ids_of.format('project_id')} WHERE path = 'acme/{name}')")
-        yield name, found["id"]
-        _one(connection, found, "id", f"{ids_of.format('id')} WHERE path = 'acme/{name}')")
-        yield f"{name}_integration", found["id"]
+        path = f"acme/{name}"
+        of_its = (
+            f"FROM integrations AS i JOIN projects AS p ON p.id = project_id AND path = '{path}'"
+        )
+        yield name, _one(connection, f"SELECT project_id {of_its}")
+        yield f"{name}_integration", _one(connection, f"SELECT i.id {of_its}")
     for name, table in {
         "alice": "users",
         "first_user": "users",
@@ -277,14 +279,34 @@ def _ids(connection: psycopg.Connection) -> Iterator[tuple[str, int]]:
         yield name, _last_id(connection, table)
 
 
-def _last_id(connection: psycopg.Connection, table: str) -> int:
-    row = connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()  # noqa: S608
-    return int(row[0]) if row else 0
+def first_ids(connection: Any) -> dict[str, int]:
+    """Return the ids from which the next tables are filled, once there are projects."""
+    small = _one(connection, "SELECT min(id) FROM projects WHERE path LIKE 'crowd-%'")
+    ids = {"first_small": small, "first_grant": 1_000, "first_shape": 1_000}
+    for name, table in {
+        "integration": "integrations",
+        "application": "applications",
+        "contact": "contacts",
+        "recipient": "page_recipients",
+        "incident": "incidents",
+    }.items():
+        ids[f"first_{name}"] = _last_id(connection, table) + 1
+    return ids
 
 
-def _one(connection: psycopg.Connection, ids: dict[str, int], name: str, query: str) -> None:
+def first_environment(connection: Any) -> int:
+    """Return the id of the first environment."""
+    return _one(connection, "SELECT min(id) FROM environments")
+
+
+def _last_id(connection: Any, table: str) -> int:
+    return _one(connection, f"SELECT coalesce(max(id), 0) FROM {table}")  # noqa: S608
+
+
+def _one(connection: Any, query: str) -> int:
+    """Return the number that a query finds, by a connection of either driver."""
     row = connection.execute(query).fetchone()
-    ids[name] = int(row[0]) if row else 0
+    return int(row[0]) if row else 0
 
 
 def _without_indexes(connection: psycopg.Connection, tables: Sequence[str]) -> Sequence[str]:

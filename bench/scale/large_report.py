@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench.scale.growth import TIMES
 from bench.scale.large import LargeDatabase, connected
-from bench.scale.walk import LARGE_ROWS, Asked
+from bench.scale.walk import LARGE_ROWS, MOST_WAYS, Asked
 
 _SIZES = """
 SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid), c.reltuples::bigint
@@ -80,7 +80,7 @@ Every address of the service that answers GET, as an administrator who owns the 
 each parameter that the description of the API or the page itself offers: {asked:,} requests to
 {addresses} addresses, in one process, so the time is that of the service and of Postgres together.
 {quick} addresses took at most {goal:.0f} ms and read at most {rows:,} rows, however they were
-asked (at most 40 ways each). Of the others, this is the slowest way of asking:
+asked (at most {ways} ways each). Of the others, this is the slowest way of asking:
 
 | request | analyzed, ms | never, ms | rows read | in Postgres, ms | by |
 |---|--:|--:|--:|--:|---|"""
@@ -116,10 +116,14 @@ def _head(measured: Measured) -> Iterator[str]:
 
 
 def _growth(measured: Measured) -> Iterator[str]:
+    if measured.growth_before or measured.growth_after:
+        yield _GROWTH.format(times=TIMES, few=measured.compared[0], most=measured.compared[-1])
+        yield from growth_table(measured)
+
+
+def growth_table(measured: Measured) -> Iterator[str]:
+    """Yield the lines of the table of what was compared."""
     found = {"never": measured.growth_before, "analyzed": measured.growth_after}
-    if not any(found.values()):
-        return
-    yield _GROWTH.format(times=TIMES, few=measured.compared[0], most=measured.compared[-1])
     numbers = " | ".join(f"{each:,}" for each in measured.compared)
     heads = [f"{numbers}, {name} | rate" for name, medians in found.items() if medians]
     yield f"| request | {' | '.join(heads)} |"
@@ -150,11 +154,12 @@ def _lists(measured: Measured) -> Iterator[str]:
         quick=len(worst) - len(slow),
         goal=GOAL_MS,
         rows=LARGE_ROWS,
+        ways=MOST_WAYS,
     )
     for each in sorted(slow, key=lambda one: -one.milliseconds):
         times = (_time_of(each, after), _time_of(each, before))
         yield (
-            f"| `{_shown(each.address)}` | {' | '.join(times)} | {each.rows:,} |"
+            f"| `{shown_address(each.address)}` | {' | '.join(times)} | {each.rows:,} |"
             f" {each.slowest_ms:,.0f} | {_plain(each.plan)} |"
         )
     yield ""
@@ -177,7 +182,11 @@ def _jobs(measured: Measured) -> Iterator[str]:
                 f"{same.milliseconds:,.0f}" if (same := found.get(each.address)) else _NONE
                 for found in (after, before)
             )
-            named = each.address if "statement" not in each.rule else f"- `{_shown(each.address)}`"
+            named = (
+                each.address
+                if "statement" not in each.rule
+                else f"- `{shown_address(each.address)}`"
+            )
             yield (f"| {named} | {analyzed} | {never} | {each.rows:,} | {_plain(each.plan)} |")
     yield ""
 
@@ -223,6 +232,7 @@ def _plain(plan: str) -> str:
     return plan.replace("`", "")
 
 
-def _shown(address: str) -> str:
+def shown_address(address: str) -> str:
+    """Return an address or a statement as a cell of a table."""
     short = address if len(address) <= 110 else f"{address[:109]}…"  # noqa: PLR2004 - of a cell
     return short.replace("|", "\\|")

@@ -1,4 +1,7 @@
-"""Fills a large database, measures it and writes docs/scale.md: `make bench-large`."""
+"""Fills a large database, measures it and writes docs/scale.md: `make bench-large`.
+
+With `--sqlite` it fills SQLite, and writes the last section of the document.
+"""
 
 import json
 import os
@@ -7,19 +10,26 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 from app import create_app
 from bench.alert_lists import say
 from bench.machine import describe
-from bench.scale.growth import growth
-from bench.scale.large import LargeDatabase, connected, filled, large_server
+from bench.scale.growth import TIMES, growth, processor_growth, start_seconds
+from bench.scale.large import LargeDatabase, connected, fill_postgres, filled, large_server
 from bench.scale.large_report import Measured, document
+from bench.scale.large_sqlite import analyze, bytes_of, filled_sqlite
 from bench.scale.large_tables import Sizes
+from bench.scale.sqlite_report import MeasuredSqlite, section_of, sqlite_section, with_section
 from bench.scale.upkeep import jobs_at_work
-from bench.scale.walk import Asked, Walk
+from bench.scale.walk import MOST_WAYS, Asked, Walk
+from bench.scale.writers import Waits, writers
+from domain.clock import system_clock
+from tests.support.database.postgres import Postgres
 from tests.support.service.live import close_app
 from web.database.schema import migrate
 
@@ -27,28 +37,41 @@ _DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"
 _FEW = 10_000
 #: Larger ones are only analyzed: to vacuum them takes longer than to fill them.
 _VACUUMED = 3_000_000
+_STARTS = 5
+#: Of each arrangement of writers.
+_WRITING_SECONDS = 20.0
 
 
 def main() -> None:
     """Measure, and write the document."""
     asked = _arguments()
+    if asked.sqlite:
+        measure_sqlite(asked)
+    else:
+        measure_postgres(asked)
+    say(f"{asked.output} is written")
+
+
+def measure_postgres(asked: Namespace) -> None:
+    """Measure Postgres, and write all of the document but its last section."""
     with ExitStack() as stack:
         postgres, place = stack.enter_context(large_server(asked.directory))
-        databases = [filled(postgres, place, _sizes(each)) for each in (_FEW, asked.alerts)]
+        databases = [_on_postgres(postgres, place, each) for each in (_FEW, asked.alerts)]
         large, compared = databases[-1], databases
         if asked.larger:
             its_postgres, its_place = stack.enter_context(large_server(asked.larger))
-            sizes = map(_sizes, (_FEW, asked.larger_alerts))
-            compared = [filled(its_postgres, its_place, each) for each in sizes]
+            sizes = (_FEW, asked.larger_alerts)
+            compared = [_on_postgres(its_postgres, its_place, each) for each in sizes]
         for each in (*databases, *compared):
             # One that was filled by an earlier release.
             migrate(each.settings())
-        before = _once(place / "never.json", lambda: _walked(large))
-        growth_before = _once(place / "growth-never.json", lambda: growth(compared))
+        before = _once(place / "never.json", lambda: _walked(large, asked.ways))
+        compare = partial(growth, compared, times=asked.times)
+        growth_before = _once(place / "growth-never.json", compare)
         analyzed = (*databases, *compared)
         _once(place / "analyzed.txt", lambda: [_analyze(each) for each in analyzed])
-        growth_after = _once(place / "growth-analyzed.json", lambda: growth(compared))
-        after = _once(place / "analyzed.json", lambda: _walked(large))
+        growth_after = _once(place / "growth-analyzed.json", compare)
+        after = _once(place / "analyzed.json", lambda: _walked(large, asked.ways))
         measured = Measured(
             database=large,
             before=[Asked(**each) for each in before],
@@ -58,8 +81,67 @@ def main() -> None:
             growth_after=growth_after,
             machine=_machine(large.url),
         )
-        asked.output.write_text(document(measured), encoding="utf-8")
-    say(f"{asked.output} is written")
+        written = asked.output.read_text(encoding="utf-8") if asked.output.exists() else ""
+        text = with_section(document(measured), sqlite_section(written))
+        asked.output.write_text(text, encoding="utf-8")
+
+
+def _on_postgres(postgres: Postgres, place: Path, alerts: int) -> LargeDatabase:
+    return filled(place, _sizes(alerts), url=postgres.new_database, fill=fill_postgres)
+
+
+def measure_sqlite(asked: Namespace) -> None:
+    """Measure SQLite, and write the last section of the document."""
+    with ExitStack() as stack:
+        place = asked.directory or Path(stack.enter_context(TemporaryDirectory(prefix="gatebell-")))
+        place.mkdir(parents=True, exist_ok=True)
+        databases = [filled_sqlite(place, _sizes(each)) for each in (_FEW, asked.alerts)]
+        large = databases[-1]
+        for each in databases:
+            migrate(each.settings())
+        compare = partial(processor_growth, databases, times=asked.times)
+        starts = _once(place / "starts.json", lambda: start_seconds(databases, times=_STARTS))
+        growth_before = _once(place / "growth-never.json", compare)
+        # Only before it is analyzed: nothing in the service does that on SQLite.
+        walked = _once(place / "never.json", lambda: _walked(large, asked.ways))
+        for each in databases:
+            analyze(each.url)
+        growth_after = _once(place / "growth-analyzed.json", compare)
+        waits = _once(place / "writers.json", lambda: _waits(place))
+        measured = Measured(
+            database=large,
+            before=[Asked(**each) for each in walked],
+            after=(),
+            compared=[each.sizes.alerts for each in databases],
+            growth_before=growth_before,
+            growth_after=growth_after,
+            machine=_machine(""),
+        )
+        found = MeasuredSqlite(
+            measured=measured,
+            times=asked.times,
+            ways=asked.ways,
+            size=bytes_of(large.url),
+            starts=starts,
+            seconds=_WRITING_SECONDS,
+            writers={int(each): [Waits(**one) for one in kinds] for each, kinds in waits.items()},
+            day=f"{system_clock():%Y-%m-%d}",
+        )
+        text = with_section(asked.output.read_text(encoding="utf-8"), section_of(found))
+        asked.output.write_text(text, encoding="utf-8")
+
+
+def _waits(place: Path) -> dict[int, list[dict[str, Any]]]:
+    """Let others write at the same time, to one web process and to two."""
+    return {
+        processes: [
+            asdict(each)
+            for each in writers(
+                place / f"writers-{processes}", web_processes=processes, seconds=_WRITING_SECONDS
+            )
+        ]
+        for processes in (1, 2)
+    }
 
 
 def _once(file: Path, measure: Callable[[], Any]) -> Any:
@@ -72,11 +154,11 @@ def _once(file: Path, measure: Callable[[], Any]) -> Any:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def _walked(database: LargeDatabase) -> Sequence[dict[str, Any]]:
+def _walked(database: LargeDatabase, ways: int) -> Sequence[dict[str, Any]]:
     """Walk, and run the jobs."""
     app = create_app(database.settings())
     try:
-        walk = Walk(app, database)
+        walk = Walk(app, database, ways=ways)
         found = (*walk.all(), *jobs_at_work(app, database, walk))
         return [asdict(each) for each in found]
     finally:
@@ -110,14 +192,21 @@ def _sizes(alerts: int) -> Sizes:
 
 def _arguments() -> Namespace:
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--alerts", type=int, default=10_000_000, help="other tables follow")
+    parser.add_argument("--sqlite", action="store_true", help="on SQLite instead of Postgres")
+    parser.add_argument(
+        "--alerts", type=int, help="10,000,000, on SQLite 1,000,000; other tables follow"
+    )
+    parser.add_argument("--times", type=int, default=TIMES, help="how often requests are compared")
     parser.add_argument(
         "--larger", type=Path, help="keep there a larger one, whose requests are compared instead"
     )
     parser.add_argument("--larger-alerts", type=int, default=10_000_000, help="its size")
+    parser.add_argument("--ways", type=int, default=MOST_WAYS, help="how each list is asked for")
     parser.add_argument("--directory", type=Path, help="keep the databases there")
     parser.add_argument("--output", type=Path, default=_DOCUMENT)
-    return parser.parse_args(sys.argv[1:])
+    asked = parser.parse_args(sys.argv[1:])
+    asked.alerts = asked.alerts or (1_000_000 if asked.sqlite else 10_000_000)
+    return asked
 
 
 if __name__ == "__main__":

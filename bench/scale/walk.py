@@ -1,4 +1,4 @@
-"""Asks a large database for every list that there is, and looks at how Postgres answers.
+"""Asks a large database for every list that there is, and looks at how it answers.
 
 Addresses come from the service's own map of URLs. How a list can be asked comes from the
 description of the API, and on pages from their own links and forms; so nothing is left out because
@@ -22,7 +22,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from bench.scale.large import LargeDatabase, connected
+from bench.scale.large_sqlite import plan_of
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from web.database.sqlite import DeadlineCursor, DeadlineSqliteConnection
 from web.extensions import db
 from web.http.transactions import begin_to_write
 from web.signing_in import sign_in_as
@@ -34,8 +36,8 @@ _SLOW_STATEMENT_MS = 3.0
 _SHORT_MS, _LONG_MS = 50.0, 2_000.0
 #: Rows of a table that make it large.
 LARGE_ROWS = 5_000
-#: Links and choices of one page that are followed.
-_MOST_VARIANTS = 40
+#: In how many ways each address is asked for: itself, parameters, links and choices of its page.
+MOST_WAYS = 40
 _LINK = re.compile(r'href="([^"#]*\?[^"#]*)"')
 _FORM = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
 _SELECT = re.compile(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', re.DOTALL)
@@ -79,7 +81,7 @@ class Asked:
     statement: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Sent:
     query: str
     values: Any
@@ -88,9 +90,10 @@ class _Sent:
 
 @contextmanager
 def timed_statements() -> Iterator[list[_Sent]]:
-    """Collect the statements that are sent to Postgres, and how long each took."""
+    """Collect the statements that are sent to the database, and how long each took."""
     found: list[_Sent] = []
-    execute = psycopg.Cursor.execute
+    execute, execute_on_sqlite = psycopg.Cursor.execute, DeadlineCursor.execute
+    work = DeadlineSqliteConnection.work
 
     def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
         began = perf_counter()
@@ -99,17 +102,32 @@ def timed_statements() -> Iterator[list[_Sent]]:
         finally:
             found.append(_Sent(str(query), values, (perf_counter() - began) * 1000))
 
+    def note_on_sqlite(cursor: Any, query: str, values: Any = ()) -> Any:
+        found.append(_Sent(query, values, 0.0))
+        return execute_on_sqlite(cursor, query, values)
+
+    # SQLite looks for most rows only when they are fetched.
+    def add_time(connection: Any, doing: Any) -> Any:
+        began = perf_counter()
+        try:
+            return work(connection, doing)
+        finally:
+            if found:
+                found[-1].milliseconds += (perf_counter() - began) * 1000
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(psycopg.Cursor, "execute", note)
+        patch.setattr(DeadlineCursor, "execute", note_on_sqlite)
+        patch.setattr(DeadlineSqliteConnection, "work", add_time)
         yield found
 
 
 class Walk:
     """Asks a service on a large database in this process, as an administrator of its projects."""
 
-    def __init__(self, app: Flask, database: LargeDatabase) -> None:
+    def __init__(self, app: Flask, database: LargeDatabase, *, ways: int = MOST_WAYS) -> None:
         """Sign in."""
-        self._app, self._database = app, database
+        self._app, self._database, self._ways = app, database, ways
         self._browser = _signed_in(app, database)
         self._api = app.test_client()
         self._values = _values(database)
@@ -132,7 +150,7 @@ class Walk:
             if first.status != HTTPStatus.OK:  # what is not there has no variants
                 continue
             for variant in self._variants(rule, address, text):
-                if variant not in seen and len(seen) < _MOST_VARIANTS:
+                if variant not in seen and len(seen) < self._ways:
                     seen.add(variant)
                     yield self.ask(rule, variant)[0]
 
@@ -164,15 +182,19 @@ class Walk:
         return found, text
 
     def looked_at(self, sent: Sequence[_Sent]) -> dict[str, Any]:
-        """Return how Postgres answers the slow ones of these statements."""
-        slow = sorted(
-            (
-                each
-                for each in sent
-                if each.milliseconds > _SLOW_STATEMENT_MS and _reads(each.query)
-            ),
-            key=lambda each: -each.milliseconds,
-        )[:4]
+        """Return how the database answers the slow ones of these statements."""
+        timed = sorted(sent, key=lambda each: -each.milliseconds)
+        slow = [
+            each for each in timed if each.milliseconds > _SLOW_STATEMENT_MS and _reads(each.query)
+        ][:4]
+        found = {"slowest_ms": slow[0].milliseconds, "statement": slow[0].query} if slow else {}
+        if self._database.url.startswith("sqlite"):
+            plans = [plan_of(self._database.url, each.query, each.values) for each in slow[:1]]
+            return found | {"plan": "".join(plans)}
+        return found | self._explained(slow)
+
+    def _explained(self, slow: Sequence[_Sent]) -> dict[str, Any]:
+        """Return what Postgres reads for these statements."""
         whole: dict[str, int] = {}
         rows, plan = 0, ""
         for number, each in enumerate(slow):
@@ -184,13 +206,7 @@ class Walk:
                         whole[node.table] = max(node.rows, whole.get(node.table, 0))
                 if number == 0:
                     plan = in_short(nodes)
-        return {
-            "rows": rows,
-            "whole": whole,
-            "plan": plan,
-            "slowest_ms": slow[0].milliseconds if slow else 0,
-            "statement": slow[0].query if slow else "",
-        }
+        return {"rows": rows, "whole": whole, "plan": plan}
 
     def _address(self, rule: str) -> str | None:
         """Return an address of the rule, or None if nothing that is stored has one."""

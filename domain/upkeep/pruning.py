@@ -70,6 +70,8 @@ from models import (
 )
 
 _SLICE = 500
+#: Deliveries that one transaction looks at: in a large log, nearly all belong to alerts and stay.
+_LOOKED_AT = 5_000
 #: Dead tokens are kept for a while, because reuse is only detected while the row exists.
 _DEAD_TOKENS_STAY = timedelta(days=30)
 #: How long a device that keeps polling is told that its code has expired.
@@ -313,15 +315,10 @@ def _prune_deliveries(
         )
         if oldest_kept is None:
             continue
-        condition = (
-            (Delivery.integration_id == integration_id)
-            & (Delivery.id < min(oldest_kept, newer))
-            & is_old
-            & ~is_shown
-        )
-        total += _remove_upwards(condition, session, between)
-    orphans = Delivery.integration_id.is_(None) & (Delivery.id < newer) & is_old & ~is_shown
-    return total + _remove_upwards(orphans, session, between)
+        its, stop = Delivery.integration_id == integration_id, min(oldest_kept, newer)
+        total += _remove_upwards(its, stop, is_old & ~is_shown, session, between)
+    orphans = Delivery.integration_id.is_(None)
+    return total + _remove_upwards(orphans, newer, is_old & ~is_shown, session, between)
 
 
 def _first_since(moment: datetime, session: Session) -> int:
@@ -364,23 +361,36 @@ def _prune_pings(retention: Retention, session: Session, between: Callable[[], N
 
 
 def _remove_upwards(
-    condition: ColumnElement[bool], session: Session, between: Callable[[], None]
+    among: ColumnElement[bool],
+    stop: int,
+    condition: ColumnElement[bool],
+    session: Session,
+    between: Callable[[], None],
 ) -> int:
-    """Remove deliveries by ascending id, so that no batch scans the kept ones again."""
+    """Remove deliveries of an integration below `stop`, by ascending id.
+
+    A few at a time are looked at, so that no transaction is long where nearly all stay.
+    """
+    # By the index of both: of those without an integration there may be few among many.
+    found = select(Delivery.id).where(among).order_by(Delivery.integration_id, Delivery.id)
     total, last = 0, 0
     while True:
-        keys = session.scalars(
-            select(Delivery.id)
-            .where(condition, Delivery.id > last)
-            # By the index of both: of those without an integration there may be few among many.
-            .order_by(Delivery.integration_id, Delivery.id)
-            .limit(_SLICE)
-        ).all()
-        if not keys:
-            return total
-        session.execute(delete_rows(Delivery).where(Delivery.id.in_(keys)))
+        # SQLite looks only for one upper bound in an index.
+        following = found.where(Delivery.id > last)
+        next_ones = following.where(Delivery.id < stop).offset(_LOOKED_AT).limit(1)
+        end = session.scalar(next_ones) or stop
+        looked_at = following.where(Delivery.id < end, condition)
+        keys = session.scalars(looked_at.limit(_SLICE)).all()
+        if keys:
+            session.execute(delete_rows(Delivery).where(Delivery.id.in_(keys)))
+            total += len(keys)
         between()
-        total, last = total + len(keys), keys[-1]
+        if len(keys) == _SLICE:
+            last = keys[-1]
+        elif end == stop:
+            return total
+        else:
+            last = end - 1
 
 
 def remove_ended(*, session: Session, now: datetime, between: Callable[[], None]) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.neighbours.neighbours import NEIGHBOURS
+from bench.scale.sqlite_report import sqlite_section, with_section
 from bench.workloads import Work
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -87,3 +88,10 @@ def test_every_neighbour_can_be_measured(wrk: Path) -> None:
         assert done.stdout.count(f"| {words} |") == 4, (words, done.stdout)
     assert done.stdout.count(" stands still") == 1
     assert document.read_bytes() == before
+
+
+def test_a_new_measurement_of_postgres_keeps_the_section_on_sqlite() -> None:
+    written = with_section("# Scale\n\nOld figures of Postgres.\n", "\n## SQLite\n\nFigures.\n")
+    anew = with_section("# Scale\n\nNew figures.\n\n", sqlite_section(written))
+    assert anew == "# Scale\n\nNew figures.\n\n## SQLite\n\nFigures.\n"
+    assert with_section(anew, "\n## SQLite\n\nOthers.\n").count("## SQLite") == 1

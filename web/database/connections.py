@@ -1,10 +1,11 @@
 """A pool of connections in autocommit mode for the hot paths."""
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import methodcaller
-from threading import Condition, local
+from threading import Event, Lock, local
 from typing import Any
 
 from sqlalchemy import Engine, Executable
@@ -19,6 +20,91 @@ from web.database.engine import count_last_connection_taken, count_pool_timeout
 #: SQLSTATEs of transactions to retry: deadlock_detected and serialization_failure.
 _VICTIM_STATES = frozenset({"40P01", "40001"})
 _MOST_TRIES = 5
+
+
+class _Waiter:
+    """Somebody who waits for a connection."""
+
+    def __init__(self) -> None:
+        self.is_served = Event()
+        #: What was handed over; None stands for a connection to open.
+        self.kept: CoreStatements | None = None
+
+
+class _Shelf:
+    """Free connections, and those who wait for one in the order in which they came."""
+
+    def __init__(self, *, size: int, patience: float) -> None:
+        """Have room for so many, for which others wait so many seconds."""
+        self._patience = patience
+        #: None stands for a connection to open; the last used is reused first.
+        self._free: list[CoreStatements | None] = [None] * size
+        self._waiters: deque[_Waiter] = deque()
+        #: Of those who wait and those who serve them.
+        self._lock = Lock()
+
+    def take(self) -> CoreStatements | None:
+        """Return one; it takes no lock, unless all are in use."""
+        try:
+            kept = self._free.pop()
+        except IndexError:
+            kept = self._wait()
+        if not self._free:
+            count_last_connection_taken()
+        return kept
+
+    def give_back(self, kept: CoreStatements | None) -> None:
+        """Let others use it."""
+        self._free.append(kept)
+        # Whoever waits has said so before it looked for the last time.
+        if self._waiters:
+            with self._lock:
+                self._serve()
+
+    def close_last_used(self) -> None:
+        """Close the one that was used last, if any is free."""
+        with suppress(IndexError):
+            _end(self._free.pop())
+            self.give_back(None)
+
+    def close(self) -> None:
+        """Close all that are free."""
+        kept = []
+        with suppress(IndexError):
+            while True:
+                kept.append(self._free.pop())
+        for each in kept:
+            _end(each)
+            self.give_back(None)
+
+    def _wait(self) -> CoreStatements | None:
+        waiter = _Waiter()
+        with self._lock:
+            self._waiters.append(waiter)
+            self._serve()
+        is_served = False
+        try:
+            is_served = waiter.is_served.wait(self._patience)
+        finally:
+            with self._lock:
+                is_late = waiter.is_served.is_set() and not is_served
+                if not waiter.is_served.is_set():
+                    self._waiters.remove(waiter)
+            if is_late:
+                self.give_back(waiter.kept)
+        if not is_served:
+            count_pool_timeout()
+            raise PoolTimeoutError("All connections are in use.")
+        return waiter.kept
+
+    def _serve(self) -> None:
+        """Hand over what is free to those who wait; the lock is ours."""
+        with suppress(IndexError):
+            while self._waiters:
+                kept = self._free.pop()
+                waiter = self._waiters.popleft()
+                waiter.kept = kept
+                waiter.is_served.set()
 
 
 class KeptConnections:
@@ -44,12 +130,12 @@ class KeptConnections:
         self._engine = engine
         #: `postgresql` or `sqlite`.
         self.dialect_name = engine.dialect.name
-        self._patience = patience
         self._held = held
-        #: None stands for a connection to open; the last used is reused first.
-        self._free: list[CoreStatements | None] = [None] * size
-        self._returned = Condition()
-        self._waiting = 0
+        self._writing = self._reading = _Shelf(size=size, patience=patience)
+        if self.dialect_name == "sqlite":
+            # Who reads waits for no writer there; nor may it wait for the connections of those who
+            # do, since the one who has the lock reads settings as well.
+            self._reading = _Shelf(size=size, patience=patience)
         #: The connection of the current transaction.
         self._own = local()
         self._compiled = CompiledStatements(engine)
@@ -96,19 +182,12 @@ class KeptConnections:
 
     def close_last_used(self) -> None:
         """Close the last used connection, to free the memory of its largest statement."""
-        with suppress(IndexError):
-            _end(self._free.pop())
-            self._return(None)
+        self._writing.close_last_used()
 
     def close(self) -> None:
         """Close all connections that are not in use."""
-        kept = []
-        with suppress(IndexError):
-            while True:
-                kept.append(self._free.pop())
-        for each in kept:
-            _end(each)
-            self._return(None)
+        self._writing.close()
+        self._reading.close()
 
     def _in_transaction(self, work: Callable[[], Outcome], kept: CoreStatements) -> Outcome:
         begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
@@ -125,16 +204,9 @@ class KeptConnections:
         return outcome
 
     def _lend(self, work: Callable[[CoreStatements], Outcome], *, is_read: bool) -> Outcome:
-        """Do the work on a free connection or a new one, and forget it if it breaks meanwhile.
-
-        It takes no lock, unless all connections are in use.
-        """
-        try:
-            kept = self._free.pop()
-        except IndexError:
-            kept = self._wait_for_free()
-        if not self._free:
-            count_last_connection_taken()
+        """Do the work on a free connection or a new one, and forget it if it breaks meanwhile."""
+        shelf = self._reading if is_read else self._writing
+        kept = shelf.take()
         try:
             kept = kept or self._open()
             if is_read or self.dialect_name != "sqlite":
@@ -150,37 +222,7 @@ class KeptConnections:
                     kept = None
             raise
         finally:
-            self._free.append(kept)
-            # Whoever waits has said so before it looked for the last time.
-            if self._waiting:
-                self._tell_who_waits()
-
-    def _wait_for_free(self) -> CoreStatements | None:
-        with self._returned:
-            self._waiting += 1
-            try:
-                found = self._returned.wait_for(self._free_now, self._patience)
-            finally:
-                self._waiting -= 1
-        if found:
-            return found[0]
-        count_pool_timeout()
-        raise PoolTimeoutError("All connections are in use.")
-
-    def _free_now(self) -> Sequence[CoreStatements | None]:
-        try:
-            return (self._free.pop(),)
-        except IndexError:
-            return ()
-
-    def _return(self, kept: CoreStatements | None) -> None:
-        self._free.append(kept)
-        if self._waiting:
-            self._tell_who_waits()
-
-    def _tell_who_waits(self) -> None:
-        with self._returned:
-            self._returned.notify()
+            shelf.give_back(kept)
 
     def _open(self) -> CoreStatements:
         connection = self._engine.connect()

@@ -1,13 +1,16 @@
-"""SQLite connections with a deadline for every statement.
+"""SQLite connections with a deadline for every statement, and with a queue of those who write.
 
 SQLite has no statement timeout. It waits in C for locks and the disk, which would block all
 greenlets of a web process, so there it runs in threads.
 """
 
+import fcntl
 import logging
+import os
+import re
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -23,6 +26,11 @@ _log = logging.getLogger("gatebell.wal")
 Outcome = TypeVar("Outcome")
 #: Virtual machine steps between checks of the deadline, about a millisecond.
 _STEPS = 20_000
+#: Statements that take the write lock where no transaction has it.
+_WRITES = re.compile(r"\s*(BEGIN IMMEDIATE|INSERT|UPDATE|DELETE)\b")
+#: Milliseconds for which SQLite looks for the lock before it is asked anew. It looks after one, two
+#: and five milliseconds, and so on: with a longer time the lock would be free while nobody looks.
+_LOOK_MS = 3
 #: Size in bytes above which the log is truncated. SQLite itself checkpoints every four megabytes.
 LONGEST_BYTES = 16 * 2**20
 #: Size in bytes that the file keeps when SQLite restarts the log.
@@ -32,16 +40,48 @@ _PAUSE_SECONDS = 2.0
 _PATIENCE_SECONDS = 0.25
 
 
+class WriterQueue:
+    """The queue of those who want SQLite's one write lock, in all threads of all processes.
+
+    SQLite has none: all who wait look again at growing intervals, and whoever comes when the lock
+    is free has it at once, so a writer may wait in vain while others write many times. Here only
+    the first in the queue looks. The kernel keeps the queue, and takes out who was killed.
+    """
+
+    def __init__(self, database: str) -> None:
+        """Take the path of the database; the file that all of them lock is beside it."""
+        self._path = f"{database}-writers"
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Be the first in the queue, once all who came before have the lock or have given up."""
+        try:
+            file = os.open(self._path, os.O_RDONLY | os.O_CREAT, 0o600)
+        except OSError:  # SQLite will say itself what is wrong with the disk
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+        finally:
+            # A program that is being started may still share the open file.
+            fcntl.flock(file, fcntl.LOCK_UN)
+            os.close(file)
+
+
 class DeadlineSqliteConnection(sqlite3.Connection):
-    """A connection whose statements have a time limit."""
+    """A connection whose statements have a time limit, and wait in the queue to write."""
 
     #: Seconds; 0 for no limit.
     limit = 0.0
     #: The thread pool to run in, if any.
     executor: ThreadExecutor | None = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, database: str, timeout: float = 5.0, **kwargs: Any) -> None:
+        super().__init__(database, timeout=timeout, **kwargs)
+        #: Seconds to wait for the write lock, those in the queue among them.
+        self.patience = timeout
+        self._queue = WriterQueue(database)
         #: Seconds that the current statement has taken.
         self.spent = 0.0
         self._seen_at = 0.0
@@ -53,6 +93,32 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         if self.executor is None:
             return work()
         return self.executor.run_or_stop(work, stop=self.interrupt)
+
+    def in_turn(self, sql: str, run: Callable[[], Outcome]) -> Callable[[], Outcome]:
+        """Return what waits in the queue first, if the statement takes the write lock."""
+        is_writer = not self.in_transaction and _WRITES.match(sql)
+        return partial(self._when_first, run) if is_writer else run
+
+    def _when_first(self, run: Callable[[], Outcome]) -> Outcome:
+        """Run what takes the lock; raise the error of SQLite if others have it for too long.
+
+        Who is before us came before us and gives up before us.
+        """
+        deadline = monotonic() + self.patience
+        with self._queue.turn():
+            self._wait_at_most(min(_LOOK_MS, self.patience * 1000))
+            try:
+                while True:
+                    try:
+                        return run()
+                    except sqlite3.OperationalError as error:
+                        if not _is_busy(error) or monotonic() >= deadline:
+                            raise
+            finally:
+                self._wait_at_most(self.patience * 1000)
+
+    def _wait_at_most(self, milliseconds: float) -> None:
+        sqlite3.Cursor(self).execute(f"PRAGMA busy_timeout = {int(milliseconds)}").close()
 
     def _is_over(self) -> bool:
         moment = monotonic()
@@ -81,13 +147,15 @@ class DeadlineCursor(sqlite3.Cursor):
     def execute(self, sql: str, parameters: Any = (), /) -> Self:
         """Run a statement."""
         self.connection.spent = 0.0
-        self.connection.work(partial(super().execute, sql, parameters))
+        run = partial(super().execute, sql, parameters)
+        self.connection.work(self.connection.in_turn(sql, run))
         return self
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Self:
         """Run a statement for each row."""
         self.connection.spent = 0.0
-        self.connection.work(partial(super().executemany, sql, parameters))
+        run = partial(super().executemany, sql, parameters)
+        self.connection.work(self.connection.in_turn(sql, run))
         return self
 
     def fetchone(self) -> Any:
@@ -128,8 +196,13 @@ def shorten_wal(file: Path) -> bool:
         connection.execute("PRAGMA synchronous = FULL")
         # First a passive checkpoint, which does not block writers.
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        is_hindered, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        with WriterQueue(str(file)).turn():
+            is_hindered, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not is_hindered
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def wal_bytes(file: Path) -> int:

@@ -9,11 +9,12 @@ from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into
 from models import JobTurn
+from web.database.sqlite import DeadlineSqliteConnection
 
 #: Results are cached for so long, because anybody may request the health check.
 _FRESH_SECONDS = 1.0
-#: How long SQLite waits for another writer.
-_PATIENCE_MS = 1_500
+#: How long it waits for other writers of SQLite.
+_PATIENCE_SECONDS = 1.5
 #: The row that only the probe writes.
 _ROW = "write probe"
 #: Problems by error code; for SQLite by primary result code.
@@ -30,9 +31,8 @@ _WORDS: dict[int | str | None, str] = {
 class WriteProbe:
     """Writes a row, at most once a second, and caches the result."""
 
-    def __init__(self, *, patience_ms: int) -> None:
-        """Take the busy timeout to restore, in milliseconds."""
-        self._usual_patience_ms = patience_ms
+    def __init__(self) -> None:
+        """Know nothing yet."""
         self._asked_at = float("-inf")
         self._write_problem: str | None = None
 
@@ -46,33 +46,35 @@ class WriteProbe:
     def _ask(self, engine: Engine, now: datetime) -> str | None:
         try:
             with engine.execution_options(begin_mode="IMMEDIATE").connect() as connection:
-                self._write(connection, now)
+                _write(connection, now)
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise
             return _WORDS.get(_code(error), "not writable")
         return None
 
-    def _write(self, connection: Connection, now: datetime) -> None:
-        is_sqlite = connection.dialect.name == "sqlite"
-        raw = connection.connection.driver_connection
-        if is_sqlite and raw is not None:
-            raw.execute(f"PRAGMA busy_timeout = {min(_PATIENCE_MS, self._usual_patience_ms)}")
-        try:
-            with Session(connection) as session, session.begin():
-                _write_row(session, now)
-        finally:
-            if is_sqlite and raw is not None:
-                raw.execute(f"PRAGMA busy_timeout = {self._usual_patience_ms}")
+
+def _write(connection: Connection, now: datetime) -> None:
+    raw = connection.connection.driver_connection
+    if not isinstance(raw, DeadlineSqliteConnection):
+        _write_row(connection, now)
+        return
+    usual = raw.patience
+    raw.patience = min(_PATIENCE_SECONDS, usual)
+    try:
+        _write_row(connection, now)
+    finally:
+        raw.patience = usual
 
 
-def _write_row(session: Session, now: datetime) -> None:
-    statement = insert_into(JobTurn, session=session).values(name=_ROW, taken_at=now)
-    session.execute(
-        statement.on_conflict_do_update(
-            index_elements=[JobTurn.name], set_={"taken_at": statement.excluded.taken_at}
+def _write_row(connection: Connection, now: datetime) -> None:
+    with Session(connection) as session, session.begin():
+        statement = insert_into(JobTurn, session=session).values(name=_ROW, taken_at=now)
+        session.execute(
+            statement.on_conflict_do_update(
+                index_elements=[JobTurn.name], set_={"taken_at": statement.excluded.taken_at}
+            )
         )
-    )
 
 
 def _code(error: DBAPIError) -> int | str | None:

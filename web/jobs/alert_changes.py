@@ -38,8 +38,6 @@ from web.settings.stored import current_settings
 _log = logging.getLogger("gatebell.alert_changes")
 #: Changes of one transaction, few enough that writers of SQLite wait briefly.
 _BATCH = 200
-#: Between transactions on SQLite, whose other writers look for a free lock only now and then.
-_BREATH_SECONDS = 0.03
 #: After a transaction with room for more, changes come together: one transaction for each of them
 #: would take a processor from those who send alerts.
 _GATHERING_SECONDS = 0.25
@@ -131,10 +129,7 @@ class AlertChanges(Job):
     def _handle(self) -> int:
         if not self.has(self._is_due):
             return 0
-        handled = sum(self._handle_batch(each, _BATCH) for each in self._handlers)
-        if self.settings.uses_sqlite:
-            self.is_stopped.wait(_BREATH_SECONDS)
-        return handled
+        return sum(self._handle_batch(each, _BATCH) for each in self._handlers)
 
     def _handle_batch(self, follower: Follower, limit: int) -> int:
         """Handle up to `limit` changes; return how many were taken, handled or postponed."""

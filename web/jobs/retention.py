@@ -8,7 +8,6 @@ Pruning and counting also repair case-folded names.
 import logging
 from datetime import timedelta
 from functools import partial
-from time import sleep
 
 from sqlalchemy.orm import Session
 
@@ -37,7 +36,6 @@ _log = logging.getLogger("gatebell.prune")
 _audit_log = logging.getLogger("gatebell.audit")
 _deletion_log = logging.getLogger("gatebell.deletion")
 _webhook_log = logging.getLogger("gatebell.webhooks")
-_REST_SECONDS = 0.01
 
 
 def run_prune(settings: Settings) -> None:
@@ -69,7 +67,7 @@ def prune_database(settings: Settings) -> dict[str, int]:
         )
         fold_accounts(session=session, between=session.commit)
         session.commit()
-        now, between = system_clock(), partial(_commit_and_rest, session)
+        now, between = system_clock(), session.commit
         removed = prune(retention, session=session, now=now, between=between)
         between()
         removed["members"] = remove_ended(session=session, now=now, between=between)
@@ -156,17 +154,11 @@ def remove_from_database(settings: Settings, *, clock: Clock = system_clock) -> 
         removed = remove_deleted(
             remove_files=partial(remove_repository, settings.repositories_path),
             session=session,
-            between=partial(_commit_and_rest, session),
+            between=session.commit,
             now=clock(),
         )
         session.commit()
         return removed
-
-
-def _commit_and_rest(session: Session) -> None:
-    """Commit a slice, and let those write who wait: SQLite has no queue of writers."""
-    session.commit()
-    sleep(_REST_SECONDS)
 
 
 def resolve_silent_alerts(settings: Settings) -> int:

@@ -1,0 +1,158 @@
+"""Writes the section on SQLite of docs/scale.md."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from statistics import median
+
+from bench.scale.large_report import Measured, growth_table, shown_address
+from bench.scale.walk import Asked
+from bench.scale.writers import REFRESHERS, SENDERS, Waits
+
+_HEADING = "\n## SQLite\n"
+#: Lists of which the table tells, in milliseconds.
+_SLOW_MS = 500.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredSqlite:
+    """What one run found."""
+
+    measured: Measured
+    #: How many requests of each kind were compared.
+    times: int
+    #: In how many ways each address was asked for.
+    ways: int
+    #: Bytes of the file of the large database.
+    size: int
+    #: From the command to the first answer in seconds, of each start of each database.
+    starts: Sequence[Sequence[float]]
+    seconds: float
+    #: By the number of web processes.
+    writers: Mapping[int, Sequence[Waits]]
+    day: str
+
+
+def sqlite_section(document: str) -> str:
+    """Return the section of a document, or nothing if it has none."""
+    _, heading, section = document.partition(_HEADING)
+    return heading + section
+
+
+def with_section(document: str, section: str) -> str:
+    """Return the document with this section in the end, instead of the one that it has."""
+    return document.partition(_HEADING)[0].rstrip("\n") + "\n" + section
+
+
+def section_of(found: MeasuredSqlite) -> str:
+    """Return the section."""
+    return "\n".join((*_head(found), *_growth(found), *_lists(found), *_writers(found)))
+
+
+_HEAD = """
+`make bench-large BENCH_ARGS="--sqlite"` fills two files of SQLite through the schema as it is
+migrated, measures them under the real server, and writes this section. On {day}: {alerts:,} alerts
+with {deliveries:,} deliveries and as many occurrences, {users:,} users and {tokens:,} tokens, of
+the same kinds as above, in {size:.1f} GiB, filled in {fill:.0f} s, and the same with {few:,}
+alerts. {machine}. *Analyzed* is after `ANALYZE`, which the service neither runs nor needs.
+"""
+_GROWTH = """### Growth on SQLite
+
+The processor time of the web process, in which SQLite works, for a request of each kind over HTTP
+by one client to one web process, by turns to each database ({times} requests, {pages} of pages), in
+milliseconds, and the rate with {most:,} alerts as a part of that with {few:,} (the goal of what
+senders and applications do is 0.90).
+"""
+_STARTS = """
+From `make run` to the first answer of a prepared database: {few_starts} with {few:,} alerts,
+{most_starts} with {most:,} (median, and the shortest and longest of {count} starts by turns).
+"""
+_LISTS = """### Lists, pages and jobs on SQLite
+
+{asked:,} requests to {addresses} addresses as above, never analyzed, in {ways} ways at most.
+The slowest way of those that took longer than {slow:.0f} ms, and the periodic jobs, of which
+nothing is due; by the steps of the plan that read or sort everything, or else by all steps.
+
+| request | ms | in SQLite, ms | by |
+|---|--:|--:|---|"""
+_WRITERS = """### Writers of SQLite
+
+For {seconds:.0f} s, {senders} clients send new alerts to a project that pages as fast as they are
+answered, {refreshers} refresh tokens and one changes a page (with 50 ms between two requests),
+while a worker handles what changes and somebody prunes expired rows. Requests are timed from the
+client, so the processors, which all of them share, are in these times as well; of the worker and of
+pruning it is the wait for the one write lock. *Given up* are answers of 503, and waits that ended
+without the lock.
+"""
+
+
+def _head(found: MeasuredSqlite) -> Iterator[str]:
+    database = found.measured.database
+    yield _HEADING + _HEAD.format(
+        **database.sizes.numbers(),
+        day=found.day,
+        size=found.size / 2**30,
+        fill=database.fill_seconds,
+        few=found.measured.compared[0],
+        machine=found.measured.machine,
+    )
+
+
+def _growth(found: MeasuredSqlite) -> Iterator[str]:
+    few, most = found.measured.compared
+    yield _GROWTH.format(times=found.times, pages=found.times // 5, few=few, most=most)
+    yield from growth_table(found.measured)
+    few_starts, most_starts = map(_spread, found.starts)
+    yield _STARTS.lstrip("\n").format(
+        few=few,
+        most=most,
+        few_starts=few_starts,
+        most_starts=most_starts,
+        count=len(found.starts[0]),
+    )
+
+
+def _spread(seconds: Sequence[float]) -> str:
+    return f"{median(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f})"
+
+
+def _lists(found: MeasuredSqlite) -> Iterator[str]:
+    asked = [each for each in found.measured.before if each.status == HTTPStatus.OK]
+    lists = [each for each in asked if not _is_job(each)]
+    yield _LISTS.format(
+        ways=found.ways,
+        asked=len(lists),
+        addresses=len({each.rule for each in lists}),
+        slow=_SLOW_MS,
+    )
+    worst = {each.rule: each for each in sorted(lists, key=lambda one: one.milliseconds)}
+    slow = [each for each in worst.values() if each.milliseconds > _SLOW_MS]
+    jobs = [each for each in asked if _is_job(each) and (each.plan or not _is_statement(each))]
+    for each in (*sorted(slow, key=lambda one: -one.milliseconds), *jobs):
+        mark = "- " if _is_statement(each) else ""
+        yield (
+            f"| {mark}`{shown_address(each.address)}` | {each.milliseconds:,.0f} |"
+            f" {each.slowest_ms:,.0f} | {each.plan.replace('|', ' ')} |"
+        )
+    yield ""
+
+
+def _is_job(asked: Asked) -> bool:
+    return asked.rule.startswith("job ")
+
+
+def _is_statement(asked: Asked) -> bool:
+    return asked.rule.endswith(": statement")
+
+
+def _writers(found: MeasuredSqlite) -> Iterator[str]:
+    yield _WRITERS.format(seconds=found.seconds, senders=SENDERS, refreshers=REFRESHERS)
+    yield "| web processes | writer | how many | p50, ms | p99, ms | longest, ms | given up |"
+    yield "|--:|---|--:|--:|--:|--:|--:|"
+    for processes, kinds in found.writers.items():
+        for each in kinds:
+            yield (
+                f"| {processes} | {each.kind} | {len(each.taken):,} | {each.at(0.5):,.0f} |"
+                f" {each.at(0.99):,.0f} | {each.at(1):,.0f} | {each.busy} |"
+            )
+    yield ""

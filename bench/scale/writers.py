@@ -1,0 +1,220 @@
+"""How long those who write to SQLite wait for each other: `bench.scale.large_run --sqlite`.
+
+Sixteen clients send alerts as fast as they are answered to a project that pages, four refresh
+tokens, and somebody changes a page; the worker handles the changes, and somebody prunes. SQLite
+lets one of them write at a time.
+"""
+
+import json
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http import HTTPStatus
+from http.client import HTTPConnection
+from itertools import count
+from pathlib import Path
+from threading import Event, Thread
+from time import perf_counter, sleep
+from urllib.parse import urlencode
+
+from sqlalchemy import insert
+
+from bench.alert_bodies import generic_alert
+from bench.gatebell import LIFTED, paging_project
+from bench.gatebell_seed import seed_gatebell
+from bench.oauth_shots import Seed
+from bench.scale.timed_waits import BUSY
+from bench.seed_counts import Counts
+from models import Mail
+from tests.support.accounts.people import Person, database_of, now, open_browser, settings_of
+from tests.support.alerts.senders import JSON, Endpoint, connect
+from tests.support.service.live import ROOT, LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+from web.database.schema import migrate
+
+SENDERS, REFRESHERS = 16, 4
+_WARM_SECONDS = 3.0
+#: Between two requests of those who do not send alerts.
+_PAUSE_SECONDS = 0.05
+#: Pruned in slices of 500, while the others write.
+_EXPIRED_MAILS = 60_000
+
+
+@dataclass
+class Waits:
+    """What writers of one kind saw, in milliseconds."""
+
+    kind: str
+    taken: list[float] = field(default_factory=list)
+    #: Answers of 503, and waits for the lock that were given up.
+    busy: int = 0
+    other: int = 0
+
+    def at(self, share: float) -> float:
+        """Return what this share of all took at most."""
+        every = sorted(self.taken)
+        return every[min(int(share * len(every)), len(every) - 1)] if every else 0.0
+
+
+def writers(place: Path, *, web_processes: int, seconds: float) -> Sequence[Waits]:
+    """Let all of them write at the same time, and return how long each kind took."""
+    with _running(place, web_processes) as (live, seed, alice, endpoint):
+        end = Event()
+        kinds = {
+            "a new alert": [_sender(endpoint, live, each) for each in range(SENDERS)],
+            "a refresh": [_refresher(live, seed, each) for each in range(REFRESHERS)],
+            "a change by a page": [_changer(live, alice)],
+        }
+        pauses = {"a new alert": 0.0}
+        found = {kind: Waits(kind) for kind in kinds}
+        noted = {name: place / f"{name}.waits" for name in ("worker", "prune")}
+        threads = [
+            Thread(target=_go_on, args=(ask, found[kind], end, pauses.get(kind, _PAUSE_SECONDS)))
+            for kind, asking in kinds.items()
+            for ask in asking
+        ]
+        with _program(live, noted["worker"], "worker"):
+            for each in threads:
+                each.start()
+            sleep(_WARM_SECONDS)
+            for waits in found.values():
+                waits.taken.clear()
+            for file in noted.values():
+                file.write_text("")
+            with _program(live, noted["prune"], "prune"):
+                sleep(seconds)
+            end.set()
+            for each in threads:
+                each.join()
+    kept = {"worker": "the worker, for the lock", "prune": "pruning, for the lock"}
+    return [*found.values(), *(_read(noted[name], kind) for name, kind in kept.items())]
+
+
+def _go_on(ask: Callable[[], int], waits: Waits, end: Event, pause: float) -> None:
+    while not end.wait(pause):
+        began = perf_counter()
+        status = ask()
+        if status < HTTPStatus.BAD_REQUEST:
+            waits.taken.append((perf_counter() - began) * 1000)
+        elif status == HTTPStatus.SERVICE_UNAVAILABLE:
+            waits.busy += 1
+        else:
+            waits.other += 1
+
+
+def _read(file: Path, kind: str) -> Waits:
+    lines = file.read_text().split()
+    return Waits(
+        kind,
+        taken=[float(each) for each in lines if each != BUSY],
+        busy=lines.count(BUSY),
+    )
+
+
+@contextmanager
+def _running(
+    place: Path, web_processes: int
+) -> Iterator[tuple[LiveGatebell, Seed, Person, Endpoint]]:
+    live = LiveGatebell(
+        instance_path=place,
+        database_url="",
+        only="web",
+        WEB_CONCURRENCY=str(web_processes),
+        DATABASE_CONNECT_TIMEOUT_SECONDS="2",  # as usual: tests have more patience
+        **LIFTED,
+    )
+    place.mkdir(parents=True)
+    migrate(settings_of(live))
+    counts = Counts(access_tokens=1, refresh_tokens=REFRESHERS, codes=1, device_codes=1)
+    seed, alice = seed_gatebell(live, counts)
+    endpoint = connect(live, paging_project(live, alice))
+    long_ago = now() - timedelta(days=100)
+    mails = [
+        {
+            "key": f"old {number}",
+            "recipient": alice.email,
+            "subject": "Sign-in",
+            "text": "text " * 60,
+            "created_at": long_ago,
+            "tries": 1,
+            "sent_at": long_ago,
+        }
+        for number in range(_EXPIRED_MAILS)
+    ]
+    with database_of(live) as session:
+        session.execute(insert(Mail), mails)
+    live.start()
+    try:
+        yield live, seed, alice, endpoint
+    finally:
+        live.stop()
+
+
+@contextmanager
+def _program(live: LiveGatebell, notes: Path, name: str) -> Iterator[None]:
+    """Run a program beside the web server that notes its waits for the lock."""
+    command = [sys.executable, "-m", "bench.scale.timed_waits", str(notes), name]
+    with (notes.parent / f"{name}.log").open("ab") as log:
+        running = subprocess.Popen(command, cwd=ROOT, env=live.environment, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        running.terminate()
+        running.wait()
+
+
+def _wire(live: LiveGatebell) -> HTTPConnection:
+    return HTTPConnection("127.0.0.1", live.port, timeout=60)
+
+
+def _sender(endpoint: Endpoint, live: LiveGatebell, sender: int) -> Callable[[], int]:
+    wire, headers = _wire(live), {"Content-Type": JSON, **endpoint.bearer}
+    numbers = count(1)
+
+    def send() -> int:
+        body = generic_alert(f"New {sender} {next(numbers)}")
+        return _ask(wire, endpoint.path, headers, body)[0]
+
+    return send
+
+
+def _refresher(live: LiveGatebell, seed: Seed, number: int) -> Callable[[], int]:
+    wire, basic = _wire(live), f"{seed.client_id}:{seed.client_secret}".encode()
+    headers = {
+        "Authorization": f"Basic {b64encode(basic).decode()}",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    token = seed.refresh_tokens[number]
+
+    def refresh() -> int:
+        nonlocal token
+        form = {"grant_type": "refresh_token", "refresh_token": token}
+        status, text = _ask(wire, "/oauth/token", headers, urlencode(form))
+        if status == HTTPStatus.OK:
+            token = json.loads(text)["refresh_token"]
+        return status
+
+    return refresh
+
+
+def _changer(live: LiveGatebell, person: Person) -> Callable[[], int]:
+    browser, numbers = open_browser(live, person), count(1)
+    page = browser.get(f"{live.url}/-/user_settings/profile")
+    form = form_with(page, "name")
+
+    def change() -> int:
+        return submit(browser, page, form, name=f"Alice {next(numbers)}").status_code
+
+    return change
+
+
+def _ask(
+    wire: HTTPConnection, path: str, headers: Mapping[str, str], body: str
+) -> tuple[int, bytes]:
+    wire.request("POST", path, body, dict(headers))
+    answer = wire.getresponse()
+    return answer.status, answer.read()
