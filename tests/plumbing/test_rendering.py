@@ -1,20 +1,23 @@
-"""While a page is rendered, other requests have their turn."""
+"""While a page is rendered, other requests have their turn, unless it may hold a lock."""
 
 import pytest
-from jinja2 import Environment
+from flask import Flask
 
 from web.pages.rendering import SharingTemplate
 
+ROWS = "{% for each in rows %}<b>{{ each }}</b>{% endfor %}"
 
+
+@pytest.mark.parametrize(("method", "gives_turns"), [("GET", True), ("POST", False)])
 def test_others_have_their_turn_between_the_pieces_of_a_page(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, method: str, *, gives_turns: bool
 ) -> None:
     turns: list[float] = []
     monkeypatch.setattr("web.pages.rendering.sleep", turns.append)
     monkeypatch.setattr("web.pages.rendering._TURN_SECONDS", 0)
-    environment = Environment(autoescape=True)
-    environment.template_class = SharingTemplate
-    template = environment.from_string("{% for each in rows %}<b>{{ each }}</b>{% endfor %}")
-    assert template.render(rows=["<", "x"]) == "<b>&lt;</b><b>x</b>"
-    assert len(turns) > 1
-    assert set(turns) == {0}
+    app = Flask("pages")
+    app.jinja_env.template_class = SharingTemplate
+    template = app.jinja_env.from_string("{% autoescape true %}" + ROWS + "{% endautoescape %}")
+    with app.test_request_context(method=method):
+        assert template.render(rows=["<", "x"]) == "<b>&lt;</b><b>x</b>"
+    assert bool(turns) is gives_turns

@@ -3,10 +3,13 @@
 from time import monotonic, sleep
 from typing import Any
 
+from flask import has_request_context, request
 from jinja2 import Template
 
 #: A page of a list takes twenty times as long.
 _TURN_SECONDS = 0.001
+#: Others may have SQLite's one write lock until they are answered: they give no turns.
+_READING = frozenset({"GET", "HEAD"})
 
 
 class SharingTemplate(Template):
@@ -18,6 +21,8 @@ class SharingTemplate(Template):
 
     def render(self, *args: Any, **kwargs: Any) -> str:
         """Return the text; arguments as for a dictionary."""
+        if not has_request_context() or request.method not in _READING:
+            return super().render(*args, **kwargs)
         pieces = []
         since = monotonic()
         for piece in self.generate(*args, **kwargs):
