@@ -22,10 +22,6 @@ def _base62(number: int, length: int) -> str:
     return "".join(reversed(pairs))[-length:]
 
 
-def _checksum(text: str) -> str:
-    return _base62(zlib.crc32(text.encode("ascii", "replace")), _CHECKSUM_CHARACTERS)
-
-
 def random_credential(prefix: str, *, seed: bytes | None = None) -> str:
     """Return prefix, 256 bits and a checksum, for example `gba-…`.
 
@@ -34,7 +30,7 @@ def random_credential(prefix: str, *, seed: bytes | None = None) -> str:
     """
     bits = int.from_bytes(seed or secrets.token_bytes(32))
     body = prefix + _base62(bits, _RANDOM_CHARACTERS)
-    return body + _checksum(body)
+    return body + _base62(zlib.crc32(body.encode()), _CHECKSUM_CHARACTERS)
 
 
 def is_well_formed(credential: str, *, prefix: str) -> bool:
@@ -42,7 +38,8 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
     length = len(prefix) + _RANDOM_CHARACTERS + _CHECKSUM_CHARACTERS
     if len(credential) != length or not credential.startswith(prefix):
         return False
-    return _checksum(credential[:-_CHECKSUM_CHARACTERS]) == credential[-_CHECKSUM_CHARACTERS:]
+    body, checksum = credential[:-_CHECKSUM_CHARACTERS], credential[-_CHECKSUM_CHARACTERS:]
+    return checksum == _base62(zlib.crc32(body.encode("ascii", "replace")), _CHECKSUM_CHARACTERS)
 
 
 #: Returns so many random bytes as hexadecimal digits.

@@ -123,7 +123,8 @@ def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
         kind = request.headers.get(sns.TYPE_HEADER) if receiver.format.takes_sns else None
         if kind is None:  # requests of Amazon SNS declare their JSON to be text
             check_media_type(*receiver.format.media_types)
-        received.check()
+        if received.flaw is not None:
+            raise received.flaw
         read = (
             partial(_read_subscription, body, kind)
             if kind is not None and _asks_no_alert(kind)

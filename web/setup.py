@@ -42,7 +42,9 @@ class _PageSessions(SecureCookieSessionInterface):
         return super().open_session(app, request)
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
-        """Write the cookie on pages."""
+        """Write the cookie on pages; nothing follows from a session that nobody looked at."""
+        if not session.accessed and not session.modified:
+            return
         endpoint = find_endpoint()
         if endpoint is None or endpoint.is_page:
             super().save_session(app, session, response)
@@ -96,7 +98,6 @@ def configure(app: Flask, settings: Settings) -> None:
 def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     """Start the extensions and our own services."""
     db.init_app(app)
-    login_manager.init_app(app)
     csrf.init_app(app)
     with app.app_context():
         prepare_engine(db.engine, settings, writes=session_writes)
@@ -125,8 +126,12 @@ def check_requests(app: Flask) -> None:
     """Check forms of pages, and the release that a request rehearses; machines get no cookies."""
     refuse_unknown_releases(app)
     app.session_interface = _PageSessions()
+    login_manager.init_app(app)
+    # It looks at the session of each request, for a cookie of its own.
+    write_its_cookie = app.after_request_funcs[None].pop()
     for name in page_blueprints(app):
         app.before_request_funcs.setdefault(name, []).insert(0, _check_form)
+        app.after_request_funcs.setdefault(name, []).append(write_its_cookie)
 
 
 def _check_form() -> None:

@@ -32,55 +32,41 @@ class _Waiter:
 
 
 class _Shelf:
-    """Free connections, and those who wait for one in the order in which they came."""
+    """Free connections, and those who wait for one in the order in which they came.
+
+    Who borrows one takes it from `free` itself, which needs no lock, or else waits.
+    """
 
     def __init__(self, *, size: int, patience: float) -> None:
         """Have room for so many, for which others wait so many seconds."""
         self._patience = patience
         #: None stands for a connection to open; the last used is reused first.
-        self._free: list[CoreStatements | None] = [None] * size
-        self._waiters: deque[_Waiter] = deque()
+        self.free: list[CoreStatements | None] = [None] * size
+        self.waiters: deque[_Waiter] = deque()
         #: Of those who wait and those who serve them.
         self._lock = Lock()
-
-    def take(self) -> CoreStatements | None:
-        """Return one; it takes no lock, unless all are in use."""
-        try:
-            kept = self._free.pop()
-        except IndexError:
-            kept = self._wait()
-        if not self._free:
-            count_last_connection_taken()
-        return kept
-
-    def give_back(self, kept: CoreStatements | None) -> None:
-        """Let others use it."""
-        self._free.append(kept)
-        # Whoever waits has said so before it looked for the last time.
-        if self._waiters:
-            with self._lock:
-                self._serve()
 
     def close_last_used(self) -> None:
         """Close the one that was used last, if any is free."""
         with suppress(IndexError):
-            _end(self._free.pop())
-            self.give_back(None)
+            _end(self.free.pop())
+            self._give_back(None)
 
     def close(self) -> None:
         """Close all that are free."""
         kept = []
         with suppress(IndexError):
             while True:
-                kept.append(self._free.pop())
+                kept.append(self.free.pop())
         for each in kept:
             _end(each)
-            self.give_back(None)
+            self._give_back(None)
 
-    def _wait(self) -> CoreStatements | None:
+    def wait(self) -> CoreStatements | None:
+        """Return what others give back; raise PoolTimeoutError if nobody does in time."""
         waiter = _Waiter()
         with self._lock:
-            self._waiters.append(waiter)
+            self.waiters.append(waiter)
             self._serve()
         is_served = False
         try:
@@ -89,20 +75,30 @@ class _Shelf:
             with self._lock:
                 is_late = waiter.is_served.is_set() and not is_served
                 if not waiter.is_served.is_set():
-                    self._waiters.remove(waiter)
+                    self.waiters.remove(waiter)
             if is_late:
-                self.give_back(waiter.kept)
+                self._give_back(waiter.kept)
         if not is_served:
             count_pool_timeout()
             raise PoolTimeoutError("All connections are in use.")
         return waiter.kept
 
+    def serve(self) -> None:
+        """Hand over what is free to those who wait."""
+        with self._lock:
+            self._serve()
+
+    def _give_back(self, kept: CoreStatements | None) -> None:
+        self.free.append(kept)
+        if self.waiters:
+            self.serve()
+
     def _serve(self) -> None:
-        """Hand over what is free to those who wait; the lock is ours."""
+        """Do so; the lock is ours."""
         with suppress(IndexError):
-            while self._waiters:
-                kept = self._free.pop()
-                waiter = self._waiters.popleft()
+            while self.waiters:
+                kept = self.free.pop()
+                waiter = self.waiters.popleft()
                 waiter.kept = kept
                 waiter.is_served.set()
 
@@ -206,7 +202,12 @@ class KeptConnections:
     def _lend(self, work: Callable[[CoreStatements], Outcome], *, is_read: bool) -> Outcome:
         """Do the work on a free connection or a new one, and forget it if it breaks meanwhile."""
         shelf = self._reading if is_read else self._writing
-        kept = shelf.take()
+        try:
+            kept = shelf.free.pop()
+        except IndexError:
+            kept = shelf.wait()
+        if not shelf.free:
+            count_last_connection_taken()
         try:
             kept = kept or self._open()
             if is_read or self.dialect_name != "sqlite":
@@ -222,7 +223,10 @@ class KeptConnections:
                     kept = None
             raise
         finally:
-            shelf.give_back(kept)
+            shelf.free.append(kept)
+            # Whoever waits has said so before it looked for the last time.
+            if shelf.waiters:
+                shelf.serve()
 
     def _open(self) -> CoreStatements:
         connection = self._engine.connect()

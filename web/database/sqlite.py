@@ -87,17 +87,14 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         self._seen_at = 0.0
         self.set_progress_handler(self._is_over, _STEPS)
 
-    def work(self, work: Callable[[], Outcome]) -> Outcome:
-        """Run SQLite and add up its time."""
+    def work(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
+        """Run SQLite and add up its time; a statement that takes the write lock waits its turn."""
+        if sql and not self.in_transaction and _WRITES.match(sql):
+            work = partial(self._when_first, work)
         self._seen_at = monotonic()
         if self.executor is None:
             return work()
         return self.executor.run_or_stop(work, stop=self.interrupt)
-
-    def in_turn(self, sql: str, run: Callable[[], Outcome]) -> Callable[[], Outcome]:
-        """Return what waits in the queue first, if the statement takes the write lock."""
-        is_writer = not self.in_transaction and _WRITES.match(sql)
-        return partial(self._when_first, run) if is_writer else run
 
     def _when_first(self, run: Callable[[], Outcome]) -> Outcome:
         """Run what takes the lock; raise the error of SQLite if others have it for too long.
@@ -105,8 +102,9 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         Who is before us came before us and gives up before us.
         """
         deadline = monotonic() + self.patience
+        usual = int(self.patience * 1000)
         with self._queue.turn():
-            self._wait_at_most(min(_LOOK_MS, self.patience * 1000))
+            sqlite3.Cursor(self).execute(f"PRAGMA busy_timeout = {min(_LOOK_MS, usual)}").close()
             try:
                 while True:
                     try:
@@ -115,10 +113,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
                         if not _is_busy(error) or monotonic() >= deadline:
                             raise
             finally:
-                self._wait_at_most(self.patience * 1000)
-
-    def _wait_at_most(self, milliseconds: float) -> None:
-        sqlite3.Cursor(self).execute(f"PRAGMA busy_timeout = {int(milliseconds)}").close()
+                sqlite3.Cursor(self).execute(f"PRAGMA busy_timeout = {usual}").close()
 
     def _is_over(self) -> bool:
         moment = monotonic()
@@ -147,15 +142,13 @@ class DeadlineCursor(sqlite3.Cursor):
     def execute(self, sql: str, parameters: Any = (), /) -> Self:
         """Run a statement."""
         self.connection.spent = 0.0
-        run = partial(super().execute, sql, parameters)
-        self.connection.work(self.connection.in_turn(sql, run))
+        self.connection.work(partial(super().execute, sql, parameters), sql=sql)
         return self
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Self:
         """Run a statement for each row."""
         self.connection.spent = 0.0
-        run = partial(super().executemany, sql, parameters)
-        self.connection.work(self.connection.in_turn(sql, run))
+        self.connection.work(partial(super().executemany, sql, parameters), sql=sql)
         return self
 
     def fetchone(self) -> Any:
