@@ -117,6 +117,8 @@ class RepeatedQuestion:
         self._direct = _Direct(statement.compile(dialect=dialect), statement)
         self._engine = engine
         self._connection: Connection | None = None
+        #: That of the driver, which is asked.
+        self._driver: Any = None
         self._tells_of_writes = is_sqlite
         self._last_write: Row | None = None
 
@@ -136,18 +138,18 @@ class RepeatedQuestion:
         return former != self._last_write
 
     def _run(self, sql: str, values: Sequence[Any]) -> Row:
-        connection = self._connection or self._engine.connect()
-        self._connection = None
+        if self._connection is None:
+            self._connection = self._engine.connect()
+            self._driver = self._connection.connection.driver_connection
+        driver = self._driver
         try:
-            driver: Any = connection.connection.driver_connection
             cursor = RawCursor(driver) if isinstance(driver, DriverConnection) else driver.cursor()
-            row = cursor.execute(sql, values).fetchone()
+            return cast("Row", cursor.execute(sql, values).fetchone())
         except BaseException:
-            connection.invalidate()
-            connection.close()
+            lost, self._connection = self._connection, None
+            lost.invalidate()
+            lost.close()
             raise
-        self._connection = connection
-        return cast("Row", row)
 
     def close(self) -> None:
         """Close the connection."""

@@ -120,6 +120,12 @@ class Job(ABC):
         self._period_since = now - (now - _EPOCH) % self.every
         return since is not None or self.begins_at_once
 
+    def period_ends_at(self) -> datetime:
+        """Return when the current period ends, if it has one."""
+        if self.every is None or self._period_since is None:
+            return datetime.max.replace(tzinfo=UTC)
+        return self._period_since + self.every
+
     def begin(self) -> None:
         """Do what is due in the background, unless that is under way."""
         with self._lock:
@@ -240,6 +246,8 @@ class Scheduler:
         self._asked = [(job, job.due) for job in jobs if job.due is not None]
         question = select(*(due for _, due in self._asked))
         self._question = RepeatedQuestion(question, open_autocommit_engine(settings))
+        #: Between them no period ends.
+        self._periods = (_EPOCH, _EPOCH)
         #: Until then, what the last look has seen holds, unless somebody writes.
         self._is_quiet_until = float("-inf")
         self._is_stopped = False
@@ -283,12 +291,16 @@ class Scheduler:
         self._question.close()
 
     def _look(self) -> None:
-        for job in self._jobs:
-            if job.is_new_period():
-                job.begin()
+        now = self._clock()
+        seen_at, end = self._periods
+        if not seen_at <= now < end:  # or the clock was put back
+            for job in self._jobs:
+                if job.is_new_period():
+                    job.begin()
+            self._periods = (now, min(job.period_ends_at() for job in self._jobs))
         if not self._question.may_have_changed() and monotonic() < self._is_quiet_until:
             return
-        answers = self._question.ask(moments(self._clock()))
+        answers = self._question.ask(moments(now))
         self._is_quiet_until = float("-inf") if any(answers) else monotonic() + _QUIET_SECONDS
         for (job, _), is_due in zip(self._asked, answers, strict=True):
             if is_due:

@@ -46,6 +46,8 @@ _TO_STOP = frozenset({SIGINT, SIGQUIT, SIGTERM})
 #: With fewer free connections than this, the longest idle one is closed.
 _FREE_CONNECTIONS = 10
 _RETRY_AFTER = 2
+#: Between two looks for idle connections, a new certificate and the parent.
+_LOOK_SECONDS = 2.0
 #: Between two warnings that there is no room for further connections.
 _WARNING_SECONDS = 60.0
 #: Larger pieces are sent separately: copying them costs more than another system call.
@@ -184,7 +186,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self._close_idle(monotonic())
             self._look_after_certificate()
             self._count_dropped_lines()
-            self._stop_requested.wait(1.0)
+            self._stop_requested.wait(_LOOK_SECONDS)
         for listener_server in listeners:
             listener_server.accept_waiting_and_close()
         self._wait_for_connections()
