@@ -4,7 +4,7 @@ from flask import Flask
 from flask.cli import ScriptInfo
 
 from web.commands import gatebell
-from web.garbage import without_collecting
+from web.memory import without_collecting
 
 
 def _load_app() -> Flask:

@@ -19,8 +19,9 @@ from web.database.start_checks import CannotStartError, check_if_available
 from web.jobs.job_pulse import start_pulse
 from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
+from web.memory import keep_little_memory
 from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
-from web.server.process_limits import allow_connections, return_large_blocks, take_short_turns
+from web.server.process_limits import allow_connections, take_short_turns
 from web.server.shared_counters import (
     close_shared_counters,
     open_shared_counters,
@@ -40,7 +41,7 @@ try:
 except (SettingsError, CertificateFilesError) as error:
     raise SystemExit(str(error)) from error
 
-return_large_blocks()
+keep_little_memory()
 take_short_turns()
 _counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid())
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host

@@ -1,8 +1,8 @@
 """The app as web servers and the `flask` command find it."""
 
 from app import create_app
-from web.garbage import keep_what_is_loaded
 from web.logging import configure_logging
+from web.memory import keep_what_is_loaded
 from web.settings.reader import SettingsError, settings_from_environment
 
 try:

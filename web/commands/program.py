@@ -13,7 +13,7 @@ from flask.cli import AppGroup
 
 from web.build import running_build
 from web.commands.output import add_output_option, print_answer
-from web.garbage import without_collecting
+from web.memory import without_collecting
 
 
 @click.command("version")

@@ -32,7 +32,6 @@ from web.database.engine import sharing_engine
 from web.database.prepare import prepare
 from web.database.sqlite import start_wal_truncation
 from web.database.start_checks import CannotStartError, check_if_available
-from web.garbage import keep_what_is_loaded
 from web.jobs.alert_changes import AlertBatches, alert_changes_of, open_waiting_incidents
 from web.jobs.backchannel_logout import BackchannelLogout
 from web.jobs.clock_corrections import ClockCorrections
@@ -56,6 +55,7 @@ from web.jobs.retention import (
 from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
 from web.jobs.self_monitor import SelfMonitor
 from web.logging import configure_logging
+from web.memory import keep_little_memory, keep_what_is_loaded
 from web.settings.reader import (
     WRONG_SETTING,
     Settings,
@@ -168,6 +168,7 @@ def main(*, is_first: bool = False) -> None:
 
     The first one of `make run` prepares the database before.
     """
+    keep_little_memory()
     keep_what_is_loaded()
     unblock_standard_streams()
     try:

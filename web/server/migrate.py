@@ -8,8 +8,8 @@ from argparse import ArgumentParser
 
 from web.database.schema import UnknownRevisionError, migrate, move_to
 from web.database.start_checks import CannotStartError, reasons_in_a_sentence
-from web.garbage import keep_what_is_loaded
 from web.logging import configure_logging
+from web.memory import keep_what_is_loaded
 from web.settings.reader import SettingsError, settings_from_environment
 
 

@@ -1,25 +1,7 @@
-"""Memory, open files and turns of threads of the processes of the web server."""
+"""Open files and turns of threads of the processes of the web server."""
 
-import ctypes
 import sys
-from contextlib import suppress
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit, setrlimit
-
-#: malloc.h of glibc.
-_M_MMAP_THRESHOLD = -3
-_LARGE = 128 * 1024
-
-
-def return_large_blocks() -> None:
-    """Return freed blocks of 128 KiB and more to the system at once.
-
-    glibc raises its mmap threshold to the largest block that was ever freed, in each thread: after
-    a few webhooks of megabytes a process would stay three times as large. Other C libraries have no
-    such threshold and no such function.
-    """
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
-
 
 #: Ten times as often as the interpreter does it by itself.
 _TURN_SECONDS = 0.0005

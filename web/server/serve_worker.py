@@ -5,8 +5,8 @@ systemd does this by itself (`deploy/systemd/gatebell-worker.service`).
 
 import sys
 
-from web.garbage import keep_what_is_loaded
 from web.logging import configure_logging
+from web.memory import keep_what_is_loaded
 from web.server.serve import supervised_worker
 from web.settings.reader import SettingsError, settings_from_environment
 from web.standard_streams import unblock_standard_streams

@@ -1,4 +1,4 @@
-"""What a large request took goes back to the system."""
+"""What a large request took goes back to the system, and threads share the rest."""
 
 import platform
 import subprocess
@@ -10,13 +10,13 @@ LARGE = 2**22
 PROGRAM = f"""
 import sys
 from pathlib import Path
-from web.server.process_limits import return_large_blocks
+from web.memory import keep_little_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 if sys.argv[1:]:
-    return_large_blocks()
+    keep_little_memory()
 large = b"x" * {LARGE}
 del large  # glibc learns that such blocks come and go
 before = resident()
@@ -25,16 +25,53 @@ lasting = b"y" * 4000
 del large
 print(resident() - before)
 """
+THREADS = 4
+#: In bytes: glibc reserves at least so much for each arena, which is used once it is needed.
+ARENA = 2**26
+IN_THREADS = f"""
+import sys
+from pathlib import Path
+from threading import Barrier, Thread
+from web.memory import keep_little_memory
+
+def reserved():
+    return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+
+if sys.argv[1:]:
+    keep_little_memory()
+before, together = reserved(), Barrier({THREADS} + 1)
+
+def work():
+    blocks = [b"x" * size for size in range(1000, 2000)]
+    together.wait()
+    together.wait()
+    del blocks
+
+threads = [Thread(target=work) for _ in range({THREADS})]
+for each in threads:
+    each.start()
+together.wait()
+print(reserved() - before)
+together.wait()
+"""
 
 
-def kept(*arguments: str) -> int:
-    """Return how many bytes a program keeps of large blocks that it freed."""
+def bytes_of(program: str, *arguments: str) -> int:
+    """Return what a program prints."""
     done = subprocess.run(
-        (sys.executable, "-c", PROGRAM, *arguments), capture_output=True, text=True, check=True
+        (sys.executable, "-c", program, *arguments), capture_output=True, text=True, check=True
     )
     return int(done.stdout)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps them")
+only_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps them")
+
+
+@only_glibc
 def test_large_blocks_are_not_kept() -> None:
-    assert kept("yes") < LARGE // 2 < kept()
+    assert bytes_of(PROGRAM, "yes") < LARGE // 2 < bytes_of(PROGRAM)
+
+
+@only_glibc
+def test_threads_have_no_memory_of_their_own() -> None:
+    assert bytes_of(IN_THREADS, "yes") + THREADS * ARENA // 2 < bytes_of(IN_THREADS)
