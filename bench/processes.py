@@ -127,6 +127,13 @@ def processor_seconds(root: int, marker: str = "") -> float:
     return sum(_computed(each.pid) for each in family(root) if marker in each.command)
 
 
+def busy_seconds() -> float:
+    """Return how long all programs of the machine have computed since it started, in the same."""
+    whole, *_ = (_PROC / "stat").read_text().splitlines()
+    user, nice, system, _idle, _waiting, *interrupts = map(int, whole.split()[1:8])
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+
+
 def keep_on(core: int, root: int) -> None:
     """Let a program's processes, with all their threads, run on one core alone."""
     for each in family(root):

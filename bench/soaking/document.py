@@ -30,8 +30,8 @@ is kept for less than a day elsewhere, so here all that is four minutes old beco
 receiver of webhooks and one of audit events refuse one request of {refused}, and answer one of
 {late} after twenty seconds.
 
-Run on {date}, {machine}. Beside it the machine did other things: durations say little, counts and
-memory do not depend on them. The processes of the service took {load:.2f} processors on average.
+Run on {date}, {machine}. The processes of the service took {load:.2f} processors on average,
+everything on the machine {busy:.2f}: Postgres, the visitors and receivers, and whatever else ran.
 
 ## Claims
 
@@ -74,6 +74,7 @@ def as_markdown(found: Findings) -> str:
             date=found.date,
             machine=found.machine,
             load=_computed(computed) / seconds,
+            busy=_computed([each.machine for each in found.sights]) / seconds,
         ),
         *_table(
             ("claim", "holds", "seen"),

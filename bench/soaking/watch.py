@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from bench.processes import Process, family, processor_seconds, proportional_mib
+from bench.processes import Process, busy_seconds, family, processor_seconds, proportional_mib
 from bench.soaking.ground import Ground
 from models import (
     AccessToken,
@@ -95,6 +95,8 @@ class Sight:
     messages: int
     #: Seconds of a processor that the running processes of the service have computed.
     processor: float
+    #: The same of everything on the machine, since it started.
+    machine: float
 
 
 def look_at(ground: Ground, seconds: float, *, counts: bool) -> Sight:
@@ -108,6 +110,7 @@ def look_at(ground: Ground, seconds: float, *, counts: bool) -> Sight:
         queues=queues,
         messages=ground.postbox.pages.messages,
         processor=processor_seconds(ground.live.pid),
+        machine=busy_seconds(),
     )
 
 

@@ -44,6 +44,7 @@ def _found(
             queues={"e-mail": queue},
             messages=at // 4,
             processor=at / 4,
+            machine=at / 2,
         )
         for at in range(0, _MINUTES * 60, 15)
     ]
