@@ -5,11 +5,18 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 #: Classes of SQLSTATE that Postgres's driver calls operational, though a row is to blame: a value
 #: exceeds what the program can do (54), such as the longest row of an index.
 _OF_ROWS = ("54",)
+#: SQLSTATEs of what gave way to another transaction: deadlock_detected, serialization_failure.
+_GAVE_WAY = frozenset({"40P01", "40001"})
 
 
 def is_lost(error: BaseException) -> bool:
     """Return whether the connection was lost, so that nothing more can be done in it."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def gave_way(error: BaseException) -> bool:
+    """Return whether a transaction gave way to another one: it can be done again at once."""
+    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _GAVE_WAY
 
 
 def is_of_database(error: BaseException) -> bool:

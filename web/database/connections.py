@@ -12,13 +12,12 @@ from sqlalchemy import Engine, Executable
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from domain.database.failures import gave_way
 from domain.database.statements import KeptConnection, Outcome, Row
 from domain.threads import ThreadExecutor
 from web.database.driver_statements import CompiledStatements, CoreStatements, DirectStatements
 from web.database.engine import count_last_connection_taken, count_pool_timeout
 
-#: SQLSTATEs of transactions to retry: deadlock_detected and serialization_failure.
-_VICTIM_STATES = frozenset({"40P01", "40001"})
 _MOST_TRIES = 5
 
 
@@ -173,7 +172,8 @@ class KeptConnections:
             try:
                 return self._lend(partial(self._in_transaction, work), is_read=False)
             except DBAPIError as error:
-                if tries == _MOST_TRIES or not _is_victim(error):
+                is_victim = isinstance(error, IntegrityError) or gave_way(error)
+                if tries == _MOST_TRIES or not is_victim:
                     raise
 
     def close_last_used(self) -> None:
@@ -264,7 +264,3 @@ def _end(kept: CoreStatements | None) -> None:
 
 def _state(error: DBAPIError) -> str | None:
     return getattr(error.orig, "sqlstate", None)
-
-
-def _is_victim(error: DBAPIError) -> bool:
-    return isinstance(error, IntegrityError) or _state(error) in _VICTIM_STATES

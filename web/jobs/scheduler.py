@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
+from domain.database.failures import gave_way
 from domain.due import moments
 from domain.programs import claim_turn
 from web.database.driver_statements import RepeatedQuestion
@@ -171,10 +172,12 @@ class Job(ABC):
                     return
 
     def _look(self) -> int | None:
-        """Look once; return None if that failed."""
+        """Look once; return None if that failed, and is to be tried again later."""
         try:
             return self.look()
         except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
+            if gave_way(error):  # in a deadlock, whose other side has gone on
+                return 1
             _log.debug("nothing done", extra={"job": self.name, "reason": type(error).__name__})
         except Exception:  # noqa: BLE001 - what fails today may work later
             _log.exception("a job of the worker failed", extra={"job": self.name})

@@ -11,12 +11,13 @@ from threading import Event
 from time import monotonic, sleep
 
 import pytest
-from sqlalchemy import exists, select
+from sqlalchemy import exists, select, text
 from sqlalchemy.orm import Session
 
 from domain.due import NOW, moments
 from domain.programs import last_turn, record_turn
 from models import JobTurn
+from tests.support.database.databases import ON_POSTGRES
 from web.database.driver_statements import RepeatedQuestion
 from web.database.engine import engine_of, open_autocommit_engine
 from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
@@ -287,3 +288,54 @@ def test_what_is_due_is_found_by_indexes(settings: Settings) -> None:
     assert {line.detail for line in plan if "SCAN pages" in line.detail} == {
         "SCAN pages USING INDEX ix_pages_news"
     }
+
+
+class Locker(Job):
+    """Locks two turns; the first time the other side waits for the first one meanwhile."""
+
+    name = "locker"
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.has_first, self.is_done = Event(), Event()
+
+    def run_due(self) -> int:
+        with Session(self.engine) as session, session.begin():
+            lock("first", session)
+            if not self.has_first.is_set():
+                self.has_first.set()
+                while not session.scalar(WAITING):
+                    session.execute(text("SELECT pg_stat_clear_snapshot()"))
+            session.execute(text("SET LOCAL deadlock_timeout = '10ms'"))
+            lock("second", session)
+        self.is_done.set()
+        return 0
+
+
+#: How many sessions of the database wait for a lock.
+WAITING = text(
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+
+
+def lock(name: str, session: Session) -> None:
+    session.scalars(select(JobTurn).where(JobTurn.name == name).with_for_update()).one()
+
+
+@ON_POSTGRES
+def test_a_job_that_gave_way_in_a_deadlock_goes_on_at_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.jobs.scheduler._AFTER_FAILURE_SECONDS", 10.0 * PATIENCE)
+    store("first", settings)
+    store("second", settings)
+    with engine_of(settings) as engine, Locker(settings) as job:
+        with Session(engine) as session, session.begin():
+            # Postgres ends the side that looks for a circle first.
+            session.execute(text("SET LOCAL deadlock_timeout = '1min'"))
+            lock("second", session)
+            job.begin()
+            wait_for(job.has_first)
+            lock("first", session)
+        assert job.is_done.wait(PATIENCE)
