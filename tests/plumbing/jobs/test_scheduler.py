@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from queue import SimpleQueue
 from threading import Event
 from time import monotonic, sleep
 
@@ -288,6 +289,18 @@ def test_what_is_due_is_found_by_indexes(settings: Settings) -> None:
     assert {line.detail for line in plan if "SCAN pages" in line.detail} == {
         "SCAN pages USING INDEX ix_pages_news"
     }
+
+
+def test_a_job_begins_with_each_period_of_a_clock_that_may_be_put_back(settings: Settings) -> None:
+    clock, began = Clock(), SimpleQueue[datetime]()
+    job = JobOfEachWorker("minutely", MINUTE, lambda _: began.put(clock()), settings, clock=clock)
+    job.begins_at_once = True
+    job.pause_seconds = 0.0
+    idle = Work("idle", settings, lambda: None)
+    with Scheduler([job, idle], settings, clock=clock):
+        for moment in (START, START + MINUTE, START + 2 * MINUTE, START - MINUTE, START):
+            clock.now = moment
+            assert began.get(timeout=PATIENCE) == moment
 
 
 class Locker(Job):
