@@ -64,7 +64,10 @@ def bytes_of(program: str, *arguments: str) -> int:
     return int(done.stdout)
 
 
-only_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps them")
+only_glibc = pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc",
+    reason="other C libraries keep no large blocks, and have no arenas",
+)
 
 
 @only_glibc
