@@ -4,14 +4,24 @@ Of a changed row, SQLAlchemy would look for an object of the session, or read it
 (`synchronize_session`). The statements here are of rows that the session does not use again.
 """
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Delete, Insert, SQLColumnExpression, Update, delete, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import ReturnTypeFromArgs
+
+Value = TypeVar("Value")
+#: Values in a list of a statement: databases have limits, and Postgres scans tables with too many.
+_VALUES = 1_000
+
+
+def slices(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Yield values in parts that a statement can have."""
+    return (values[begin : begin + _VALUES] for begin in range(0, len(values), _VALUES))
 
 
 class latest(ReturnTypeFromArgs[datetime]):  # noqa: N801 - named as functions of SQL are

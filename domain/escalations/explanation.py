@@ -1,13 +1,12 @@
 """Says how it stands with the paging for an alert: who was paged, who is next, or why nobody."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Select, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session, aliased
 
 from domain.clock import date_and_time
 from domain.escalations.policies import names_of, plan_of
@@ -284,28 +283,38 @@ def page_reasons(
     escalations = {row.alert_id: (row, policy) for row, policy in rows}
     reasons = _Reasons(session)
     found: dict[int, PageReason] = {}
-    for alert_id, pages in _pages_of_alerts(alert_ids, session=session).items():
-        own = [page for page in pages if (page.user_id, page.channel_id) == (user_id, channel_id)]
-        if own and alert_id in escalations:
-            found[alert_id] = reasons.of(*escalations[alert_id], pages[0], own[-1])
-        elif own and own[-1].asked_by_id is not None:
-            found[alert_id] = reasons.asked(own[-1])
+    for first, own in _pages_to(user_id, channel_id, alert_ids, session=session):
+        if own.alert_id in escalations:
+            found[own.alert_id] = reasons.of(*escalations[own.alert_id], first, own)
+        elif own.asked_by_id is not None:
+            found[own.alert_id] = reasons.asked(own)
     return found
 
 
-def _pages_of_alerts(
-    alert_ids: Collection[int], *, session: Session
-) -> Mapping[int, Sequence[EscalationPage]]:
-    """Return the pages of alerts in their order."""
-    found: dict[int, list[EscalationPage]] = defaultdict(list)
-    rows = session.scalars(
-        select(EscalationPage)
-        .where(EscalationPage.alert_id.in_(alert_ids))
-        .order_by(EscalationPage.id)
+def _pages_to(
+    user_id: int | None, channel_id: int | None, alert_ids: Collection[int], *, session: Session
+) -> Iterator[tuple[EscalationPage, EscalationPage]]:
+    """Yield the first page of each alert, and the last one to a person or a channel.
+
+    Others may have been paged by the hundred.
+    """
+    pages = EscalationPage
+    of_alerts = select(pages.alert_id, func.min(pages.id).label("first"))
+    firsts = of_alerts.where(pages.alert_id.in_(alert_ids)).group_by(pages.alert_id).subquery()
+    of_them = (
+        select(func.max(pages.id))
+        .where(pages.alert_id.in_(alert_ids))
+        .where(pages.user_id.is_not_distinct_from(user_id))
+        .where(pages.channel_id.is_not_distinct_from(channel_id))
+        .group_by(pages.alert_id)
     )
-    for row in rows:
-        found[row.alert_id].append(row)
-    return found
+    first = aliased(pages)
+    yield from session.execute(
+        select(first, pages)
+        .join(firsts, firsts.c.alert_id == pages.alert_id)
+        .join(first, first.id == firsts.c.first)
+        .where(pages.id.in_(of_them))
+    )
 
 
 class _Reasons:

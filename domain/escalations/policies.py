@@ -13,6 +13,7 @@ from domain.accounts.users import ERASED
 from domain.alerts.reading.text import storable
 from domain.database.locks import AdvisoryLock
 from domain.database.paging import LARGEST_ID
+from domain.database.rows import slices
 from domain.errors import ConflictError, InvalidError
 from domain.escalations.steps import (
     AnyTarget,
@@ -203,22 +204,18 @@ def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, 
     ids: dict[TargetKind, set[int]] = {kind: set() for kind in TargetKind}
     for each in targets:
         ids[each.kind].add(each.id)
-    statements = {
-        TargetKind.USER: select(User.id, User.username).where(
-            User.kind != ERASED, User.id.in_(ids[TargetKind.USER])
-        ),
-        TargetKind.SCHEDULE: select(OnCallSchedule.id, OnCallSchedule.name).where(
-            OnCallSchedule.id.in_(ids[TargetKind.SCHEDULE])
-        ),
-        TargetKind.CHANNEL: select(Contact.id, Contact.label).where(
-            Contact.id.in_(ids[TargetKind.CHANNEL])
-        ),
+    named = {
+        TargetKind.USER: select(User.id, User.username).where(User.kind != ERASED),
+        TargetKind.SCHEDULE: select(OnCallSchedule.id, OnCallSchedule.name),
+        TargetKind.CHANNEL: select(Contact.id, Contact.label),
     }
     return {
         Target(kind, number): name
-        for kind, statement in statements.items()
-        if ids[kind]
-        for number, name in session.execute(statement)
+        for kind, statement in named.items()
+        for some in slices([*ids[kind]])
+        for number, name in session.execute(
+            statement.where(statement.selected_columns.id.in_(some))
+        )
     }
 
 

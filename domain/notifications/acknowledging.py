@@ -18,7 +18,7 @@ from domain.audit.events import Actor, EventKind
 from domain.errors import ForbiddenError, GoneError, InvalidError, NotFoundError
 from domain.notifications.paging import PageKind
 from domain.notifications.subjects import About, Subject, rank_of, shown_title
-from domain.projects.access import Permissions, namespace_of
+from domain.projects.access import namespace_of, permissions_of
 from domain.projects.views import ProjectView, Viewer
 from models import Alert, Incident, Page, PageBatch, PageRecipient, Project, User
 
@@ -274,6 +274,6 @@ def _handled_projects(
         )
     ).all()
     viewer = Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
-    permissions = Permissions(viewer, map(namespace_of, rows), session=session)
+    permissions = permissions_of(viewer, map(namespace_of, rows), session=session)
     views = (permissions.project(each) for each in rows)
     return {each.id: each for each in views if each.shows_alerts and each.handles_alerts}

@@ -1,6 +1,7 @@
 """What a message is about: alerts and incidents that wait, and what became of earlier ones."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -94,23 +95,40 @@ def firing_of(
     counts: dict[Subject, Mapping[int, int]] = {}
     named: list[FiringAlert] = []
     first: Alert | Incident | None = None
-    for about, thing, severity in _THINGS:
+    for about, thing, severity in _things(PageKind.FIRING, batches, session=session):
         waiting = _waiting(about, thing, contact, batches)
-        found = waiting.subquery()
-        by_project = select(found.c.project_id, func.count()).group_by(found.c.project_id)
-        counts[about] = dict(session.execute(by_project).all())
         rows = session.execute(waiting.order_by(severity, thing.id).limit(MOST_NAMED)).all()
+        counts[about] = _by_project(rows, waiting, session=session)
         first = first or next((row[0] for row in rows), None)
         named += _named(contact, about, rows, policy, session=session)
     named.sort(key=lambda each: SEVERITIES.index(Severity(each.severity)))
     count = sum(sum(each.values()) for each in counts.values())
     return Firing(
         count=count,
-        incidents=sum(counts[Subject.INCIDENT].values()),
+        incidents=sum(counts.get(Subject.INCIDENT, {}).values()),
         projects=len({project_id for each in counts.values() for project_id in each}),
         named=named[:MOST_NAMED],
         single=_single(first, policy, session=session) if first and count == 1 else None,
     )
+
+
+def _things(kind: PageKind, batches: Sequence[int], *, session: Session) -> Sequence[_Thing]:
+    """Return what the pages of a kind in batches are about: most are about alerts alone."""
+    of_alerts = Page.alert_id.is_not(None)
+    of_batches = Page.batch_id.in_(batches), Page.kind == kind.value
+    found = set(session.scalars(select(of_alerts).where(*of_batches).distinct()))
+    return [each for each in _THINGS if (each[0] is Subject.ALERT) in found]
+
+
+def _by_project(
+    rows: Sequence[tuple[Any, str]], waiting: Select[Any, str], *, session: Session
+) -> Mapping[int, int]:
+    """Count all that wait by project; `rows` are the first ones."""
+    if len(rows) < MOST_NAMED:
+        return Counter(thing.project_id for thing, _ in rows)
+    found = waiting.subquery()
+    by_project = select(found.c.project_id, func.count()).group_by(found.c.project_id)
+    return dict(session.execute(by_project).all())
 
 
 def _waiting(
@@ -238,7 +256,7 @@ def follow_ups_of(
     change.
     """
     found = []
-    for about, thing, _severity in _THINGS:
+    for about, thing, _severity in _things(PageKind.FOLLOW_UP, batches, session=session):
         told = aliased(Page)
         column = told.alert_id if about is Subject.ALERT else told.incident_id
         knows_of_it = exists().where(

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.database.failures import is_lost, is_of_database
-from domain.database.rows import update_rows
+from domain.database.rows import slices, update_rows
 from domain.due import NOW, later
 from domain.notifications.contact_types.registry import CONTACT_TYPES
 from domain.notifications.outcomes import recipient_cannot
@@ -23,14 +23,14 @@ from domain.notifications.recipients import GATHERING_PAUSE, held_until, quiet_h
 from domain.notifications.rules import Concern, rules_of
 from domain.notifications.states import PageEvent
 from domain.notifications.subjects import PROJECT_ID, SEVERITY, of_projects
-from domain.projects.access import Permissions, namespace_of
+from domain.projects.access import Permissions, namespace_of, permissions_of, read_roles
 from domain.projects.holders import lineages
 from domain.projects.views import Namespace, Viewer
 from models import Alert, Contact, Group, Incident, Page, PageBatch, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
-#: Recipients of one transaction.
-_RECIPIENTS = 50
+#: Recipients of one transaction, few enough that writers of SQLite wait briefly.
+_RECIPIENTS = 10
 _AFTER_FAILURE = timedelta(minutes=1)
 #: Where another transaction was in the way.
 _AFTER_LOCK = timedelta(seconds=1)
@@ -225,18 +225,39 @@ def seen_projects(
     user: User, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> set[int]:
     """Return the ids of the projects whose alerts a person sees."""
-    if user.state != ACTIVE or user.kind != HUMAN:
+    if not _is_person(user):
         return set()
-    viewer = Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
-    permissions = Permissions(viewer, map(namespace_of, projects), session=session)
+    permissions = permissions_of(_viewer(user, now), map(namespace_of, projects), session=session)
     return {each.id for each in projects if permissions.project(each).shows_alerts}
 
 
-def _sees_alerts(user: User, place: Group | Project, *, session: Session, now: datetime) -> bool:
-    if isinstance(place, Project):
-        return bool(seen_projects(user, [place], session=session, now=now))
-    viewer = Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
-    return Permissions(viewer, [namespace_of(place)], session=session).group(place).shows_alerts
+def _who_see_alerts(
+    users: Collection[User], place: Namespace, *, session: Session, now: datetime
+) -> set[int]:
+    """Return the ids of the people who see the alerts of a project, or of a group."""
+    row: Group | Project | None = (
+        session.get(Group, place.id) if place.is_group else session.get(Project, place.id)
+    )
+    if row is None:
+        return set()
+    ids = [user.id for user in users]
+    roles = read_roles(ids, [namespace_of(row)], today=now.date(), session=session)
+
+    def sees(user: User) -> bool:
+        permissions = Permissions(_viewer(user, now), roles[user.id])
+        if isinstance(row, Project):
+            return permissions.project(row).shows_alerts
+        return permissions.group(row).shows_alerts
+
+    return {user.id for user in users if sees(user)}
+
+
+def _is_person(user: User) -> bool:
+    return user.state == ACTIVE and user.kind == HUMAN
+
+
+def _viewer(user: User, now: datetime) -> Viewer:
+    return Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
 
 
 def _leave_at(
@@ -271,7 +292,26 @@ def reachable(
     `sends_mail` says whether MAIL_URL is set: then the address of the account stands in for a
     missing contact. Accounts that do not exist are INACTIVE.
     """
+    found: dict[int, Reach] = {}
+    for some in slices([*user_ids]):
+        found |= _reaches(
+            some, place, is_critical=is_critical, sends_mail=sends_mail, session=session, now=now
+        )
+    return found
+
+
+def _reaches(
+    user_ids: Collection[int],
+    place: Namespace,
+    *,
+    is_critical: bool,
+    sends_mail: bool,
+    session: Session,
+    now: datetime,
+) -> dict[int, Reach]:
     users = {user.id: user for user in session.scalars(select(User).where(User.id.in_(user_ids)))}
+    people = [user for user in users.values() if _is_person(user)]
+    seeing = _who_see_alerts(people, place, session=session, now=now)
     with_contact = set(
         session.scalars(
             select(Contact.user_id).where(
@@ -286,17 +326,14 @@ def reachable(
         row.user_id: held_until(quiet_hours_of(row), is_critical=is_critical, now=now)
         for row in rows
     }
-    found: Group | Project | None = (
-        session.get(Group, place.id) if place.is_group else session.get(Project, place.id)
-    )
 
-    def reach_of(user: User | None) -> Reach:
-        if user is None or user.state != ACTIVE or user.kind != HUMAN:
+    def reach_of(user_id: int) -> Reach:
+        if user_id not in users or not _is_person(users[user_id]):
             return Reach.INACTIVE
-        if found is None or not _sees_alerts(user, found, session=session, now=now):
+        if user_id not in seeing:
             return Reach.NO_ACCESS
-        if not sends_mail and user.id not in with_contact:
+        if not sends_mail and user_id not in with_contact:
             return Reach.NO_CONTACT
-        return Reach.QUIET if quiet.get(user.id) else Reach.REACHABLE
+        return Reach.QUIET if quiet.get(user_id) else Reach.REACHABLE
 
-    return {user_id: reach_of(users.get(user_id)) for user_id in user_ids}
+    return {user_id: reach_of(user_id) for user_id in user_ids}

@@ -4,16 +4,16 @@ Queued pages are gathered by recipient (`domain/notifications/gathering.py`) int
 each contact (`domain/notifications/outbox.py`). A page has a key, which is stored once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, case, exists, func, or_, select, true
 from sqlalchemy.orm import Session
 
-from domain.database.rows import insert_into, update_rows
+from domain.database.rows import insert_into, slices, update_rows
 from domain.notifications.recipients import (
     BETWEEN_PAGES,
     GATHERING_PAUSE,
@@ -22,17 +22,12 @@ from domain.notifications.recipients import (
     held_until,
     quiet_hours_of,
     recipient_rows,
-    wake_recipient,
+    wake_recipients,
 )
 from domain.notifications.rules import Concern
 from domain.notifications.states import MessageState
 from domain.notifications.subjects import About, Subject, severities_of
 from models import ContactRule, Page, PageMessage, PageRecipient
-
-Value = TypeVar("Value")
-#: Rows of a statement.
-_SLICE = 1_000
-
 
 #: How the keys of pages begin for which a person was named by hand. They leave whether or not what
 #: they are about is acknowledged.
@@ -86,7 +81,7 @@ def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) ->
     by_key = {page.key: page for page in pages}
     return sum(
         _queue(part, PageKind.FIRING, session=session, now=now)
-        for part in _slices(list(by_key.values()))
+        for part in slices(list(by_key.values()))
     )
 
 
@@ -104,7 +99,7 @@ def withdraw_pages(
     What has not left does not leave. Recipients who got it, or may have got it, are told what
     became of it, unless they do not want that; the message says what is true when it is sent.
     """
-    for part in _slices(sorted(set(ids))):
+    for part in slices(sorted(set(ids))):
         kept = Page.key.not_like(f"{ASKED}%") if keeps_asked else true()
         _withdraw(part, about, kept, session=session, now=now)
 
@@ -162,7 +157,7 @@ def pages_became_critical(
     Nothing changes for recipients who want no pages in quiet hours at all. People whose rules for
     critical alerts are others than those by which they were told are told by these as well.
     """
-    for part in _slices(sorted(set(ids))):
+    for part in slices(sorted(set(ids))):
         _raise(about.column.in_(part), session=session, now=now)
         _page_by_other_rules(about, part, session=session, now=now)
 
@@ -188,7 +183,7 @@ def _raise(which: ColumnElement[bool], *, session: Session, now: datetime) -> No
             .where(Page.recipient_id == recipient.id, *waiting)
             .values(is_critical=True, due_at=earlier)
         )
-        wake_recipient(recipient.id, due, session=session)
+        wake_recipients({recipient.id: due}, session=session)
 
 
 def _page_by_other_rules(
@@ -284,9 +279,7 @@ def _insert(rows: Sequence[_NewRow], kind: PageKind, *, session: Session, now: d
     earliest: dict[int, datetime] = {}
     for recipient_id, due_at in stored:
         earliest[recipient_id] = min(due_at, earliest.get(recipient_id, due_at))
-    # In one order, so that two transactions do not wait for each other.
-    for recipient_id in sorted(earliest):
-        wake_recipient(recipient_id, earliest[recipient_id], session=session)
+    wake_recipients(earliest, session=session)
     return len(stored)
 
 
@@ -339,8 +332,3 @@ def _pause_after(last: datetime | None, now: datetime) -> datetime | None:
     # A time ahead of now comes from a clock that was wrong. It holds nothing back: the end of a
     # pause that began now would move on with each look.
     return None if last is None or last > now else last + BETWEEN_PAGES
-
-
-def _slices(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    for begin in range(0, len(values), _SLICE):
-        yield values[begin : begin + _SLICE]

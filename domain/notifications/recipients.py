@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 
-from sqlalchemy import case, or_, select
+from sqlalchemy import bindparam, case, or_, select
 from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into, update_rows
@@ -135,7 +135,7 @@ def _release_held_pages(row: PageRecipient, *, session: Session, now: datetime) 
             .returning(Page.id)
         ).first()
         if found is not None:
-            wake_recipient(row.id, due_at, session=session)
+            wake_recipients({row.id: due_at}, session=session)
 
 
 def quiet_hours_of(row: PageRecipient) -> QuietHours | None:
@@ -186,9 +186,8 @@ def recipient_rows(
     values += [{"user_id": None, "contact_id": each, **_USUAL} for each in channels]
     if not values:
         return {}
-    session.execute(
-        insert_into(PageRecipient, session=session).values(values).on_conflict_do_nothing()
-    )
+    insert = insert_into(PageRecipient, session=session).on_conflict_do_nothing()
+    session.connection().execute(insert, values)
     rows = session.scalars(
         select(PageRecipient).where(
             or_(PageRecipient.user_id.in_(users), PageRecipient.contact_id.in_(channels))
@@ -197,11 +196,21 @@ def recipient_rows(
     return {(row.user_id, row.contact_id): row for row in rows}
 
 
-def wake_recipient(recipient_id: int, due_at: datetime, *, session: Session) -> None:
-    """See to it that the waiting pages of a recipient are looked at by a moment."""
-    is_later = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > due_at)
-    session.execute(
-        update_rows(PageRecipient)
-        .where(PageRecipient.id == recipient_id)
-        .values(due_at=case((is_later, due_at), else_=PageRecipient.due_at))
-    )
+_MOMENT = bindparam("moment", type_=PageRecipient.due_at.type)
+_IS_LATER = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > _MOMENT)
+#: It locks the row in any case: who gathers meanwhile would not see the new pages.
+_WAKE = (
+    update_rows(PageRecipient)
+    .where(PageRecipient.id == bindparam("recipient"))
+    .values(due_at=case((_IS_LATER, _MOMENT), else_=PageRecipient.due_at))
+)
+
+
+def wake_recipients(moments: Mapping[int, datetime], *, session: Session) -> None:
+    """See to it that the waiting pages of recipients are looked at by moments.
+
+    Rows are locked in one order, so that two transactions do not wait for each other.
+    """
+    rows = [{"recipient": each, "moment": moments[each]} for each in sorted(moments)]
+    if rows:
+        session.connection().execute(_WAKE, rows)

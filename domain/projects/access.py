@@ -1,6 +1,6 @@
 """Visibility of groups and projects, and the roles of viewers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
@@ -53,6 +53,13 @@ class _DirectRole(NamedTuple):
     abilities: frozenset[Ability]
 
 
+class Roles(NamedTuple):
+    """The direct roles of a user: by group path, and by project id."""
+
+    by_group: dict[str, _DirectRole]
+    by_project: dict[int, _DirectRole]
+
+
 def roles_by_shares(
     project_ids: Sequence[int] | BindParameter[int],
     *columns: Any,
@@ -84,7 +91,7 @@ _TODAY = bindparam("today", type_=Date)
 _PROJECT_IDS: BindParameter[int] = bindparam("project_ids", type_=Integer, expanding=True)
 _IS_NAMED = Group.path_key.in_(bindparam("path_keys", expanding=True))
 _OWN_ROLES: Select[*tuple[Any, ...]] = (
-    select(Member.role, Group.path, Member.project_id, MemberRole.abilities)
+    select(Member.role, Group.path, Member.project_id, MemberRole.abilities, Member.user_id)
     .outerjoin(Group, Group.id == Member.group_id)
     .outerjoin(MemberRole, is_custom_role_of_member())
     .where(
@@ -96,41 +103,44 @@ _OWN_ROLES: Select[*tuple[Any, ...]] = (
     )
 )
 _ROLES_BY_SHARES = roles_by_shares(
-    _PROJECT_IDS, null(), ProjectShare.project_id, null(), today=_TODAY
+    *(_PROJECT_IDS, null(), ProjectShare.project_id, null(), Member.user_id), today=_TODAY
 )
-#: The roles of a user in groups with these keys and in projects with these ids.
-_ROLES = union_all(
-    *(each.where(Member.user_id == bindparam("user_id")) for each in (_OWN_ROLES, _ROLES_BY_SHARES))
-)
+_IS_ONE_OF_THEM = Member.user_id.in_(bindparam("user_ids", expanding=True))
+#: The roles of users in groups with these keys and in projects with these ids.
+_ROLES = union_all(*(each.where(_IS_ONE_OF_THEM) for each in (_OWN_ROLES, _ROLES_BY_SHARES)))
 
 
-def _roles(
-    viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
-) -> tuple[dict[str, _DirectRole], dict[int, _DirectRole]]:
-    """Return the viewer's direct roles: by group path, and by project id.
+def read_roles(
+    user_ids: Collection[int], namespaces: Iterable[Namespace], *, today: date, session: Session
+) -> Mapping[int, Roles]:
+    """Return the direct roles of users.
 
     Only those in these namespaces and above them are read: a user may be a member of thousands.
     """
     named = tuple(namespaces)
     keys = {fold(path) for each in named for path in (*ancestors(each.path), each.path)}
-    values: dict[str, object] = {
-        "user_id": viewer.user_id,
-        "today": viewer.today,
+    values = {
+        "user_ids": [*user_ids],
+        "today": today,
         "path_keys": [*keys],
         "project_ids": [each.project_id for each in named if each.project_id is not None],
     }
-    rows = session.execute(_ROLES, values)
-    by_group: dict[str, _DirectRole] = {}
-    by_project: dict[int, _DirectRole] = {}
-    for role, group_path, project_id, names in rows:
-        found = _DirectRole(Role(role), known_abilities(names or ()))
-        if project_id is None:
-            by_group[group_path] = found
-        else:
-            before = by_project.get(project_id, found)
-            highest, abilities = max(before.role, found.role), before.abilities | found.abilities
-            by_project[project_id] = _DirectRole(highest, abilities)
-    return by_group, by_project
+    roles = {user_id: Roles({}, {}) for user_id in user_ids}
+    for *role, user_id in session.execute(_ROLES, values):
+        _add_role(roles[user_id], *role)
+    return roles
+
+
+def _add_role(
+    roles: Roles, role: int, group_path: str, project_id: int | None, names: Sequence[str] | None
+) -> None:
+    found = _DirectRole(Role(role), known_abilities(names or ()))
+    if project_id is None:
+        roles.by_group[group_path] = found
+    else:
+        before = roles.by_project.get(project_id, found)
+        highest, abilities = max(before.role, found.role), before.abilities | found.abilities
+        roles.by_project[project_id] = _DirectRole(highest, abilities)
 
 
 def _highest(roles: Iterable[_DirectRole | None]) -> Role | None:
@@ -144,14 +154,10 @@ def _abilities(roles: Iterable[_DirectRole | None]) -> frozenset[Ability]:
 class Permissions:
     """The permissions of one viewer in some groups and projects."""
 
-    def __init__(
-        self, viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
-    ) -> None:
-        """Read the roles in these namespaces and in the groups above them."""
+    def __init__(self, viewer: Viewer, roles: Roles) -> None:
+        """Take the roles in these namespaces and in the groups above them."""
         self.viewer = viewer
-        self._by_group, self._by_project = (
-            _roles(viewer, namespaces, session=session) if viewer.user_id else ({}, {})
-        )
+        self._by_group, self._by_project = roles
 
     def role_in_group(self, path: str) -> Role | None:
         """Return the highest role in a group, of its own or from above."""
@@ -225,6 +231,16 @@ class Permissions:
         )
 
 
+def permissions_of(
+    viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
+) -> Permissions:
+    """Read the permissions of a viewer in these namespaces."""
+    if not viewer.user_id:
+        return Permissions(viewer, Roles({}, {}))
+    read = read_roles([viewer.user_id], namespaces, today=viewer.today, session=session)
+    return Permissions(viewer, read[viewer.user_id])
+
+
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     """Return the project of a full path, or raise NotFoundError if the viewer may not see it.
 
@@ -235,7 +251,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     )
     project = present or find_moved(Project, path, session=session)
     if project is not None:
-        permissions = Permissions(viewer, [namespace_of(project)], session=session)
+        permissions = permissions_of(viewer, [namespace_of(project)], session=session)
         if permissions.sees_project(project):
             if present is None:
                 raise MovedError(path, namespace_of(project))
@@ -276,7 +292,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     )
     group = present or find_moved(Group, path, session=session)
     if group is not None:
-        view = Permissions(viewer, [namespace_of(group)], session=session).group(group)
+        view = permissions_of(viewer, [namespace_of(group)], session=session).group(group)
         if view.role is not None or _holds_seen(group.id, viewer, session=session):
             if present is None:
                 raise MovedError(path, namespace_of(group))
@@ -298,7 +314,7 @@ def role_in_namespace(
 ) -> Role | None:
     """Return the viewer's current role in a group, or in the project with this id."""
     namespace = Namespace(project_id=project_id, path=path)
-    permissions = Permissions(viewer, [namespace], session=session)
+    permissions = permissions_of(viewer, [namespace], session=session)
     if project_id is None:
         return permissions.role_in_group(path)
     return permissions.role_in_project(session.get_one(Project, project_id))

@@ -31,6 +31,7 @@ from domain.projects.access import (
     count_open_alerts,
     get_group,
     namespace_of,
+    permissions_of,
 )
 from domain.projects.grants import (
     has_role_in_group,
@@ -225,7 +226,7 @@ def list_projects(
         orders = orders | {part.order_by: last_activity(viewer)}
     found = fetch_part(statement, orders, part, session=session)
     rows = [row[0] for row in found.items]
-    permissions = Permissions(viewer, map(namespace_of, rows), session=session)
+    permissions = permissions_of(viewer, map(namespace_of, rows), session=session)
     views = [permissions.project(row) for row in rows]
     items = _with_groups(views, permissions, session=session)
     return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -233,7 +234,7 @@ def list_projects(
 
 def details_of_project(project: ProjectView, viewer: Viewer, *, session: Session) -> ProjectDetails:
     """Return a project with its group; raise NotFoundError if it was deleted meanwhile."""
-    permissions = Permissions(viewer, [project.namespace], session=session)
+    permissions = permissions_of(viewer, [project.namespace], session=session)
     found = _with_groups([project], permissions, session=session)
     if not found:
         raise NotFoundError("Project not found, or you do not have access.")
@@ -247,7 +248,7 @@ def list_groups(
     statement = select(Group).where(*_group_conditions(wanted, viewer))
     found = fetch_part(statement, _GROUP_ORDERS, part, session=session)
     rows = [row[0] for row in found.items]
-    permissions = Permissions(viewer, map(namespace_of, rows), session=session)
+    permissions = permissions_of(viewer, map(namespace_of, rows), session=session)
     views = [permissions.group(row) for row in rows]
     items = _details(views, session=session)
     return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -554,7 +555,7 @@ def _with_first_projects(group: GroupView, viewer: Viewer, *, session: Session) 
     ordered = first.order_by(Project.path_key, Project.id).limit(_MOST_OF_A_GROUP + 1)
     rows = session.scalars(ordered).all()
     shown = rows[:_MOST_OF_A_GROUP]
-    permissions = Permissions(viewer, map(namespace_of, shown), session=session)
+    permissions = permissions_of(viewer, map(namespace_of, shown), session=session)
     return replace(
         group,
         projects=tuple(map(permissions.project, shown)),
@@ -563,7 +564,7 @@ def _with_first_projects(group: GroupView, viewer: Viewer, *, session: Session) 
 
 
 def _views(rows: Sequence[Project], viewer: Viewer, *, session: Session) -> tuple[ProjectView, ...]:
-    permissions = Permissions(viewer, map(namespace_of, rows), session=session)
+    permissions = permissions_of(viewer, map(namespace_of, rows), session=session)
     return _with_open_alerts(map(permissions.project, rows), session=session)
 
 

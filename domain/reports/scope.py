@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from domain.access.actor import Work
-from domain.projects.access import Permissions, namespace_of
+from domain.projects.access import namespace_of, permissions_of
 from domain.projects.holders import projects_of
 from domain.projects.views import GroupView, Holder, ProjectView, viewer_of
 from models import Project
@@ -28,7 +28,7 @@ def scope_of(work: Work, holder: Holder) -> Scope:
         return Scope(projects={holder.id: holder})
     below = select(Project).where(Project.id.in_(projects_of(holder))).order_by(Project.path_key)
     rows = work.session.scalars(below).all()
-    permissions = Permissions(viewer_of(work), map(namespace_of, rows), session=work.session)
+    permissions = permissions_of(viewer_of(work), map(namespace_of, rows), session=work.session)
     seen = [permissions.project(each) for each in rows if permissions.sees_project(each)]
     return Scope(
         projects={each.id: each for each in seen if each.shows_alerts},

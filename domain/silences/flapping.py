@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, aliased
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.clock import CLOCK_TOLERANCE
-from domain.database.rows import insert_into
+from domain.database.rows import insert_into, slices
 from domain.silences.types import FlapSettings
 from domain.types.base import columns_of
 from models import (
@@ -26,7 +26,6 @@ from models import (
 )
 
 _MINUTE = timedelta(minutes=1)
-_IDS_AT_ONCE = 1_000
 #: So many alerts back the one is looked for that somebody acknowledged.
 _LONGEST_STORY = 10
 _ACKNOWLEDGED = "acknowledged"
@@ -137,11 +136,6 @@ def _by_settings(
     for alert_id, project_id in alerts.items():
         found.setdefault(settings[project_id], []).append(alert_id)
     return found
-
-
-def slices(ids: Sequence[int]) -> Iterable[Sequence[int]]:
-    """Return ids in parts that a statement can have."""
-    return (ids[begin : begin + _IDS_AT_ONCE] for begin in range(0, len(ids), _IDS_AT_ONCE))
 
 
 def _flapping(

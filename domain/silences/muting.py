@@ -20,10 +20,11 @@ from domain.alerts.matching.conditions import meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.alerts.matching.matchers import Matcher, matches
 from domain.alerts.matching.parser import parse_matchers
+from domain.database.rows import slices
 from domain.maintenance_windows.windows import CurrentWindow, find_current
 from domain.projects.holders import Lineage, by_user, is_used_by, lineages
 from domain.projects.views import ProjectView
-from domain.silences.flapping import Hold, holds, slices
+from domain.silences.flapping import Hold, holds
 from domain.silences.types import MuteKind
 from domain.time_zones import LATEST
 from models import (

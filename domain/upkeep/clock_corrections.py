@@ -40,7 +40,7 @@ from domain.notifications.recipients import (
     GATHERING_PAUSE,
     held_until,
     quiet_hours_of,
-    wake_recipient,
+    wake_recipients,
 )
 from domain.notifications.rules import LONGEST_DELAY
 from domain.outgoing.claims import CLAIM_LIFETIME, LONGEST_PAUSE
@@ -262,7 +262,7 @@ def _bring_back_pages(*, session: Session, now: datetime) -> None:
             )
         )
         if first is not None:
-            wake_recipient(recipient.id, first, session=session)
+            wake_recipients({recipient.id: first}, session=session)
 
 
 def ahead_remark(*, session: Session, now: datetime) -> str | None:

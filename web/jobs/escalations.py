@@ -22,6 +22,9 @@ from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.escalations")
+#: After a look, what becomes of further pages comes together: each makes the next step be decided
+#: anew, and of a page to hundreds of people something becomes many times a second.
+_GATHERING_SECONDS = 0.25
 
 
 def handle_changes(
@@ -43,6 +46,13 @@ class Escalations(Job):
 
     name = "escalations"
     due = or_(running.NEWS_ARE_DUE, running.STEPS_ARE_DUE)
+
+    def look(self) -> int:
+        """Do what is due, and gather for a moment before the next look."""
+        taken = super().look()
+        if taken:
+            self.is_stopped.wait(_GATHERING_SECONDS)
+        return taken
 
     def run_due(self) -> int:
         """Take all steps that are due, and return of how many escalations and pages it was."""
