@@ -88,7 +88,7 @@ class _Client:
                 "POST",
                 self._database.intake,
                 intake,
-                generic_alert(f"New {perf_counter()} {next(self._numbers)}"),
+                generic_alert(f"New disk {perf_counter()} {next(self._numbers)}"),
             ),
             "repeated alert": lambda: self._ask(
                 "POST", self._database.intake, intake, generic_alert("Repeated")
