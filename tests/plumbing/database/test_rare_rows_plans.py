@@ -166,3 +166,23 @@ def _scanned(plan: Any) -> Iterator[float]:
         yield (plan["Actual Rows"] + passed) * plan["Actual Loops"]
     for each in plan.get("Plans", ()):
         yield from _scanned(each)
+
+
+def test_postgres_knows_how_few_the_newest_alerts_of_a_search_are(filled: Flask) -> None:
+    # Else it reads all alerts as soon as there are some millions of them.
+    ask, _count = _LISTS["alerts with a common word"]
+    with filled.app_context():
+        db.session.execute(text("ANALYZE alerts"))
+        db.session.commit()
+        with postgres_statements() as asked:
+            ask()
+        (newest,) = (each for each in asked if "FILTER" in each[0])
+        plan = _plan(newest)
+    scans = [each for each in _nodes(plan) if each.get("Relation Name") == "alerts"]
+    assert max(each["Plan Rows"] for each in scans) < _FEW
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    for each in plan.get("Plans", ()):
+        yield from _nodes(each)
