@@ -81,6 +81,16 @@ def busy_processors(seconds: float = _LOOK_SECONDS) -> float:
     return sum(busy_shares(before, core_ticks()))
 
 
+def noise(busy: float) -> str:
+    """Return a sentence on how busy the machine was before a run."""
+    if busy <= BUSY:
+        return "Before the run, the machine had nothing else to do."
+    return (
+        f"Before the run, {busy:.1f} processors were at work with other things: the machine is"
+        " noisy, and only ratios say something."
+    )
+
+
 @dataclass(frozen=True)
 class Ticks:
     """Ticks of the clock that a core has spent: at work, and in all."""

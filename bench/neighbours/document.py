@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench.machine import BUSY
+from bench.machine import noise
 from bench.neighbours.findings import GOAL, Finding, Neighbourhood, median, p50, p99
 from bench.neighbours.freeze import Stillness
 from bench.samples import Sample
@@ -57,16 +57,10 @@ def as_markdown(found: Neighbourhood) -> str:
 
 def _machine(found: Neighbourhood) -> str:
     machine, sizes = found.machine, found.sizes
-    noise = (
-        f"Before the run, {found.busy:.1f} processors were at work with other things: the machine"
-        " is noisy, and only ratios say something."
-        if found.busy > BUSY
-        else "Before the run, the machine had nothing else to do."
-    )
     return (
         f"Measured on {found.moment:%Y-%m-%d}: {machine.processor}, {machine.cores} processors,"
         f" which service, database and all clients share; {machine.kernel}, Python"
-        f" {machine.python}, Postgres {machine.postgres}. {noise}"
+        f" {machine.python}, Postgres {machine.postgres}. {noise(found.busy)}"
         f" {found.rounds} rounds of {found.seconds} s each;"
         f" {sizes.stored_alerts:,} alerts stored, a repository of {sizes.repository_mib} MiB,"
         f" {sizes.people:,} people who are paged by e-mail."

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.scale.growth import TIMES
 from bench.scale.large import LargeDatabase, connected
 from bench.scale.walk import LARGE_ROWS, MOST_WAYS, Asked
 
@@ -37,7 +36,11 @@ class Measured:
     compared: Sequence[int]
     growth_before: Mapping[str, Sequence[float]]
     growth_after: Mapping[str, Sequence[float]]
+    #: How often requests were compared.
+    times: int
+    #: What it ran on, and how busy that was before.
     machine: str
+    noise: str
 
 
 def document(measured: Measured) -> str:
@@ -63,7 +66,7 @@ from the figures is in [capacity](capacity.md#many-millions).
 This run: {alerts:,} alerts, {deliveries:,} deliveries and as many occurrences, {users:,} users,
 {tokens:,} tokens, {projects:,} projects: one has most alerts, one pages, the others have a few
 each. Postgres 18 was filled in {fill:.0f} s, and its indexes were made in {index:.0f} s, on
-{machine}.
+{machine}. {noise}
 
 *Never analyzed* is a database without statistics, as after a restore: Postgres knows how many rows
 there are, and nothing about them. *Analyzed* is the same after `VACUUM (ANALYZE)`.
@@ -112,12 +115,15 @@ def _head(measured: Measured) -> Iterator[str]:
         fill=measured.database.fill_seconds,
         index=measured.database.index_seconds,
         machine=measured.machine,
+        noise=measured.noise,
     )
 
 
 def _growth(measured: Measured) -> Iterator[str]:
     if measured.growth_before or measured.growth_after:
-        yield _GROWTH.format(times=TIMES, few=measured.compared[0], most=measured.compared[-1])
+        yield _GROWTH.format(
+            times=measured.times, few=measured.compared[0], most=measured.compared[-1]
+        )
         yield from growth_table(measured)
 
 

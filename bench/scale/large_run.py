@@ -4,7 +4,6 @@ With `--sqlite` it fills SQLite, and writes the last section of the document.
 """
 
 import json
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from app import create_app
 from bench.alert_lists import say
-from bench.machine import describe
+from bench.machine import describe, noise, wait_for_calm
 from bench.scale.growth import TIMES, growth, processor_growth, start_seconds
 from bench.scale.large import LargeDatabase, connected, fill_postgres, filled, large_server
 from bench.scale.large_report import Measured, document
@@ -38,6 +37,8 @@ _FEW = 10_000
 #: Larger ones are only analyzed: to vacuum them takes longer than to fill them.
 _VACUUMED = 3_000_000
 _STARTS = 5
+#: For a machine that has just filled a database.
+_PATIENCE_SECONDS = 60.0
 #: Of each arrangement of writers.
 _WRITING_SECONDS = 20.0
 
@@ -66,6 +67,7 @@ def measure_postgres(asked: Namespace) -> None:
             # One that was filled by an earlier release.
             migrate(each.settings())
         before = _once(place / "never.json", lambda: _walked(large, asked.ways))
+        busy = _once(place / "busy.json", partial(wait_for_calm, _PATIENCE_SECONDS))
         compare = partial(growth, compared, times=asked.times)
         growth_before = _once(place / "growth-never.json", compare)
         analyzed = (*databases, *compared)
@@ -79,7 +81,9 @@ def measure_postgres(asked: Namespace) -> None:
             compared=[each.sizes.alerts for each in compared],
             growth_before=growth_before,
             growth_after=growth_after,
+            times=asked.times,
             machine=_machine(large.url),
+            noise=noise(busy),
         )
         written = asked.output.read_text(encoding="utf-8") if asked.output.exists() else ""
         text = with_section(document(measured), sqlite_section(written))
@@ -99,6 +103,7 @@ def measure_sqlite(asked: Namespace) -> None:
         large = databases[-1]
         for each in databases:
             migrate(each.settings())
+        busy = _once(place / "busy.json", partial(wait_for_calm, _PATIENCE_SECONDS))
         compare = partial(processor_growth, databases, times=asked.times)
         starts = _once(place / "starts.json", lambda: start_seconds(databases, times=_STARTS))
         growth_before = _once(place / "growth-never.json", compare)
@@ -115,11 +120,12 @@ def measure_sqlite(asked: Namespace) -> None:
             compared=[each.sizes.alerts for each in databases],
             growth_before=growth_before,
             growth_after=growth_after,
+            times=asked.times,
             machine=_machine(""),
+            noise=noise(busy),
         )
         found = MeasuredSqlite(
             measured=measured,
-            times=asked.times,
             ways=asked.ways,
             size=bytes_of(large.url),
             starts=starts,
@@ -173,11 +179,7 @@ def _analyze(database: LargeDatabase) -> str:
 
 def _machine(url: str) -> str:
     found = describe(url)
-    busy, *_ = os.getloadavg()
-    return (
-        f"{found.cores} cores ({found.processor}, {found.kernel}, Python {found.python}), which"
-        f" were shared with other work (a load of {busy:.0f} at the end)"
-    )
+    return f"{found.cores} cores ({found.processor}, {found.kernel}, Python {found.python})"
 
 
 def _sizes(alerts: int) -> Sizes:

@@ -19,8 +19,6 @@ class MeasuredSqlite:
     """What one run found."""
 
     measured: Measured
-    #: How many requests of each kind were compared.
-    times: int
     #: In how many ways each address was asked for.
     ways: int
     #: Bytes of the file of the large database.
@@ -54,7 +52,7 @@ _HEAD = """
 migrated, measures them under the real server, and writes this section. On {day}: {alerts:,} alerts
 with {deliveries:,} deliveries and as many occurrences, {users:,} users and {tokens:,} tokens, of
 the same kinds as above, in {size:.1f} GiB, filled in {fill:.0f} s, and the same with {few:,}
-alerts. {machine}. *Analyzed* is after `ANALYZE`, which the service neither runs nor needs.
+alerts. {machine}. {noise} *Analyzed* is after `ANALYZE`, which the service neither runs nor needs.
 """
 _GROWTH = """### Growth on SQLite
 
@@ -95,12 +93,14 @@ def _head(found: MeasuredSqlite) -> Iterator[str]:
         fill=database.fill_seconds,
         few=found.measured.compared[0],
         machine=found.measured.machine,
+        noise=found.measured.noise,
     )
 
 
 def _growth(found: MeasuredSqlite) -> Iterator[str]:
     few, most = found.measured.compared
-    yield _GROWTH.format(times=found.times, pages=found.times // 5, few=few, most=most)
+    times = found.measured.times
+    yield _GROWTH.format(times=times, pages=times // 5, few=few, most=most)
     yield from growth_table(found.measured)
     few_starts, most_starts = map(_spread, found.starts)
     yield _STARTS.lstrip("\n").format(
