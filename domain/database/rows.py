@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Delete, Insert, SQLColumnExpression, Update, delete, insert, update
+from sqlalchemy import Boolean, Delete, Insert, SQLColumnExpression, Update, delete, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
-from sqlalchemy.sql.functions import ReturnTypeFromArgs
+from sqlalchemy.sql.functions import GenericFunction, ReturnTypeFromArgs
 
 Value = TypeVar("Value")
 #: Values in a list of a statement: databases have limits, and Postgres scans tables with too many.
@@ -42,6 +42,29 @@ def _greatest(element: latest, compiler: Any, **options: Any) -> str:
 @compiles(latest, "sqlite")
 def _max(element: latest, compiler: Any, **options: Any) -> str:
     return f"max({compiler.process(element.clauses, **options)})"
+
+
+class commits_unawaited(GenericFunction[bool]):  # noqa: N801 - named as functions of SQL are
+    """True; whoever asks for it does not wait until the statement is on the disk.
+
+    It is for a statement that is a transaction of its own, and whose change may be lost with the
+    host in the next second.
+    """
+
+    type = Boolean()
+    inherit_cache = True
+
+
+@compiles(commits_unawaited, "postgresql")
+def _without_waiting(element: commits_unawaited, compiler: Any, **options: Any) -> str:
+    del element, compiler, options
+    return "set_config('synchronous_commit', 'off', true) = 'off'"
+
+
+@compiles(commits_unawaited, "sqlite")
+def _as_usual(element: commits_unawaited, compiler: Any, **options: Any) -> str:
+    del element, compiler, options
+    return "true"
 
 
 def insert_into(table: type[Any], *, session: Session) -> postgresql.Insert | sqlite.Insert:

@@ -1,15 +1,19 @@
 """How often checking a personal access token asks the database."""
 
 from datetime import timedelta
+from typing import Any
 
+import psycopg
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import select, update
 
 from domain.accounts.users import NewUser, create_user
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.randomness import random_password
-from tests.support.database.sql_statements import statements_of
+from models import PersonalAccessToken
+from tests.support.database.sql_statements import SentStatement, postgres_statements, statements_of
 from tests.support.signing_in.password_rules import RULES
 from web.extensions import db
 from web.services import now, services
@@ -43,3 +47,31 @@ def test_a_check_is_one_statement_and_a_use_is_written_down_once_a_minute(
 
     asked = [each.partition(" ")[0] for each in found if "personal_access_tokens" in each]
     assert asked == ["SELECT", "UPDATE", *["SELECT"] * 4]
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_nobody_waits_for_the_disk_when_a_use_is_written_down(
+    app: Flask, client: FlaskClient, token: str
+) -> None:
+    with postgres_statements() as found:
+        client.get("/api/v4/version", headers={"PRIVATE-TOKEN": token})
+    (written,) = (each for each in found if each[0].startswith("UPDATE personal_access_tokens"))
+    with app.app_context():
+        db.session.execute(update(PersonalAccessToken).values(last_used_at=None))
+        # In the transaction of the use alone.
+        assert _commits(written) == "off"
+        used_at = db.session.scalar(select(PersonalAccessToken.last_used_at))
+        db.session.commit()
+        assert _commits() == "on"
+    assert used_at is not None
+
+
+def _commits(first: SentStatement | None = None) -> str:
+    """Run a statement, and return how its transaction commits."""
+    connection: Any = db.session.connection().connection.driver_connection
+    if first is not None:
+        query, values = first
+        kind = psycopg.RawCursor if "$1" in query else psycopg.Cursor
+        kind(connection).execute(query, values)
+    ((setting,),) = connection.execute("SHOW synchronous_commit").fetchall()
+    return str(setting)
