@@ -10,9 +10,10 @@ from authlib.oauth2.rfc6749 import AccessDeniedError
 from authlib.oauth2.rfc8628 import AuthorizationPendingError, ExpiredTokenError, SlowDownError
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 from authlib.oauth2.rfc8628 import DeviceCodeGrant as AuthlibDeviceCodeGrant
-from sqlalchemy import and_, bindparam, case, func, true, update
+from sqlalchemy import and_, bindparam, case, update
 
 from domain.accounts.users import ACTIVE
+from domain.database.rows import commits_unawaited
 from domain.oauth.client_requests import ClientEndpoint, ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import DEVICE_CODE
@@ -69,9 +70,10 @@ _is_early = and_(
     DeviceAuthorization.last_polled_at > bindparam("begin"),
     DeviceAuthorization.interval <= _LONGEST_INTERVAL - _SLOWER,
 )
+#: A poll that is lost in a crash does no harm.
 _RECORD_POLL = (
     update(DeviceAuthorization)
-    .where(DeviceAuthorization.id == bindparam("device_id"))
+    .where(DeviceAuthorization.id == bindparam("device_id"), commits_unawaited())
     .values(
         last_polled_at=bindparam("now"),
         interval=case(
@@ -79,10 +81,6 @@ _RECORD_POLL = (
         ),
     )
     .returning(DeviceAuthorization.interval)
-)
-#: Without waiting for the disk: a poll that is lost in a crash does no harm.
-_RECORD_POLL_SOON = _RECORD_POLL.where(
-    func.set_config("synchronous_commit", "off", true()) == "off"
 )
 #: The default scope of a device request (RFC 6749 section 3.3).
 DEFAULT_SCOPE = "read_user"
@@ -168,9 +166,8 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         """Store the poll and return the new interval in seconds."""
         connection, now = self.server.context.connection, self.server.context.now
         begin = now - timedelta(seconds=found.device_interval)
-        statement = _RECORD_POLL_SOON if connection.dialect_name == "postgresql" else _RECORD_POLL
         values = {"device_id": found.device_id, "now": now, "begin": begin}
-        interval: int = connection.all(statement, values)[0][0]
+        interval: int = connection.all(_RECORD_POLL, values)[0][0]
         return interval
 
     def perform(
