@@ -4,6 +4,7 @@ import os
 import platform
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -89,6 +90,17 @@ def noise(busy: float) -> str:
         f"Before the run, {busy:.1f} processors were at work with other things: the machine is"
         " noisy, and only ratios say something."
     )
+
+
+def priorities() -> str:
+    """Return a sentence on whether priorities count among all processes (sched(7))."""
+    with suppress(OSError):
+        if Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1":
+            return (
+                "The kernel gave each session an equal share (`sched_autogroup_enabled`), so"
+                " the low priority of some does not count against Postgres."
+            )
+    return "Priorities count among all processes, as they do among services of systemd."
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench.machine import noise
+from bench.machine import noise, priorities
 from bench.neighbours.findings import GOAL, Finding, Neighbourhood, median, p50, p99
 from bench.neighbours.freeze import Stillness
 from bench.samples import Sample
@@ -60,7 +60,7 @@ def _machine(found: Neighbourhood) -> str:
     return (
         f"Measured on {found.moment:%Y-%m-%d}: {machine.processor}, {machine.cores} processors,"
         f" which service, database and all clients share; {machine.kernel}, Python"
-        f" {machine.python}, Postgres {machine.postgres}. {noise(found.busy)}"
+        f" {machine.python}, Postgres {machine.postgres}. {noise(found.busy)} {priorities()}"
         f" {found.rounds} rounds of {found.seconds} s each;"
         f" {sizes.stored_alerts:,} alerts stored, a repository of {sizes.repository_mib} MiB,"
         f" {sizes.people:,} people who are paged by e-mail."
