@@ -100,7 +100,7 @@ def priorities() -> str:
                 "The kernel gave each session an equal share (`sched_autogroup_enabled`), so"
                 " the low priority of some does not count against Postgres."
             )
-    return "Priorities count among all processes, as they do among services of systemd."
+    return "Priorities count among all processes (`sched_autogroup_enabled` is 0)."
 
 
 @dataclass(frozen=True)
