@@ -4,7 +4,6 @@ import os
 import platform
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -94,12 +93,15 @@ def noise(busy: float) -> str:
 
 def priorities() -> str:
     """Return a sentence on whether priorities count among all processes (sched(7))."""
-    with suppress(OSError):
-        if Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1":
-            return (
-                "The kernel gave each session an equal share (`sched_autogroup_enabled`), so"
-                " the low priority of some does not count against Postgres."
-            )
+    try:
+        enabled = Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip()
+    except OSError:  # a system that has no such groups
+        return "Priorities count among all processes."
+    if enabled == "1":
+        return (
+            "The kernel gave each session an equal share (`sched_autogroup_enabled`), so"
+            " the low priority of some does not count against Postgres."
+        )
     return "Priorities count among all processes (`sched_autogroup_enabled` is 0)."
 
 
