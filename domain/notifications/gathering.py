@@ -292,40 +292,27 @@ def reachable(
     `sends_mail` says whether MAIL_URL is set: then the address of the account stands in for a
     missing contact. Accounts that do not exist are INACTIVE.
     """
-    found: dict[int, Reach] = {}
+    users: dict[int, User] = {}
+    seeing, with_contact = set[int](), set[int | None]()
+    quiet: dict[int | None, datetime | None] = {}
     for some in slices([*user_ids]):
-        found |= _reaches(
-            some, place, is_critical=is_critical, sends_mail=sends_mail, session=session, now=now
-        )
-    return found
-
-
-def _reaches(
-    user_ids: Collection[int],
-    place: Namespace,
-    *,
-    is_critical: bool,
-    sends_mail: bool,
-    session: Session,
-    now: datetime,
-) -> dict[int, Reach]:
-    users = {user.id: user for user in session.scalars(select(User).where(User.id.in_(user_ids)))}
-    people = [user for user in users.values() if _is_person(user)]
-    seeing = _who_see_alerts(people, place, session=session, now=now)
-    with_contact = set(
-        session.scalars(
-            select(Contact.user_id).where(
-                Contact.user_id.in_(user_ids),
-                Contact.confirmed_at.is_not(None),
-                Contact.address_ciphertext.is_not(None),
+        found = session.scalars(select(User).where(User.id.in_(some))).all()
+        users |= {user.id: user for user in found}
+        seeing |= _who_see_alerts([*filter(_is_person, found)], place, session=session, now=now)
+        with_contact |= set(
+            session.scalars(
+                select(Contact.user_id).where(
+                    Contact.user_id.in_(some),
+                    Contact.confirmed_at.is_not(None),
+                    Contact.address_ciphertext.is_not(None),
+                )
             )
         )
-    )
-    rows = session.scalars(select(PageRecipient).where(PageRecipient.user_id.in_(user_ids)))
-    quiet = {
-        row.user_id: held_until(quiet_hours_of(row), is_critical=is_critical, now=now)
-        for row in rows
-    }
+        rows = session.scalars(select(PageRecipient).where(PageRecipient.user_id.in_(some)))
+        quiet |= {
+            row.user_id: held_until(quiet_hours_of(row), is_critical=is_critical, now=now)
+            for row in rows
+        }
 
     def reach_of(user_id: int) -> Reach:
         if user_id not in users or not _is_person(users[user_id]):
