@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 import requests
@@ -98,6 +99,20 @@ def test_every_part_of_the_description_is_used(
 def test_models_of_the_same_name_do_not_hide_each_other(document: dict[str, Any]) -> None:
     # Pydantic writes the name of the module where two models have one name.
     assert [name for name in document["components"]["schemas"] if "__" in name] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["oauth-authorization-server", "openid-configuration", "oauth-protected-resource"]
+)
+def test_the_metadata_of_the_server_is_described(
+    url: str, document: dict[str, Any], name: str
+) -> None:
+    path = f"/.well-known/{name}"
+    described = document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]
+    model = described["schema"]["$ref"].removeprefix("#/components/schemas/")
+    schema = document["components"]["schemas"][model]
+    metadata = requests.get(urljoin(url, path), timeout=60).json()
+    assert set(schema["required"]) <= set(metadata) <= set(schema["properties"])
 
 
 def test_a_client_that_has_the_description_gets_it_once(

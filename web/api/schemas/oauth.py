@@ -247,6 +247,9 @@ class AuthorizationServerMetadata(Resource):
     token_endpoint_auth_methods_supported: list[str]
     revocation_endpoint_auth_methods_supported: list[str]
     introspection_endpoint_auth_methods_supported: list[str]
+    token_endpoint_auth_signing_alg_values_supported: list[str]
+    revocation_endpoint_auth_signing_alg_values_supported: list[str]
+    introspection_endpoint_auth_signing_alg_values_supported: list[str]
     code_challenge_methods_supported: list[str]
     dpop_signing_alg_values_supported: list[str]
     authorization_response_iss_parameter_supported: bool
@@ -259,6 +262,9 @@ class OpenIdProviderMetadata(AuthorizationServerMetadata):
     id_token_signing_alg_values_supported: list[str]
     claim_types_supported: list[str]
     claims_supported: list[str]
+    acr_values_supported: list[str]
+    backchannel_logout_supported: bool
+    backchannel_logout_session_supported: bool
     prompt_values_supported: list[str]
     claims_parameter_supported: bool
     request_parameter_supported: bool
