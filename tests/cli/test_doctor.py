@@ -11,10 +11,11 @@ from flask import Flask
 
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.programs import HostReport, record_host_report
+from tests.conftest import KINDS
 from tests.support.accounts.people import now
 from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
 from tests.support.service.commands import operate
-from tests.support.service.live import LiveGatebell
+from tests.support.service.live import NewService, running
 from web.commands.doctor import FORGED, judge_headers
 from web.extensions import db
 from web.sealing.sealer import HEADER, new_probe
@@ -34,8 +35,11 @@ def diagnosis(app: Flask) -> tuple[int, States]:
 
 
 @pytest.mark.long
-def test_a_service_that_runs_is_well(gatebell: LiveGatebell) -> None:
-    told = gatebell.cli("doctor")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_service_that_runs_is_well(new_service: NewService, kind: str) -> None:
+    # One of its own: on one that tests share, people may be paged who cannot be reached.
+    with running(new_service(kind)) as gatebell:
+        told = gatebell.cli("doctor")
     states = {each["check"]: each["state"] for each in told["checks"]}
     well = ("database", "migrations", "keys", "clock", "worker", "hosts", "pages", "proxy")
     assert {name: states[name] for name in well} == dict.fromkeys(well, "ok")
