@@ -37,7 +37,7 @@ def diagnosis(app: Flask) -> tuple[int, States]:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_service_that_runs_is_well(new_service: NewService, kind: str) -> None:
-    # One of its own: on one that tests share, people may be paged who cannot be reached.
+    # One of its own: on one that tests share, pages of others may be overdue.
     with running(new_service(kind)) as gatebell:
         told = gatebell.cli("doctor")
     states = {each["check"]: each["state"] for each in told["checks"]}
