@@ -25,6 +25,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    true,
     union_all,
 )
 from sqlalchemy.orm import Session
@@ -184,6 +185,7 @@ _STATUS_ENTRY = (
     *(AlertNote.text.label("entry_status"), AlertNote.created_at.label("entry_at")),
     *(AlertNote.via, func.coalesce(User.username, AlertNote.user_name).label("by")),
 )
+_ENTRY_ID = "entry_id"
 _IS_STATUS = AlertNote.kind == NoteKind.STATUS.value
 _ACCEPTED_AT = case((Page.outcome == PageState.ACCEPTED.value, Page.outcome_at)).label(
     "accepted_at"
@@ -193,8 +195,8 @@ _IS_OF_INCIDENT = Incident.id == Page.incident_id
 
 def read_alerts(wanted: Wanted, *, session: Session) -> Iterator[CountedAlert]:
     """Yield the alerts that started in the period, in order."""
-    found = _with_entries(select(*_ALERT)).where(wanted.started)
-    in_order = found.order_by(Alert.started_at, Alert.id, AlertNote.id)
+    found = _with_entries(select(*_ALERT), session=session).where(wanted.started)
+    in_order = found.order_by(Alert.started_at, Alert.id, _ENTRY_ID)
     return (_alert_of(row, entries) for row, entries in _by_alert(in_order, session=session))
 
 
@@ -211,7 +213,7 @@ def read_paged_alerts(
         .subquery()
     )
     alerts = select(*_ALERT, firsts.c.first_paged_at).join(firsts, firsts.c.alert_id == Alert.id)
-    found = _with_entries(alerts).order_by(Alert.id, AlertNote.id)
+    found = _with_entries(alerts, session=session).order_by(Alert.id, _ENTRY_ID)
     for row, entries in _by_alert(found, session=session):
         yield _alert_of(row, entries), row.first_paged_at
 
@@ -325,14 +327,22 @@ def _slices(
     return session.connection().execute(found, execution_options=options).partitions()
 
 
-def _with_entries(alerts: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+def _with_entries(
+    alerts: Select[*tuple[Any, ...]], *, session: Session
+) -> Select[*tuple[Any, ...]]:
     """Select alerts with the statuses that they got: a row for each, and one without any."""
     is_entry = and_(AlertNote.alert_id == Alert.id, _IS_STATUS)
-    return (
-        alerts.add_columns(*_STATUS_ENTRY)
-        .outerjoin(AlertNote, is_entry)
-        .outerjoin(User, User.id == AlertNote.user_id)
-    )
+    columns = (AlertNote.id.label(_ENTRY_ID), *_STATUS_ENTRY)
+    is_author = User.id == AlertNote.user_id
+    if session.get_bind().dialect.name != "postgresql":
+        return (
+            alerts.add_columns(*columns).outerjoin(AlertNote, is_entry).outerjoin(User, is_author)
+        )
+    # Without statistics, Postgres takes the statuses for few, and compares each alert with all of
+    # them: the offset makes it look for those of one alert at a time.
+    of_alert = select(*columns).outerjoin(User, is_author).where(is_entry).offset(0)
+    entry = of_alert.correlate(Alert).lateral("entry")
+    return alerts.add_columns(*entry.c).outerjoin(entry, true())
 
 
 def _by_alert(
@@ -341,7 +351,7 @@ def _by_alert(
     rows = chain.from_iterable(_slices(found, session=session))
     for _, same in groupby(rows, key=attrgetter("id")):
         row, *others = same
-        entries = row.entry_status is not None
+        entries = row.entry_id is not None
         yield row, [_entry_of(each) for each in (row, *others)] if entries else ()
 
 
@@ -487,12 +497,9 @@ def entries_of(
 ) -> Mapping[int, Sequence[StatusEntry]]:
     """Return the statuses of alerts by alert, in their order."""
     found: dict[int, list[StatusEntry]] = defaultdict(list)
-    rows = session.execute(
-        select(AlertNote.alert_id, *_STATUS_ENTRY)
-        .outerjoin(User, User.id == AlertNote.user_id)
-        .where(AlertNote.alert_id.in_(alert_ids), _IS_STATUS)
-        .order_by(AlertNote.id)
-    )
+    alerts = select(Alert.id).where(Alert.id.in_(alert_ids))
+    rows = session.execute(_with_entries(alerts, session=session).order_by(_ENTRY_ID))
     for row in rows:
-        found[row.alert_id].append(_entry_of(row))
+        if row.entry_id is not None:
+            found[row.id].append(_entry_of(row))
     return found
