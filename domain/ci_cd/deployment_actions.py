@@ -152,6 +152,8 @@ def deployments_between(
             # An index has it, and none is changed before it is made.
             DeploymentRow.updated_at >= start,
             DeploymentRow.created_at.between(start, end),
+            # Their names are those of other projects' environments, too.
+            EnvironmentRow.project_id == project.id,
             EnvironmentRow.name.in_(environments),
         )
         .order_by(DeploymentRow.id.desc())
