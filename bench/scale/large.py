@@ -114,7 +114,7 @@ def settings_of(url: str, directory: Path) -> Settings:
             "DATABASE_URL": url,
             "INSTANCE_PATH": str(directory),
             "SECRET_KEY": SECRET_KEY,
-            "DATABASE_STATEMENT_TIMEOUT_MS": "600000",
+            "DATABASE_STATEMENT_TIMEOUT_MS": "60000",
             **{f"{each}_RATE_LIMIT": "100000000/minute" for each in _LIMITED},
         }
     )

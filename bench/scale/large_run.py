@@ -20,7 +20,7 @@ from bench.alert_lists import say
 from bench.machine import describe, noise, wait_for_calm
 from bench.scale.growth import TIMES, growth, processor_growth, start_seconds
 from bench.scale.large import LargeDatabase, connected, fill_postgres, filled, large_server
-from bench.scale.large_report import Measured, document
+from bench.scale.large_report import Measured, analyzing, document
 from bench.scale.large_sqlite import analyze, bytes_of, filled_sqlite
 from bench.scale.large_tables import Sizes
 from bench.scale.sqlite_report import MeasuredSqlite, section_of, sqlite_section, with_section
@@ -34,8 +34,6 @@ from web.database.schema import migrate
 
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"
 _FEW = 10_000
-#: Larger ones are only analyzed: to vacuum them takes longer than to fill them.
-_VACUUMED = 3_000_000
 _STARTS = 5
 #: For a machine that has just filled a database.
 _PATIENCE_SECONDS = 60.0
@@ -173,7 +171,7 @@ def _walked(database: LargeDatabase, ways: int) -> Sequence[dict[str, Any]]:
 
 def _analyze(database: LargeDatabase) -> str:
     with connected(database.url) as connection:
-        connection.execute("ANALYZE" if database.sizes.alerts > _VACUUMED else "VACUUM (ANALYZE)")
+        connection.execute(analyzing(database.sizes))
     return database.url
 
 

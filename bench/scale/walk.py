@@ -38,6 +38,8 @@ _SHORT_MS, _LONG_MS = 50.0, 2_000.0
 LARGE_ROWS = 5_000
 #: In how many ways each address is asked for: itself, parameters, links and choices of its page.
 MOST_WAYS = 40
+#: After so many seconds for an address, no other way is begun.
+_ENOUGH_SECONDS = 60.0
 _LINK = re.compile(r'href="([^"#]*\?[^"#]*)"')
 _FORM = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
 _SELECT = re.compile(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', re.DOTALL)
@@ -144,13 +146,14 @@ class Walk:
             address = self._address(rule)
             if address is None:
                 continue
-            seen = {address}
+            seen, began = {address}, perf_counter()
             first, text = self.ask(rule, address)
             yield first
             if first.status != HTTPStatus.OK:  # what is not there has no variants
                 continue
             for variant in self._variants(rule, address, text):
-                if variant not in seen and len(seen) < self._ways:
+                is_over = len(seen) >= self._ways or perf_counter() - began > _ENOUGH_SECONDS
+                if variant not in seen and not is_over:
                     seen.add(variant)
                     yield self.ask(rule, variant)[0]
 
@@ -199,6 +202,7 @@ class Walk:
         rows, plan = 0, ""
         for number, each in enumerate(slow):
             with connected(self._database.url) as connection, suppress(psycopg.Error):
+                connection.execute("SET statement_timeout = '60s'")
                 nodes = explained(connection, each.query, each.values)
                 rows += sum(node.rows for node in nodes)
                 for node in nodes:
