@@ -20,14 +20,13 @@ from domain.alerts.handling.batches import (
 )
 from domain.alerts.handling.status import StatusChange, StatusChangeResult
 from domain.alerts.handling.types import AlertNoteBody
-from domain.alerts.listing.queries import LARGEST_IID
+from domain.alerts.listing.queries import LARGEST_IID, count_matching
 from domain.alerts.listing.saved_filters import delete_filter, save_filter
 from domain.audit.events import Actor
 from domain.database.paging import parse_id
 from domain.errors import ConflictError, InvalidError
 from domain.escalations import handling
 from domain.escalations.types import AlertPageBody, AlertSnooze
-from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
 from domain.time_zones import instant, zone
 from domain.types.reading import read_body
@@ -73,19 +72,19 @@ def change_alerts(listing: AlertList, *, field: str, largest: int) -> ResponseRe
 def _change_every(listing: AlertList, order: BatchOrder) -> ResponseReturnValue:
     change: StatusChange = order.change
     if "confirmed" not in request.form:
+        matching = count_matching(listing.query.wanted, session=db.session())
         return render_template(
             "alerts/confirm_change.html",
             listing=listing,
             project=listing.project,
             status=change.status,
+            matching="all that match" if matching is None else pluralize(matching, "alert"),
             back=order.list_query,
         )
-    total = listing.total
     batch = change_all_matching(
         order,
         listing.query.wanted,
         path=listing.query.project,
-        matched=total if total is not None and total <= COUNT_LIMIT else None,
         session=db.session(),
         now=now(),
     )

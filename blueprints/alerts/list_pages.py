@@ -22,13 +22,13 @@ from domain.alerts.listing.watched_projects import (
 )
 from domain.database.paging import Page, row_id
 from domain.escalations.explanation import unanswered_among
-from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
 from domain.silences.muting import Mute, muted_rows
 from forms.alerts import PARAMETERS, PARAMETERS_ACROSS, AlertQuery, read_query, read_query_across
 from web.access.marks import get_current_user, viewer
 from web.extensions import db
 from web.pages.list_query import CURSORS, LinkedPage, Tab, list_query, page_links, page_size
+from web.pages.templating import capped
 from web.services import now, reading
 
 #: The parameter with the number of the first row, which pages by key do not know by themselves.
@@ -202,15 +202,10 @@ class AlertList(ABC):
     def range(self) -> str:
         """Which rows these are of how many: as on the page: 1 to 20 of 111."""
         shown = len(self._found.items)
-        whole = _written_total(self.total)
+        whole = "many" if self.total is None else capped(self.total)
         if not shown or self.first is None:
             return f"{whole} alerts" if shown else ""
         return f"{self.first:,}\u2013{self.first + shown - 1:,} of {whole}"
-
-    @property
-    def whole(self) -> str:
-        """How many alerts match: `111 alerts`, or that they are more than are counted."""
-        return "1 alert" if self.total == 1 else f"{_written_total(self.total)} alerts"
 
     @property
     def has_others(self) -> bool:
@@ -258,12 +253,6 @@ _LABELS = {
     "assignee": "Assigned to",
     "integration": "Integration",
 }
-
-
-def _written_total(total: int | None) -> str:
-    if total is None:
-        return "many"
-    return f"{total:,}" if total <= COUNT_LIMIT else f"more than {COUNT_LIMIT:,}"
 
 
 class ProjectAlertList(AlertList):

@@ -44,7 +44,7 @@ from models.folding import fold
 
 __all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
 #: Alerts are counted up to this number; one more stands for "or more".
-COUNT_LIMIT = 10_000
+COUNT_LIMIT = 1_000
 
 
 class _DirectRole(NamedTuple):

@@ -123,7 +123,7 @@ def pluralize(number: int, word: str, plural: str | None = None) -> str:
 
 
 def capped(number: int) -> str:
-    """Return a count that may be capped: `1,204`, `10,000+`."""
+    """Return a count that may be capped: `914`, `1,000+`."""
     return f"{number:,}" if number <= COUNT_LIMIT else f"{COUNT_LIMIT:,}+"
 
 

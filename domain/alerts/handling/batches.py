@@ -27,7 +27,7 @@ from domain.alerts.handling.status import (
 )
 from domain.alerts.handling.types import MOST_AT_ONCE
 from domain.alerts.listing.filters import STATUSES, AlertFilter
-from domain.alerts.listing.queries import list_alerts
+from domain.alerts.listing.queries import count_matching, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST, AlertSlice, read_cursor
 from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
 from domain.alerts.reading.incoming import Severity
@@ -197,18 +197,17 @@ def change_all_matching(
     wanted: AlertFilter,
     *,
     path: str | None,
-    matched: int | None,
     session: Session,
     now: datetime,
 ) -> BatchView:
     """Begin to change all alerts that match now; the worker goes on after the first slice.
 
-    `path` is that of the one project of a filter on all projects, `matched` what the user was told.
+    `path` is that of the one project of a filter on all projects.
     """
     batch = new_batch(order, now, state=BatchState.RUNNING)
     batch.filter = _stored(wanted, path)
-    batch.matched = matched
     batch.newest_alert_id = session.scalar(select(func.max(Alert.id))) or 0
+    batch.matched = count_matching(_wanted(batch, session=session, now=now), session=session)
     session.add(batch)
     session.flush()  # to learn its id
     _change_slice(batch, order.change, session=session, now=now)

@@ -69,6 +69,8 @@ LARGEST_IID = 2**31 - 1
 NEWEST_SORTED = 2_000
 #: The number of rows in memory at once.
 _CHUNK = 50
+#: How many of each status are counted before all of them are changed.
+_MOST_MATCHING = 100_000
 _COLUMNS = (
     *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
     *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
@@ -261,7 +263,10 @@ def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[s
     for severity in SEVERITIES:
         wanted = AlertFilter(project_id=0, projects=projects, severity=severity)
         rows = union_all(
-            *(_counted(wanted, status, is_postgres=is_postgres) for status in OPEN_STATUSES)
+            *(
+                _counted(wanted, status, COUNT_LIMIT, is_postgres=is_postgres)
+                for status in OPEN_STATUSES
+            )
         ).subquery()
         counted = select(rows.c.one).limit(COUNT_LIMIT + 1).subquery()
         label = literal(severity.value).label("severity")
@@ -269,10 +274,12 @@ def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[s
     return dict(session.execute(union_all(*parts)).all())
 
 
-def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
+def count_by_status(
+    wanted: AlertFilter, *, session: Session, limit: int = COUNT_LIMIT
+) -> dict[str, int]:
     """Return the number of alerts by status; every status is a key.
 
-    A number above COUNT_LIMIT means at least that many. If too many alerts match the search to be
+    A number above `limit` means at least that many. If too many alerts match the search to be
     counted, the result is empty.
     """
     wanted = looked_up(wanted, session=session)
@@ -281,15 +288,22 @@ def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
     is_postgres = session.get_bind().dialect.name == "postgresql"
     counts = [
         select(literal(status).label("status"), func.count().label("alerts")).select_from(
-            _counted(wanted, status, is_postgres=is_postgres).limit(COUNT_LIMIT + 1).subquery()
+            _counted(wanted, status, limit, is_postgres=is_postgres).limit(limit + 1).subquery()
         )
         for status in STATUSES
     ]
     return dict(session.execute(union_all(*counts)).all())
 
 
-def _counted(wanted: AlertFilter, status: str, *, is_postgres: bool) -> Select[int]:
-    """Return a row for each alert with a status."""
+def count_matching(wanted: AlertFilter, *, session: Session) -> int | None:
+    """Return how many alerts match, or None if they are too many to be counted."""
+    counts = count_by_status(wanted, session=session, limit=_MOST_MATCHING)
+    of_each = [counts.get(status, _MOST_MATCHING + 1) for status in wanted.statuses]
+    return sum(of_each) if max(of_each) <= _MOST_MATCHING else None
+
+
+def _counted(wanted: AlertFilter, status: str, limit: int, *, is_postgres: bool) -> Select[int]:
+    """Return a row for each alert with a status, or for `limit` + 1 of each of several projects."""
     found = select(literal(1).label("one")).select_from(Alert).where(Alert.status == status)
     if wanted.projects is None or wanted.is_listed:
         inside = [] if wanted.projects is not None else conditions_of(wanted)
@@ -300,7 +314,7 @@ def _counted(wanted: AlertFilter, status: str, *, is_postgres: bool) -> Select[i
         return found.where(Alert.project_id.in_(wanted.projects))
     listed = wanted.projects.subquery("listed")
     of_each = found.where(Alert.project_id == listed.c.id).order_by(*_counting_order(wanted))
-    return _lateral(of_each.limit(COUNT_LIMIT + 1).correlate(listed), listed)
+    return _lateral(of_each.limit(limit + 1).correlate(listed), listed)
 
 
 def _counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:

@@ -80,9 +80,7 @@ def check_batch(by: Actor) -> None:
     order = BatchOrder(status="ignored", by=by, project_id=None, list_query="")
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES, service="service-3")
     with plans("alerts") as found:
-        batch = change_all_matching(
-            order, wanted, path=None, matched=None, session=session, now=now
-        )
+        batch = change_all_matching(order, wanted, path=None, session=session, now=now)
         while advance(session=session, now=now):
             session.flush()
         undo(batch.id, by, session=session, now=now)
