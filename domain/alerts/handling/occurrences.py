@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, select, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, and_, select, true, tuple_
+from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.handling.types import AlertOccurrence
 from domain.alerts.storing.lifecycle import Action
@@ -36,8 +36,14 @@ class TouchedAlert:
 def touched_alerts(delivery_id: int, *, session: Session) -> tuple[TouchedAlert, ...]:
     """Return the alerts that a delivery opened or changed, at most MOST_TOUCHED of them."""
     # Sorted here: for rows that have to be sorted, Postgres reads a table without statistics whole.
-    found = _touched((Occurrence.delivery_id == delivery_id,), MOST_TOUCHED, session=session)
-    return tuple(sorted((alert for _, alert in found), key=lambda each: each.item))
+    found = (
+        select(Occurrence, Alert.iid, Alert.title)
+        .join(Alert, Alert.id == Occurrence.alert_id)
+        .where(Occurrence.delivery_id == delivery_id)
+        .limit(MOST_TOUCHED)
+    )
+    alerts = (alert for _, alert in _touched(found, session=session))
+    return tuple(sorted(alerts, key=lambda each: each.item))
 
 
 def only_alerts(delivery_ids: Collection[int], *, session: Session) -> Mapping[int, TouchedAlert]:
@@ -45,21 +51,28 @@ def only_alerts(delivery_ids: Collection[int], *, session: Session) -> Mapping[i
 
     The caller names deliveries that opened, joined or resolved no more than one.
     """
-    is_meant = Occurrence.delivery_id.in_(delivery_ids), Occurrence.action.in_(_CHANGES)
-    return dict(_touched(is_meant, len(delivery_ids), session=session))
+    is_change = and_(Occurrence.delivery_id == Delivery.id, Occurrence.action.in_(_CHANGES))
+    occurrence: type[Occurrence] = Occurrence
+    if session.get_bind().dialect.name == "postgresql":
+        # One of each delivery: without statistics, Postgres takes those of several deliveries for
+        # so many that it reads the table.
+        one = select(Occurrence).where(is_change).limit(1).correlate(Delivery).lateral("touched")
+        occurrence, is_change = aliased(Occurrence, one), true()
+    found = (
+        select(occurrence, Alert.iid, Alert.title)
+        .select_from(Delivery)
+        .join(occurrence, is_change)
+        .join(Alert, Alert.id == occurrence.alert_id)
+        .where(Delivery.id.in_(delivery_ids))
+    )
+    return dict(_touched(found, session=session))
 
 
 def _touched(
-    is_meant: Collection[ColumnElement[bool]], most: int, *, session: Session
+    found: Select[Occurrence, int, str], *, session: Session
 ) -> Iterator[tuple[int, TouchedAlert]]:
     """Yield alerts that occurrences touched, each with the id of the delivery."""
-    rows = session.execute(
-        select(Occurrence, Alert.iid, Alert.title)
-        .join(Alert, Alert.id == Occurrence.alert_id)
-        .where(*is_meant)
-        .limit(most)
-    )
-    for occurrence, iid, title in rows:
+    for occurrence, iid, title in session.execute(found):
         action, item = _action(occurrence), occurrence.item_index + 1
         yield occurrence.delivery_id, TouchedAlert(iid=iid, title=title, action=action, item=item)
 

@@ -13,6 +13,7 @@ from sqlalchemy import select, text
 
 from domain.accounts.directory import count_accounts
 from domain.alerts.deliveries import DeliveryFilter, DeliverySelection, list_deliveries
+from domain.alerts.handling.occurrences import only_alerts
 from domain.alerts.listing.filters import NOBODY, AlertFilter
 from domain.alerts.listing.queries import list_alerts
 from domain.alerts.listing.sort_orders import AlertSlice
@@ -62,6 +63,11 @@ INSERT INTO authorizations (application_id, user_id, scopes, auth_time, created_
 SELECT applications.id, users.id, '', now(), now() FROM applications, users
 WHERE users.id <= :count""",
 )
+#: In each delivery one item opened an alert, and others changed nothing.
+_OCCURRENCES = """
+INSERT INTO occurrences (alert_id, delivery_id, item_index, action, is_late)
+SELECT (SELECT max(id) FROM alerts), deliveries.id, n, CASE WHEN n = 0 THEN 0 ELSE 3 END, false
+FROM deliveries, generate_series(0, 19) AS n"""
 _TABLES = ("users", "deliveries", "alerts", "alert_search", "assignments", "authorizations")
 
 
@@ -145,6 +151,18 @@ def test_lists_read_about_as_many_rows_as_they_show(filled: Flask, state: str) -
     assert (counts.administrators, counts.unconfirmed, counts.pending) == (0, 1, 0)
     for name in ("administrators", "unconfirmed", "not_active"):
         assert f"ix_users_{name}" in plan, name
+
+
+@pytest.mark.long
+def test_alerts_of_deliveries_are_found_by_their_deliveries(filled: Flask) -> None:
+    with filled.app_context():
+        db.session.execute(text("SET LOCAL session_replication_role = replica"))
+        db.session.execute(text(_OCCURRENCES))
+        newest = range(_MANY - _SHOWN + 1, _MANY + 1)
+        with postgres_statements() as asked:
+            assert len(only_alerts(newest, session=db.session())) == _SHOWN
+        for statement in asked:
+            assert _most_read(statement) < _FEW, statement[0]
 
 
 def _plan(statement: SentStatement) -> Any:
