@@ -18,7 +18,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Reading
-from domain.alerts.handling.activity import NoteKind
+from domain.alerts.listing.status_notes import status_notes
 from domain.alerts.matching.labels import labels_of
 from domain.clock import date_and_time
 from domain.errors import InvalidError
@@ -42,7 +42,7 @@ from domain.on_call.plans import Period
 from domain.on_call.reading import read_plans
 from domain.projects.holders import lineages, projects_of
 from domain.projects.views import Holder, Namespace
-from models import Alert, AlertNote, Project
+from models import Alert, Project
 
 _TRIGGERED = "triggered"
 #: The newest alerts of the period are looked at, and no more.
@@ -206,13 +206,8 @@ def _alerts(holder: Holder, asked: Period, *, session: Session) -> Sequence[Row[
 def _status_changes(
     alert_ids: Sequence[int], *, session: Session
 ) -> Mapping[int, Sequence[StatusChange]]:
-    rows = session.execute(
-        select(AlertNote.alert_id, AlertNote.created_at, AlertNote.text)
-        .where(AlertNote.alert_id.in_(alert_ids), AlertNote.kind == NoteKind.STATUS.value)
-        .order_by(AlertNote.id)
-    )
     found: dict[int, list[StatusChange]] = {}
-    for row in rows:
+    for row in status_notes(alert_ids, session=session):
         found.setdefault(row.alert_id, []).append(StatusChange(row.created_at, row.text))
     return found
 

@@ -4,20 +4,21 @@ They are due as all others are, by `next_at`, in the transaction of one worker. 
 triggered again, and that change begins its escalation anew (`domain/escalations/running.py`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import BY_ITSELF, NoteKind
+from domain.alerts.handling.activity import BY_ITSELF
 from domain.alerts.handling.status import StatusChange, change_all
+from domain.alerts.listing.status_notes import last_status_notes
 from domain.audit.events import Actor
 from domain.clock import CLOCK_TOLERANCE
 from domain.database.rows import update_rows
 from domain.escalations.state import Event, State, after, moved_by
 from domain.notifications.paging import withdraw_pages
-from models import Alert, AlertNote, Escalation, EscalationPolicy
+from models import Alert, Escalation, EscalationPolicy
 
 ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
@@ -68,7 +69,7 @@ def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: dateti
             EscalationPolicy.acknowledgement_timeout.is_not(None),
         )
     ).all()
-    given = _last_statuses([row.alert_id for row, _ in rows], session=session)
+    given = last_status_notes([row.alert_id for row, _ in rows], session=session)
     for row, seconds in rows:
         note = given.get(row.alert_id)
         row.state = after(State(row.state), Event.TIMED).value
@@ -77,17 +78,6 @@ def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: dateti
         row.ended_at, row.decided_at = None, now
     session.flush()  # Before the statements that follow.
     return [row.id for row, _ in rows]
-
-
-def _last_statuses(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertNote]:
-    """Return who gave alerts their present status, and when."""
-    newest = (
-        select(func.max(AlertNote.id))
-        .where(AlertNote.alert_id.in_(alert_ids), AlertNote.kind == NoteKind.STATUS.value)
-        .group_by(AlertNote.alert_id)
-    )
-    rows = session.scalars(select(AlertNote).where(AlertNote.id.in_(newest)))
-    return {row.alert_id: row for row in rows}
 
 
 def end_rests(rows: Sequence[Escalation], *, session: Session, now: datetime) -> None:

@@ -13,15 +13,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.handling.activity import NoteKind
 from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.alerts.listing.status_notes import last_status_notes
 from domain.clock import CLOCK_TOLERANCE
 from domain.database.rows import insert_into, slices
 from domain.silences.types import FlapSettings
 from domain.types.base import columns_of
 from models import (
     Alert,
-    AlertNote,
     FlapSetting,
 )
 
@@ -100,7 +99,7 @@ def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Map
         before = _before(ids, each.within_minutes * _MINUTE, session=session)
         if not before:
             continue
-        notes = _last_status_notes([row.id for row in before.values()], session=session)
+        notes = last_status_notes([row.id for row in before.values()], session=session)
         flapping = _flapping(list(before), each, at=at, session=session)
         hold = each.hold_minutes * _MINUTE
         found |= {
@@ -199,7 +198,7 @@ def _continuing(
         if not stories:
             break
         before = _before(list(stories), window, session=session)
-        notes = _last_status_notes([row.id for row in before.values()], session=session)
+        notes = last_status_notes([row.id for row in before.values()], session=session)
         for alert_id, row in before.items():
             note, story = notes.get(row.id), stories[alert_id]
             if note is not None and note.text == _ACKNOWLEDGED:
@@ -274,19 +273,4 @@ def _before(
         row.after: row
         for row in rows
         if row.ended_at is not None and row.ended_at > row.created_at - window
-    }
-
-
-def _last_status_notes(
-    ids: Sequence[int], *, session: Session
-) -> Mapping[int, Row[*tuple[Any, ...]]]:
-    """Return what a user set the status of each alert to at last; reports leave no such note."""
-    return {
-        row.alert_id: row
-        for some in slices(ids)
-        for row in session.execute(
-            select(AlertNote.alert_id, AlertNote.text, AlertNote.user_name)
-            .where(AlertNote.alert_id.in_(some), AlertNote.kind == NoteKind.STATUS.value)
-            .order_by(AlertNote.id)
-        )
     }

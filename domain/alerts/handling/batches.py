@@ -17,7 +17,6 @@ from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, or_,
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
-from domain.alerts.handling.activity import NoteKind
 from domain.alerts.handling.status import (
     StatusChange,
     StatusChangeResult,
@@ -29,6 +28,7 @@ from domain.alerts.handling.types import MOST_AT_ONCE
 from domain.alerts.listing.filters import STATUSES, AlertFilter
 from domain.alerts.listing.queries import count_matching, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST, AlertSlice, read_cursor
+from domain.alerts.listing.status_notes import last_status_notes
 from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor
@@ -36,7 +36,7 @@ from domain.database.rows import delete_rows
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import Viewer
 from domain.types.base import Resource, columns_of
-from models import Alert, AlertBatch, AlertBatchItem, AlertNote, Project, User
+from models import Alert, AlertBatch, AlertBatchItem, Project, User
 
 #: How long a batch can be undone.
 UNDONE_WITHIN = timedelta(days=1)
@@ -395,7 +395,8 @@ def _restore(
         .order_by(Alert.id)
         .with_for_update()
     ).all()
-    last = _last_changes([alert.id for alert in alerts], session=session)
+    notes = last_status_notes([alert.id for alert in alerts], session=session)
+    last = {alert_id: note.id for alert_id, note in notes.items()}
     wanted = {
         alert: before[alert.id].old_status
         for alert in alerts
@@ -406,13 +407,3 @@ def _restore(
     for alert in wanted.keys() - refused:
         alert.ended_at = before[alert.id].old_ended_at
     return len(made)
-
-
-def _last_changes(alert_ids: Sequence[int], *, session: Session) -> Mapping[int, int]:
-    """Return the last entry of each alert's activity that tells of a status."""
-    rows = session.execute(
-        select(AlertNote.alert_id, func.max(AlertNote.id))
-        .where(AlertNote.alert_id.in_(alert_ids), AlertNote.kind == NoteKind.STATUS.value)
-        .group_by(AlertNote.alert_id)
-    )
-    return dict(rows.all())

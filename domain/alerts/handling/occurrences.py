@@ -1,19 +1,25 @@
 """Lists the reports of an alert: each item of a delivery that opened or changed it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Select, and_, select, true, tuple_
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import Row, select, tuple_
+from sqlalchemy.orm import Session
 
 from domain.alerts.handling.types import AlertOccurrence
 from domain.alerts.storing.lifecycle import Action
 from domain.database.paging import Page, parse_id
+from domain.database.rows import rows_of_each
 from domain.errors import QueryError
 from domain.types.base import columns_of
 from models import Alert, Delivery, Occurrence
 
 _ACTIONS = tuple(Action)
+_TOUCHED = select(
+    *(Occurrence.delivery_id, Occurrence.item_index, Occurrence.action, Occurrence.is_late),
+    *(Alert.iid, Alert.title),
+).join(Alert, Alert.id == Occurrence.alert_id)
 _CHANGES = tuple(each.rank for each in (Action.OPENED, Action.JOINED, Action.RESOLVED))
 #: The most alerts that are named for one delivery; a webhook may have thousands.
 MOST_TOUCHED = 200
@@ -36,14 +42,9 @@ class TouchedAlert:
 def touched_alerts(delivery_id: int, *, session: Session) -> tuple[TouchedAlert, ...]:
     """Return the alerts that a delivery opened or changed, at most MOST_TOUCHED of them."""
     # Sorted here: for rows that have to be sorted, Postgres reads a table without statistics whole.
-    found = (
-        select(Occurrence, Alert.iid, Alert.title)
-        .join(Alert, Alert.id == Occurrence.alert_id)
-        .where(Occurrence.delivery_id == delivery_id)
-        .limit(MOST_TOUCHED)
-    )
-    alerts = (alert for _, alert in _touched(found, session=session))
-    return tuple(sorted(alerts, key=lambda each: each.item))
+    statement = _TOUCHED.where(Occurrence.delivery_id == delivery_id).limit(MOST_TOUCHED)
+    found = (_touched(row) for row in session.execute(statement))
+    return tuple(sorted(found, key=lambda each: each.item))
 
 
 def only_alerts(delivery_ids: Collection[int], *, session: Session) -> Mapping[int, TouchedAlert]:
@@ -51,33 +52,16 @@ def only_alerts(delivery_ids: Collection[int], *, session: Session) -> Mapping[i
 
     The caller names deliveries that opened, joined or resolved no more than one.
     """
-    is_change = and_(Occurrence.delivery_id == Delivery.id, Occurrence.action.in_(_CHANGES))
-    occurrence: type[Occurrence] = Occurrence
-    if session.get_bind().dialect.name == "postgresql":
-        # One of each delivery: without statistics, Postgres takes those of several deliveries for
-        # so many that it reads the table.
-        one = select(Occurrence).where(is_change).limit(1).correlate(Delivery).lateral("touched")
-        occurrence, is_change = aliased(Occurrence, one), true()
-    found = (
-        select(occurrence, Alert.iid, Alert.title)
-        .select_from(Delivery)
-        .join(occurrence, is_change)
-        .join(Alert, Alert.id == occurrence.alert_id)
-        .where(Delivery.id.in_(delivery_ids))
-    )
-    return dict(_touched(found, session=session))
+    changed = _TOUCHED.where(Occurrence.action.in_(_CHANGES))
+    rows = rows_of_each(changed, Occurrence.delivery_id, delivery_ids, session=session)
+    return {row.delivery_id: _touched(row) for row in rows}
 
 
-def _touched(
-    found: Select[Occurrence, int, str], *, session: Session
-) -> Iterator[tuple[int, TouchedAlert]]:
-    """Yield alerts that occurrences touched, each with the id of the delivery."""
-    for occurrence, iid, title in session.execute(found):
-        action, item = _action(occurrence), occurrence.item_index + 1
-        yield occurrence.delivery_id, TouchedAlert(iid=iid, title=title, action=action, item=item)
+def _touched(row: Row[*tuple[Any, ...]]) -> TouchedAlert:
+    return TouchedAlert(iid=row.iid, title=row.title, action=_action(row), item=row.item_index + 1)
 
 
-def _action(occurrence: Occurrence) -> Action:
+def _action(occurrence: Occurrence | Row[*tuple[Any, ...]]) -> Action:
     return Action.LATE if occurrence.is_late else _ACTIONS[occurrence.action]
 
 

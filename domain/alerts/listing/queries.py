@@ -8,6 +8,7 @@ are: numbers of alerts are those of a project.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,14 +47,15 @@ from domain.alerts.listing.sort_orders import (
     read_cursor,
     sorted_by,
 )
+from domain.alerts.listing.status_notes import status_notes
 from domain.clock import written
 from domain.csv_lines import csv_line
 from domain.database.paging import Page
+from domain.database.rows import rows_of_each
 from domain.projects.access import COUNT_LIMIT
 from domain.types.base import columns_of
 from models import (
     Alert,
-    AlertNote,
     Assignment,
     Delivery,
     Escalation,
@@ -76,8 +78,6 @@ _COLUMNS = (
     *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
     *("raised_from", "acknowledged_by", "pages"),
 )
-#: What `NoteKind` of the activity calls a status that somebody gave.
-_STATUS = "status"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -394,24 +394,15 @@ def _project(wanted: AlertFilter, row: AlertRow) -> dict[str, object]:
 
 
 def _count_pages(ids: Sequence[int], *, session: Session) -> dict[int, int]:
-    counted = select(EscalationPage.alert_id, func.count()).where(EscalationPage.alert_id.in_(ids))
-    return dict(session.execute(counted.group_by(EscalationPage.alert_id)).all())
+    of_alert = EscalationPage.alert_id
+    rows = rows_of_each(select(of_alert), of_alert, ids, session=session)
+    return Counter(row.alert_id for row in rows)
 
 
 def _acknowledgements(ids: Sequence[int], *, session: Session) -> dict[int, str]:
     """Return the names of those who acknowledged alerts first."""
-    found = (
-        select(AlertNote.alert_id, func.coalesce(User.username, AlertNote.user_name))
-        .outerjoin(User, User.id == AlertNote.user_id)
-        .where(
-            AlertNote.alert_id.in_(ids),
-            AlertNote.kind == _STATUS,
-            AlertNote.text == "acknowledged",
-        )
-        # Of several, the first one counts.
-        .order_by(AlertNote.id.desc())
-    )
-    return dict(session.execute(found).all())
+    notes = reversed(status_notes(ids, session=session))
+    return {note.alert_id: note.author for note in notes if note.text == "acknowledged"}
 
 
 def _values(row: AlertRow, more: Mapping[str, object]) -> dict[str, object]:

@@ -4,6 +4,7 @@ Before Postgres has counted a table it takes half a percent of it for what a con
 then collects and sorts all that it could walk through in the order of an index.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,8 +16,8 @@ from domain.accounts.directory import count_accounts
 from domain.alerts.deliveries import DeliveryFilter, DeliverySelection, list_deliveries
 from domain.alerts.handling.occurrences import only_alerts
 from domain.alerts.listing.filters import NOBODY, AlertFilter
-from domain.alerts.listing.queries import list_alerts
-from domain.alerts.listing.sort_orders import AlertSlice
+from domain.alerts.listing.queries import as_json, list_alerts
+from domain.alerts.listing.sort_orders import NEWEST, AlertSlice
 from domain.clock import system_clock
 from domain.database.paging import Slice
 from domain.oauth.setting_up.people import page_of_people
@@ -68,6 +69,14 @@ _OCCURRENCES = """
 INSERT INTO occurrences (alert_id, delivery_id, item_index, action, is_late)
 SELECT (SELECT max(id) FROM alerts), deliveries.id, n, CASE WHEN n = 0 THEN 0 ELSE 3 END, false
 FROM deliveries, generate_series(0, 19) AS n"""
+_NOTES_AND_PAGES = (
+    """
+INSERT INTO alert_notes (alert_id, user_name, kind, text, created_at)
+SELECT id, 'bob', 'status', 'acknowledged', started_at FROM alerts""",
+    """
+INSERT INTO escalation_pages (alert_id, project_id, round, step, paged_at, page_key)
+SELECT id, project_id, 1, 1, started_at, 'page ' || id FROM alerts""",
+)
 _TABLES = ("users", "deliveries", "alerts", "alert_search", "assignments", "authorizations")
 
 
@@ -163,6 +172,28 @@ def test_alerts_of_deliveries_are_found_by_their_deliveries(filled: Flask) -> No
             assert len(only_alerts(newest, session=db.session())) == _SHOWN
         for statement in asked:
             assert _most_read(statement) < _FEW, statement[0]
+
+
+@pytest.mark.long
+def test_files_of_alerts_find_notes_and_pages_by_their_alerts(filled: Flask) -> None:
+    with filled.app_context():
+        db.session.execute(text("SET LOCAL session_replication_role = replica"))
+        for statement in _NOTES_AND_PAGES:
+            db.session.execute(text(statement))
+        db.session.commit()
+        project_id = db.session.scalars(select(Project.id)).one()
+        with postgres_statements() as asked:
+            rows = as_json(AlertFilter(project_id=project_id), NEWEST, session=db.session())
+            first = json.loads(f"{next(rows)}]")
+        read = {
+            table: _most_read(sent)
+            for table in ("alert_notes", "escalation_pages")
+            for sent in asked
+            if f"FROM {table}" in sent[0]
+        }
+    assert len(read) == 2
+    assert max(read.values()) < _FEW, read
+    assert [(row["acknowledged_by"], row["pages"]) for row in first] == [("bob", 1)]
 
 
 def _plan(statement: SentStatement) -> Any:
