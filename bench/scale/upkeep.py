@@ -1,12 +1,14 @@
 """What the periodic jobs of the worker ask of a large database, and how long they take."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from time import perf_counter
 
 from flask import Flask
 
 from bench.scale.large import LargeDatabase
 from bench.scale.walk import Asked, Walk, timed_statements
+from domain.upkeep.pruning import KeptDeliveries
 from web.jobs.mail import queue_due_mail
 from web.jobs.retention import (
     add_up_days,
@@ -20,7 +22,8 @@ from web.settings.reader import Settings
 
 #: Nothing of theirs is due in what was filled: so this is what each turn costs.
 _JOBS: Mapping[str, Callable[[Settings], object]] = {
-    "prune": prune_database,
+    "prune, the first of a day": prune_database,
+    "prune": partial(prune_database, kept=KeptDeliveries()),
     "add_up": add_up_days,
     "seal_audit_events": seal_audit_events,
     "silent": resolve_silent_alerts,

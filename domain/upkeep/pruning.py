@@ -89,6 +89,8 @@ _PAST_SILENCES_STAY = timedelta(days=365)
 #: How late an event of a push may come without bringing back what was removed.
 _TOMBSTONES_STAY = timedelta(days=30)
 _MEMBERSHIPS_AT_ONCE = 200
+#: How often deliveries of alerts are looked at: an alert may have been removed.
+_ALL_AGAIN = timedelta(days=1)
 #: What is removed of some tables, in logs; of others it is what they hold.
 _CALLED = {"members": "bot_members", "mails": "mail", "applications": "idle_clients"}
 
@@ -102,6 +104,32 @@ class Retention:
     keep_calls_for: timedelta = timedelta(days=90)
     #: Of each heartbeat.
     keep_pings: int = 100
+
+
+class KeptDeliveries:
+    """The deliveries of kept alerts: pruning looks at them once a day, and not in each turn.
+
+    A worker has one. Alerts may be removed meanwhile, so their deliveries stay a day longer.
+    """
+
+    def __init__(self) -> None:
+        """Know of none."""
+        self._ends: dict[int | None, int] = {}
+        self._since: datetime | None = None
+
+    def begin(self, now: datetime) -> None:
+        """Begin a turn; the first one of a day looks at all."""
+        if self._since is None or abs(now - self._since) >= _ALL_AGAIN:
+            self._ends.clear()
+            self._since = now
+
+    def end(self, integration_id: int | None) -> int:
+        """Return the id below which all deliveries of an integration were looked at."""
+        return self._ends.get(integration_id, 0)
+
+    def extend(self, integration_id: int | None, end: int) -> None:
+        """Note that those below this id were looked at, and those that are left are kept."""
+        self._ends[integration_id] = end
 
 
 class _Expired(NamedTuple):
@@ -118,19 +146,27 @@ _HAS_TOKENS = exists().where(AccessToken.authorization_id == Authorization.id)
 
 
 def prune(
-    retention: Retention, *, session: Session, now: datetime, between: Callable[[], None]
+    retention: Retention,
+    *,
+    kept: KeptDeliveries | None = None,
+    session: Session,
+    now: datetime,
+    between: Callable[[], None],
 ) -> dict[str, int]:
     """Remove expired rows and return how many of each kind were removed.
 
     `between` is called after each slice and each table; the caller commits there, so that locks
-    are short: on SQLite, looking for what has expired keeps all writers waiting.
+    are short: on SQLite, looking for what has expired keeps all writers waiting. Without `kept`,
+    all deliveries are looked at.
     """
+    kept = kept or KeptDeliveries()
+    kept.begin(now)
     removed = Counter(_prune_tokens(session, now, between))
     for each in _expired(retention, now):
         name = each.table.__tablename__
         removed[_CALLED.get(name, name)] += _remove(each, session, between)
         between()
-    removed["deliveries"] = _prune_deliveries(retention, session, now, between)
+    removed["deliveries"] = _prune_deliveries(retention, kept, session, now, between)
     between()
     removed["heartbeat_pings"] = _prune_pings(retention, session, between)
     return dict(removed)
@@ -298,13 +334,25 @@ def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) 
 
 
 def _prune_deliveries(
-    retention: Retention, session: Session, now: datetime, between: Callable[[], None]
+    retention: Retention,
+    kept: KeptDeliveries,
+    session: Session,
+    now: datetime,
+    between: Callable[[], None],
 ) -> int:
     """Remove deliveries except the newest of each integration, recent ones, and those of alerts."""
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
     before = now - retention.keep_for
     is_old, newer = Delivery.received_at < before, _first_since(before, session)
+    is_wanted = is_old & ~is_shown
     total = 0
+
+    def remove(integration_id: int | None, stop: int) -> int:
+        its, begin = Delivery.integration_id == integration_id, kept.end(integration_id)
+        removed = _remove_upwards(its, begin, stop, is_wanted, session, between)
+        kept.extend(integration_id, max(begin, stop))
+        return removed
+
     for integration_id in session.scalars(select(Integration.id)).all():
         oldest_kept = session.scalar(
             select(Delivery.id)
@@ -315,10 +363,8 @@ def _prune_deliveries(
         )
         if oldest_kept is None:
             continue
-        its, stop = Delivery.integration_id == integration_id, min(oldest_kept, newer)
-        total += _remove_upwards(its, stop, is_old & ~is_shown, session, between)
-    orphans = Delivery.integration_id.is_(None)
-    return total + _remove_upwards(orphans, newer, is_old & ~is_shown, session, between)
+        total += remove(integration_id, min(oldest_kept, newer))
+    return total + remove(None, newer)
 
 
 def _first_since(moment: datetime, session: Session) -> int:
@@ -362,18 +408,19 @@ def _prune_pings(retention: Retention, session: Session, between: Callable[[], N
 
 def _remove_upwards(
     among: ColumnElement[bool],
+    begin: int,
     stop: int,
     condition: ColumnElement[bool],
     session: Session,
     between: Callable[[], None],
 ) -> int:
-    """Remove deliveries of an integration below `stop`, by ascending id.
+    """Remove deliveries of an integration from `begin` on and below `stop`, by ascending id.
 
     A few at a time are looked at, so that no transaction is long where nearly all stay.
     """
     # By the index of both: of those without an integration there may be few among many.
     found = select(Delivery.id).where(among).order_by(Delivery.integration_id, Delivery.id)
-    total, last = 0, 0
+    total, last = 0, begin - 1
     while True:
         # SQLite looks only for one upper bound in an index.
         following = found.where(Delivery.id > last)

@@ -24,7 +24,7 @@ from domain.on_call.eligibility import note_eligibility
 from domain.repositories.storage import remove_repository
 from domain.upkeep.deletion import Between, remove_deleted
 from domain.upkeep.folded_names import fold_accounts, fold_environments
-from domain.upkeep.pruning import Retention, prune, remove_ended
+from domain.upkeep.pruning import KeptDeliveries, Retention, prune, remove_ended
 from domain.users.idle_accounts import IdleAccounts
 from domain.webhooks.endpoints import give_up_old, prune_log
 from web.database.engine import engine_of
@@ -38,9 +38,9 @@ _deletion_log = logging.getLogger("gatebell.deletion")
 _webhook_log = logging.getLogger("gatebell.webhooks")
 
 
-def run_prune(settings: Settings) -> None:
+def run_prune(settings: Settings, *, kept: KeptDeliveries) -> None:
     """Prune the database, and log what was removed."""
-    removed = prune_database(settings)
+    removed = prune_database(settings, kept=kept)
     if any(removed.values()):
         _log.info("pruned", extra=removed)
 
@@ -51,7 +51,7 @@ def note_who_can_be_on_call(settings: Settings) -> None:
         note_eligibility(session=session, now=system_clock(), between=session.commit)
 
 
-def prune_database(settings: Settings) -> dict[str, int]:
+def prune_database(settings: Settings, *, kept: KeptDeliveries | None = None) -> dict[str, int]:
     """Remove expired rows and return how many of each kind were removed.
 
     Tokens that never end get an expiry where the running release asks for one.
@@ -68,7 +68,7 @@ def prune_database(settings: Settings) -> dict[str, int]:
         fold_accounts(session=session, between=session.commit)
         session.commit()
         now, between = system_clock(), session.commit
-        removed = prune(retention, session=session, now=now, between=between)
+        removed = prune(retention, kept=kept, session=session, now=now, between=between)
         between()
         removed["members"] = remove_ended(session=session, now=now, between=between)
         removed["tokens_given_expiry"] = end_endless_tokens(

@@ -27,6 +27,7 @@ from sqlalchemy import event, inspect
 from sqlalchemy.orm import Session, SessionTransaction, UOWTransaction
 
 from domain.programs import PRUNE, WORKER_HEARTBEAT
+from domain.upkeep.pruning import KeptDeliveries
 from models import AuditEvent
 from web.database.engine import sharing_engine
 from web.database.prepare import prepare
@@ -153,7 +154,7 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         once("incidents", _MINUTE, open_waiting_incidents),
         once("delete", _MINUTE, run_deletions),
         once("check_identities", _MINUTE, check_identities),
-        once(PRUNE, _TEN_MINUTES, run_prune),
+        once(PRUNE, _TEN_MINUTES, partial(run_prune, kept=KeptDeliveries())),
         once("note_who_can_be_on_call", _TEN_MINUTES, note_who_can_be_on_call),
         once("deactivate", _HOUR, deactivate_idle_accounts),
         once("queue_mail", _TEN_MINUTES, queue_due_mail),

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from domain.alerts.storing.lifecycle import Action
+from domain.upkeep.pruning import KeptDeliveries, Retention, prune
 from models import Alert, Delivery
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.alerts.senders import connect, item, webhook
@@ -61,3 +62,38 @@ def test_a_long_log_is_pruned_to_its_end_past_all_that_stays(gatebell: LiveGateb
     prune_database(read_settings(gatebell.environment))
     kept = [each.id for each in deliveries_of(gatebell, endpoint.project)]
     assert kept == [delivery.id, *openers, *range(first + 1_790, first + 1_800)]
+
+
+@pytest.mark.long
+def test_a_worker_looks_again_at_deliveries_of_alerts_after_a_day(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    for number in range(6):
+        endpoint.accepted(title="Disk full" if number == 0 else f"alert {number}")
+    log = [each.id for each in deliveries_of(gatebell, endpoint.project)]
+    long_ago = now() - timedelta(days=400)
+    retention = Retention(keep_deliveries=1, keep_for=timedelta(days=30))
+    kept, began = KeptDeliveries(), now()
+
+    def left_after(**later: float) -> list[int]:
+        with database_of(gatebell) as session:
+            at = began + timedelta(**later)
+            prune(retention, kept=kept, session=session, now=at, between=session.flush)
+        return [log.index(each.id) for each in deliveries_of(gatebell, endpoint.project)]
+
+    def remove_alert_of(index: int) -> None:
+        change(
+            gatebell, update(Alert).where(Alert.delivery_id == log[index]).values(delivery_id=None)
+        )
+
+    # The first half is old enough now, the other half later.
+    change(gatebell, update(Delivery).where(Delivery.id < log[3]).values(received_at=long_ago))
+    assert left_after() == [0, 1, 2, 3, 4, 5]
+    for index in (1, 4):
+        remove_alert_of(index)
+    change(gatebell, update(Delivery).values(received_at=long_ago))
+    assert left_after(hours=1) == [0, 1, 2, 3, 5]
+    assert left_after(days=1) == [0, 2, 3, 5]
+    # Neither does a clock that was set back keep it from looking.
+    remove_alert_of(0)
+    assert left_after(hours=25) == [0, 2, 3, 5]
+    assert left_after(days=-1) == [2, 3, 5]
