@@ -349,8 +349,10 @@ def _prune_deliveries(
 
     def remove(integration_id: int | None, stop: int) -> int:
         its, begin = Delivery.integration_id == integration_id, kept.end(integration_id)
+        if begin >= stop:
+            return 0
         removed = _remove_upwards(its, begin, stop, is_wanted, session, between)
-        kept.extend(integration_id, max(begin, stop))
+        kept.extend(integration_id, stop)
         return removed
 
     for integration_id in session.scalars(select(Integration.id)).all():
