@@ -108,7 +108,7 @@ def test_a_question_stays_where_it_was_asked_and_has_a_way_out(
     gatebell: LiveGatebell, page: Page
 ) -> None:
     have_signed_in(page, gatebell, make_user(gatebell, name="boss", admin=True))
-    page.goto(f"{gatebell.url}/admin/users?search={alice(gatebell).username}")
+    page.goto(f"{gatebell.url}/admin/users?search={alice(gatebell).email}")
     page.get_by_role("link", name=alice(gatebell).username, exact=True).click()
     opener = page.locator("summary", has_text="Lock account")
     opener.scroll_into_view_if_needed()

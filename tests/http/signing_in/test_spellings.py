@@ -186,6 +186,8 @@ def insert(engine: Engine, username: str, email: str) -> None:
         connection.execute(INSERT, {"username": username, "email": email, "name": "Jörg"})
 
 
+# Where the locale knows these letters, the database itself let in no second one.
+@pytest.mark.parametrize("database_url", ["sqlite", PLAIN], indirect=True)
 @pytest.mark.long
 def test_of_two_who_share_an_address_the_older_keeps_it_and_nobody_loses_anything(
     app: Flask, settings: Settings
