@@ -198,13 +198,12 @@ def _time_of(asked: Asked, found: Mapping[str, Sequence[Asked]]) -> str:
 def _jobs(measured: Measured) -> Iterator[str]:
     yield _JOBS
     before = {each.address: each for each in measured.before if each.rule.startswith("job ")}
-    after = {each.address: each for each in measured.after if each.rule.startswith("job ")}
     for each in measured.after or measured.before:
         if each.rule.startswith("job "):
-            analyzed, never = (
-                f"{same.milliseconds:,.0f}" if (same := found.get(each.address)) else _NONE
-                for found in (after, before)
-            )
+            # Two statements may look the same in short.
+            analyzed = f"{each.milliseconds:,.0f}" if measured.after else _NONE
+            same = before.get(each.address)
+            never = f"{same.milliseconds:,.0f}" if same else _NONE
             named = (
                 each.address
                 if "statement" not in each.rule
