@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -13,6 +12,7 @@ from time import monotonic, sleep
 from typing import Self
 
 from bench.samples import CannotMeasureError
+from tests.support.service.ports import free_port
 
 _START_SECONDS = 60
 _STOP_SECONDS = 20
@@ -83,14 +83,6 @@ class Program:
         if self._process is None:
             raise CannotMeasureError("it is not running")
         return self._process.pid
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def inherited() -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Measures what a host uses that nobody asks anything of."""
 
 import os
-import socket
 import subprocess
 import sys
 from http import HTTPStatus
@@ -9,6 +8,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
+
+from tests.support.service.ports import free_port
 
 _START_SECONDS = 120
 #: What a service does once after its start is over by then.
@@ -20,10 +21,8 @@ _PARENT, _USER, _SYSTEM = 1, 11, 12
 
 def idle_share(root: Path) -> float:
     """Return the share of a processor that the service of a checkout uses on an empty SQLite."""
-    with TemporaryDirectory() as folder, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
+    with TemporaryDirectory() as folder:
+        port = free_port()
         environment = {
             "PATH": os.environ["PATH"],
             "INSTANCE_PATH": folder,

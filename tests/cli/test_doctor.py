@@ -13,9 +13,10 @@ from domain.mail.outbox import NewMessage, queue_messages
 from domain.programs import HostReport, record_host_report
 from tests.conftest import KINDS
 from tests.support.accounts.people import now
-from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
+from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.commands import operate
 from tests.support.service.live import NewService, running
+from tests.support.service.ports import free_port
 from web.commands.doctor import FORGED, judge_headers
 from web.extensions import db
 from web.sealing.sealer import HEADER, new_probe
@@ -63,7 +64,7 @@ def test_what_is_missing_is_said_and_the_exit_status_tells(app: Flask) -> None:
 def test_a_database_that_is_away_does_not_end_the_other_checks(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
-    away = f"postgresql://gatebell:secret-word@127.0.0.1:{closed_port()}/gatebell"
+    away = f"postgresql://gatebell:secret-word@127.0.0.1:{free_port()}/gatebell"
     app = make_app(replace(settings, database_url=away, database_connect_timeout_seconds=1))
     status, found = diagnosis(app)
     assert status == 1
@@ -121,7 +122,7 @@ def test_web_servers_that_count_rate_limits_separately_are_told(app: Flask) -> N
 def test_a_store_of_all_hosts_counts_for_all(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
-    store = f"redis://127.0.0.1:{closed_port()}"
+    store = f"redis://127.0.0.1:{free_port()}"
     app = make_app(replace(settings, ratelimit_storage_uri=store))
     report(app, "one:8000 web")
     report(app, "two:8000 web")

@@ -15,9 +15,9 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.support.alerts.monitoring import PROGRAMS, is_installed
-from tests.support.mail.mail_server import closed_port
 from tests.support.service.certificates import write_certificate
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
+from tests.support.service.ports import free_port
 from tests.support.service.proxies import find, running_proxy
 from web.settings.fields import Source, about
 from web.settings.reader import Settings
@@ -53,7 +53,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def live(new_service: NewService, image: Path, certificate: Path) -> Iterator[LiveGatebell]:
     """The web server from the files of the image, as if it were behind a proxy."""
-    port = closed_port()
+    port = free_port()
     live = new_service(
         "sqlite",
         only="web",

@@ -20,6 +20,7 @@ from tests.conftest import KINDS
 from tests.operations.conftest import RunHere
 from tests.operations.programs import run
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
+from tests.support.service.ports import free_port
 from web.database.prepare import prepare
 from web.database.schema import migrate
 from web.database.start_checks import require_schema
@@ -134,13 +135,6 @@ def test_several_that_start_at_once_on_an_empty_database_all_prepare_it(
     assert capsys.readouterr().out.count(FIRST) == 1
 
 
-@pytest.fixture
-def unused_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 @pytest.mark.parametrize(
     ("variable", "text", "sentence"),
     [
@@ -156,12 +150,11 @@ def unused_port() -> str:
 def test_a_wrong_setting_stops_the_start_with_one_sentence(
     stopped: LiveGatebell,
     run_here: RunHere,
-    unused_port: str,
     variable: str,
     text: str,
     sentence: str,
 ) -> None:
-    port = "" if variable == "HOST" else unused_port
+    port = "" if variable == "HOST" else str(free_port())
     given = {"PORT": port, variable: text}
     # One of them is seen as the program that operators start.
     is_program = variable == "DATABASE_URL"

@@ -15,9 +15,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from urllib.parse import quote
 
-from bench.processes import free_port
 from tests.support.documents.guides import Guide
 from tests.support.service.live import ROOT
+from tests.support.service.ports import free_port
 
 _UNPACKED = ROOT / ".bridges"
 REQUIREMENTS = ROOT / "tests" / "stories" / "canaille" / "requirements.in"

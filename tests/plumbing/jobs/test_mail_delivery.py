@@ -14,8 +14,9 @@ from sqlalchemy.orm import Session
 from models import Mail
 from tests.support.alerts.monitoring import wait_until
 from tests.support.mail.mail_outbox import Outbox, write
-from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
+from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
+from tests.support.service.ports import free_port
 from tests.support.service.tls_server import lax_context
 from web.jobs.mail import SendingMail, mail_server
 from web.jobs.scheduler import Scheduler
@@ -69,7 +70,7 @@ def test_a_message_that_is_refused_for_good_is_given_up_and_stops_no_other(
 def test_while_the_server_is_away_messages_wait_with_growing_pauses(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice"), days=5)
     outbox.write()
-    away = {"mail_url": f"smtp://127.0.0.1:{closed_port()}"}
+    away = {"mail_url": f"smtp://127.0.0.1:{free_port()}"}
     pauses = []
     for _ in range(9):
         outbox.send(**away)
@@ -88,7 +89,7 @@ def test_after_four_days_a_message_is_given_up(outbox: Outbox) -> None:
     outbox.write()
     outbox.now += timedelta(days=4, hours=1)
 
-    outbox.send(mail_url=f"smtp://127.0.0.1:{closed_port()}")
+    outbox.send(mail_url=f"smtp://127.0.0.1:{free_port()}")
     (row,) = outbox.rows()
     assert (row.next_try_at, row.sent_at) == (None, None)
     assert row.last_error == "ConnectionRefusedError"
@@ -281,7 +282,7 @@ def test_a_message_leaves_at_once_and_a_server_that_is_away_is_left_alone(outbox
         wait_until(lambda: len(outbox.mailbox.messages) == 2, "the second message leaves")
     for number in range(5):
         write(outbox, key=f"later {number}")
-    away = replace(settings, mail_url=f"smtp://127.0.0.1:{closed_port()}")
+    away = replace(settings, mail_url=f"smtp://127.0.0.1:{free_port()}")
     with Scheduler([SendingMail(away)], away):
         wait_until(lambda: any(row.last_error for row in outbox.rows()), "the server is asked")
         sleep(1)

@@ -12,7 +12,8 @@ import pytest
 
 from domain.errors import InvalidError
 from domain.notifications.contact_types.base import Problem
-from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.ports import free_port
 from tests.support.service.receiver import Received, Receiver, running_telephone
 from web.outgoing.apprise_processes import AppriseProcesses, check_apprise_url
 from web.settings.reader import Settings, read_settings
@@ -146,7 +147,7 @@ def test_what_a_service_says_is_told_without_the_secret(
     assert problem.reason == "ntfy answered 403 Forbidden"
     assert "403" in problem.words
     assert _SECRET not in repr(problem)
-    problem = send(processes, f"ntfy://127.0.0.1:{closed_port()}/{_SECRET}")
+    problem = send(processes, f"ntfy://127.0.0.1:{free_port()}/{_SECRET}")
     assert problem is not None
     assert problem.reason == "ntfy could not be reached"
     assert "refused" in problem.words

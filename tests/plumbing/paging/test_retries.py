@@ -24,8 +24,9 @@ from domain.upkeep.pruning import Retention, prune
 from domain.upkeep.rekeying import reencrypt
 from models import Contact, Mail, PageMessage, User
 from tests.support.database.work import work_in
-from tests.support.mail.mail_server import Mailbox, closed_port
+from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person, subjects
+from tests.support.service.ports import free_port
 from tests.support.service.receiver import Received, Receiver, running_telephone
 from web.jobs.scheduler import Scheduler
 
@@ -253,7 +254,7 @@ def test_a_message_of_a_worker_that_died_is_sent_by_another_one(
     alice = pages.person("alice")
     pages.page([pages.alert()], alice)
     pages.wait(seconds=3)
-    pages.run(mail_url=f"smtp://127.0.0.1:{closed_port()}")
+    pages.run(mail_url=f"smtp://127.0.0.1:{free_port()}")
     with pages.session() as session:  # as if it had died in the middle of the next attempt
         until = pages.now + timedelta(seconds=30)
         values = {"claimed_until": until, "claim": Contact.claim + 1, "next_try_at": pages.now}

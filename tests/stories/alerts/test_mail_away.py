@@ -34,8 +34,9 @@ from tests.support.accounts.sign_ups import (
     sealed,
     sign_up_link,
 )
-from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
+from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.ports import free_port
 from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 from web.jobs.mail import send_mail
@@ -43,7 +44,7 @@ from web.jobs.retention import deactivate_idle_accounts
 from web.settings.reader import read_settings
 
 SETTINGS = {
-    "MAIL_URL": f"smtp://127.0.0.1:{closed_port()}",
+    "MAIL_URL": f"smtp://127.0.0.1:{free_port()}",
     "SIGN_UP": "approval",
     "INVITATIONS_CREATE_ACCOUNTS": "yes",
     "DEACTIVATE_AFTER_DAYS": "40",

@@ -9,7 +9,6 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 import requests
 
-from bench.processes import free_port
 from domain.access.roles import Role
 from tests.stories.javascript import NODE, install
 from tests.stories.third_parties import Browser
@@ -22,6 +21,7 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
+from tests.support.service.ports import free_port
 from tests.support.service.secrets_seen import SECRETS
 from tests.support.signing_in.identity_checks import check_in_an_hour
 from tests.support.signing_in.openid_provider import ask_to_sign_in

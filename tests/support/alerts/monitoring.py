@@ -1,7 +1,6 @@
 """Prometheus and Alertmanager themselves, run on loopback as their operators would."""
 
 import json
-import socket
 import subprocess
 import threading
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 import requests
 
 from tests.support.service.live import ROOT
+from tests.support.service.ports import free_port
 
 _UNPACKED = ROOT / ".monitoring"
 PROGRAMS = _UNPACKED / "usr" / "bin"
@@ -41,7 +41,7 @@ class _Program:
         self._name = name
         self._file = directory / "configuration.yml"
         self._file.write_text(configuration, encoding="utf-8")
-        self.address = f"127.0.0.1:{_free_port()}"
+        self.address = f"127.0.0.1:{free_port()}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -171,10 +171,3 @@ class Prometheus(_Program):
             "rule_files": [str(rules)],
         }
         super().__init__(directory, "prometheus", json.dumps(made))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

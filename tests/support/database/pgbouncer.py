@@ -13,8 +13,8 @@ from typing import Any
 import psycopg
 from sqlalchemy.engine import make_url
 
-from tests.support.mail.mail_server import closed_port
 from tests.support.service.live import ROOT
+from tests.support.service.ports import free_port
 from tests.support.service.proxies import await_port
 
 FILE = ROOT / "deploy/pgbouncer/pgbouncer.ini"
@@ -61,7 +61,7 @@ def running_pgbouncer(
     with psycopg.connect(database_url) as connection:
         found = connection.info
         host, port, user, name = found.host, found.port, found.user, found.dbname
-    port_here, owner = closed_port(), _owner_of(host)
+    port_here, owner = free_port(), _owner_of(host)
     with tempfile.TemporaryDirectory(prefix="gatebell-pgbouncer-") as directory:
         folder = Path(directory)
         folder.chmod(0o755)

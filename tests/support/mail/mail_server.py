@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from socket import socket
 from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+from tests.support.service.ports import free_port
 
 
 @dataclass
@@ -71,17 +72,10 @@ class Mailbox:
         return AuthResult(success=True)
 
 
-def closed_port() -> int:
-    """Return a port of this machine that nobody listens on."""
-    with socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def running_mail_server(mailbox: Mailbox, **options: Any) -> Iterator[int]:
     """Run a server for as long as the block takes; give its port."""
-    port = closed_port()
+    port = free_port()
     controller = Controller(mailbox, hostname="127.0.0.1", port=port, **options)
     controller.start()
     try:

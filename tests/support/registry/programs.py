@@ -1,7 +1,6 @@
 """Docker's registry and skopeo themselves, as Debian has them, on loopback."""
 
 import os
-import socket
 import subprocess
 from pathlib import Path
 from time import monotonic, sleep
@@ -13,6 +12,7 @@ import yaml
 from tests.support.oauth.oauth_wire import machine
 from tests.support.registry.images import Image
 from tests.support.service.live import ROOT, LiveGatebell
+from tests.support.service.ports import free_port
 
 _UNPACKED = ROOT / ".registry"
 PROGRAMS = _UNPACKED / "usr" / "bin"
@@ -63,7 +63,7 @@ class Registry:
         """Choose a port; the service may need to know it before it starts."""
         self._directory = directory
         directory.mkdir(parents=True)
-        self.port = _free_port()
+        self.port = free_port()
         self.host = f"127.0.0.1:{self.port}"
         self.url = f"http://{self.host}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -128,10 +128,3 @@ class Registry:
             return requests.get(f"{self.url}/v2/", timeout=5).status_code == 401
         except (requests.ConnectionError, requests.Timeout):
             return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import ssl
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from flask import Flask
 from sqlalchemy import Engine
 
 from app import create_app
+from tests.support.service.ports import free_port
 from tests.support.service.secrets_seen import SECRETS
 from tests.support.signing_in.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from web.database.engine import open_engine
@@ -80,7 +80,7 @@ class LiveGatebell:
     ) -> None:
         self.instance_path = instance_path
         self.database_url = database_url or f"sqlite:///{instance_path / 'gatebell.db'}"
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"{'https' if 'TLS_CERTIFICATE' in settings else 'http'}://{host}:{self.port}"
         # On Postgres one has to be given; on SQLite `make run` makes one.
         key = {"SECRET_KEY": SECRET_KEY} if database_url or only else {}
@@ -305,14 +305,6 @@ def _connection(place: SplitResult, *, timeout: float) -> HTTPConnection:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return HTTPSConnection(place.netloc, timeout=timeout, context=context)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        assert isinstance(port, int)
-        return port
 
 
 def _environment_without_settings() -> dict[str, str]:

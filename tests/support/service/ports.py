@@ -1,0 +1,21 @@
+"""Ports for servers that tests start."""
+
+import socket
+from random import SystemRandom
+
+#: Below those that clients get (from 32,768 on Linux, from 49,152 on macOS): else a client may take
+#: one before the server listens.
+_PORTS = range(15_000, 32_000)
+_random = SystemRandom()
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    while True:
+        port = _random.choice(_PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
