@@ -248,14 +248,17 @@ def test_a_policy_that_alone_pages_for_alerts_cannot_be_deleted(shop: Escalated)
 
 
 @pytest.mark.long
-def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(shop: Escalated) -> None:
+@pytest.mark.parametrize("person", ["alice", "bob"])
+def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(
+    shop: Escalated, person: str
+) -> None:
     night = shop.policy("0s user:alice", "5m user:alice")
     alert = shop.alert()
     shop.pass_time()
-    shop.policy("0s user:bob", name="Day")
+    shop.policy(f"0s user:{person}", name="Day")
     discard(shop, night)
     shop.pass_time(seconds=1)
-    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 1)]
+    assert shop.paged(alert) == [("alice", 1, 1), (person, 1, 1)]
     assert shop.said(alert)[0] == "Its policy is gone. Paging begins again with another one."
 
 
