@@ -453,8 +453,7 @@ class Decision:
         self._move(Event.STEP_DUE)
         step, number = self._plan.steps[row.step], row.step + 1
         found = self._in_turn(step, number) if step.takes_turns else self._reached(step)
-        prefix = f"escalation {row.id}, policy {row.policy_id}, round {row.round}, step {number}"
-        self._page(_keys(found), number, prefix)
+        self._page(_keys(found), number, f"escalation {row.id}, round {row.round}, step {number}")
         place(row, after_step(self._plan, self._progress, now=self._now))
         self._explain(found, number)
         if found.is_somebody:

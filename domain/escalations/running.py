@@ -39,7 +39,6 @@ from domain.escalations.decision import (
     Surroundings,
     alerts_in_brief,
     find_stories,
-    place,
 )
 from domain.escalations.policies import plan_of
 from domain.escalations.recipients import Recipients, read_recipients
@@ -320,8 +319,7 @@ def take_steps(rows: Sequence[Escalation], work: Work, *, session: Session, now:
     if not rows:
         return
     results = Results()
-    plans = _plans_of(rows, work, results, session=session, now=now)
-    planned = [row for row in rows if row.policy_id in plans]
+    planned, plans = _planned(rows, work, results, session=session, now=now)
     recipients = _recipients_of(planned, plans, work, session=session, now=now)
     mutes = muted(list(work.labels.values()), at=now, session=session)
     pages = _pages_of_rounds(planned, session=session)
@@ -334,15 +332,18 @@ def take_steps(rows: Sequence[Escalation], work: Work, *, session: Session, now:
     _store(results, work, session=session, now=now)
 
 
-def _plans_of(
+def _planned(
     rows: Sequence[Escalation],
     work: Work,
     results: Results,
     *,
     session: Session,
     now: datetime,
-) -> Mapping[int | None, NamedPlan]:
-    """Return plans by policy; an escalation whose policy is gone gets another one."""
+) -> tuple[Sequence[Escalation], Mapping[int | None, NamedPlan]]:
+    """Return the escalations to be decided, and plans by policy.
+
+    An escalation whose policy is gone begins anew with another one, or ends.
+    """
     policies = _read_policies({row.policy_id for row in rows}, session=session)
     of_groups = {each.id for each in policies.values() if each.group_id is not None}
     concerned = {row.project_id for row in rows if row.policy_id in of_groups}
@@ -354,9 +355,10 @@ def _plans_of(
         or (row.policy_id in of_groups and not _uses(used.get(row.project_id), row, policies))
     ]
     if gone:
-        _route_again(gone, work, results, session=session, now=now)
-        policies |= _read_policies({row.policy_id for row in gone}, session=session)
-    return {each.id: NamedPlan(each.name, plan_of(each)) for each in policies.values()}
+        anew = _route_again(gone, work, results, session=session, now=now)
+        policies |= _read_policies({row.policy_id for row in anew}, session=session)
+        rows = [*(row for row in rows if row not in gone), *anew]
+    return rows, {each.id: NamedPlan(each.name, plan_of(each)) for each in policies.values()}
 
 
 def _uses(
@@ -418,8 +420,12 @@ def _route_again(
     *,
     session: Session,
     now: datetime,
-) -> None:
-    """Choose other policies for escalations whose policy is gone."""
+) -> Sequence[Escalation]:
+    """Choose other policies for escalations whose policy is gone; return those that begin anew.
+
+    They are other rows: pages of the former policy say nothing of its successor's steps.
+    """
+    anew: list[Escalation] = []
     routing = read_routing({row.project_id for row in rows}, session=session)
     for row in rows:
         if State(row.state) is State.EXHAUSTED:
@@ -429,20 +435,26 @@ def _route_again(
             continue
         labels = work.labels.get(row.alert_id)
         choice = routing[row.project_id].choose(labels) if labels else Choice()
-        _begin_anew(row, choice, now=now)
+        anew.append(_begin_anew(row, work.alerts[row.alert_id], choice, now=now))
         results.note(row.alert_id, _ROUTED_AGAIN if choice.policy_id else _ENDED)
         if choice.policy_id is None:
             results.unreached.append(work.alerts[row.alert_id])
+        session.delete(row)
+    session.flush()  # An alert has one escalation.
+    session.add_all(anew)
+    session.flush()  # Pages have the ids of escalations in their keys.
+    return [row for row in anew if row.policy_id is not None]
 
 
-def _begin_anew(row: Escalation, choice: Choice, *, now: datetime) -> None:
-    row.policy_id, row.route_id = choice.policy_id, choice.route_id
-    place(row, beginning(now))
-    row.judge_at = row.again_at = row.held_since = row.held_by = row.held_until = None
-    row.has_reached, row.next_at = False, now
-    row.state = after(State(row.state), Event.POLICY_GONE).value
-    if choice.policy_id is None:
-        row.state, row.next_at, row.ended_at = State.NO_POLICY.value, None, now
+def _begin_anew(
+    former: Escalation, alert: AlertInBrief, choice: Choice, *, now: datetime
+) -> Escalation:
+    row = _new_escalation(alert, choice, now=now)
+    row.started_at, row.last_paged_at = former.started_at, former.last_paged_at
+    row.answered_by_id = former.answered_by_id
+    if choice.policy_id is not None:
+        row.state = after(State(former.state), Event.POLICY_GONE).value
+    return row
 
 
 def _store(results: Results, work: Work, *, session: Session, now: datetime) -> None:
