@@ -263,6 +263,23 @@ def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(
 
 
 @pytest.mark.long
+def test_who_a_deleted_policy_reached_does_not_count_for_the_next_one(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    night = shop.policy("0s user:alice", "1m user:alice", "60m user:alice")
+    alert = shop.alert()
+    shop.pass_time()
+    shop.pass_time(minutes=2)
+    shop.person("carol", has_contact=False)
+    shop.policy("0s user:carol", "60m user:bob", name="Day")
+    discard(shop, night)
+    mailbox.recipient_answers.append("550 no such user")
+    for _ in range(3):
+        shop.pass_time(seconds=30)
+    assert shop.paged(alert)[2:] == [("carol", 1, 1), ("bob", 1, 2)]
+
+
+@pytest.mark.long
 def test_a_policy_that_becomes_shorter_pages_at_once(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "60m user:bob")
     alert = shop.alert()
