@@ -27,8 +27,6 @@ GOAL_MS = 100.0
 _NONE = "-"
 #: Larger databases are only analyzed: to vacuum them takes longer than to fill them.
 _VACUUMED = 3_000_000
-
-
 #: What is not there does not count, but what takes too long does.
 _COUNTED = (HTTPStatus.OK, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE)
 

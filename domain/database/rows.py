@@ -1,4 +1,4 @@
-"""INSERT … ON CONFLICT and the latest of several times on both databases, and changes of many rows.
+"""Upserts, the latest of several times, rows of several values, and changes of many rows.
 
 Of a changed row, SQLAlchemy would look for an object of the session, or read it back for it
 (`synchronize_session`). The statements here are of rows that the session does not use again.
