@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event
 from time import monotonic
 from types import FrameType
 
@@ -21,6 +20,8 @@ from web.settings.reader import WRONG_SETTING, environment_with, take_from_envir
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
+#: Signals that come together are one: make passes on what its whole group gets.
+_SAME_SIGNAL_SECONDS = 0.25
 #: Between looks while all programs run. A program that ends is a signal, and is noted at once.
 _WATCH_SECONDS = 2.0
 #: The pause before a restart, doubled after each further one.
@@ -223,8 +224,10 @@ class Supervisor:
         self._by_name = {run.name: run for run in self._runs}
         self._patience = patience
         self._watchdog = Watchdog(patience=patience)
-        self._told_to_stop = Event()
-        self._told_twice = Event()
+        #: Plain values: a signal may arrive while an earlier one is handled, and locks would wait
+        #: for themselves.
+        self._told_at: float | None = None
+        self._told_twice = False
         #: The interpreter writes each signal into the second one, which ends a pause.
         self._signals, self._noted = socket.socketpair()
         self._signals.settimeout(0)
@@ -257,9 +260,10 @@ class Supervisor:
         return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
 
     def _remember_signal(self, _number: int, _frame: FrameType | None) -> None:
-        if self._told_to_stop.is_set():
-            self._told_twice.set()
-        self._told_to_stop.set()
+        if self._told_at is None:
+            self._told_at = monotonic()
+        elif monotonic() - self._told_at > _SAME_SIGNAL_SECONDS:
+            self._told_twice = True
 
     def _wait_for_an_end(self) -> _Run | None:
         while True:
@@ -271,14 +275,14 @@ class Supervisor:
                     run.release()
                 if not self._goes_on(run):
                     return run
-            self._pause()
-            if self._told_to_stop.is_set():
+            all_run = all(run.process is not None and not self._is_held(run) for run in self._runs)
+            self._pause(_WATCH_SECONDS if all_run else _POLL_SECONDS)
+            if self._told_at is not None:
                 return None
 
-    def _pause(self) -> None:
+    def _pause(self, seconds: float) -> None:
         """Wait a moment, or until there is a signal."""
-        all_run = all(run.process is not None and not self._is_held(run) for run in self._runs)
-        select.select([self._signals], [], [], _WATCH_SECONDS if all_run else _POLL_SECONDS)
+        select.select([self._signals], [], [], seconds)
         with suppress(BlockingIOError):
             self._signals.recv(1_024)
 
@@ -303,9 +307,11 @@ class Supervisor:
         running = [run.process for run in self._runs if run.process is not None]
         for process in running:
             process.terminate()
-        waits = int(self._patience / _POLL_SECONDS)
-        while waits and any(process.poll() is None for process in running):
-            waits = 0 if self._told_twice.wait(_POLL_SECONDS) else waits - 1
+        end = monotonic() + self._patience
+        while any(process.poll() is None for process in running):
+            if self._told_twice or monotonic() > end:
+                break
+            self._pause(_POLL_SECONDS)
         for process in running:
             process.kill()  # no effect on an ended process
         statuses = [process.wait() for process in running]

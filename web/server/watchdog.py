@@ -1,8 +1,8 @@
 """Ends the processes of a supervisor when the supervisor itself has died, even by SIGKILL.
 
-`python -m web.server.watchdog SECONDS` reads process ids, a line each, from a pipe that only the
-supervisor holds: `+ID` for a started process, `-ID` for one that has ended. The end of the pipe
-means that the supervisor has died.
+`python -m web.server.watchdog SECONDS [ID ...]` knows the ids of the processes that run, and reads
+further ones, a line each, from a pipe that only the supervisor holds: `+ID` for a started process,
+`-ID` for one that has ended. The end of the pipe means that the supervisor has died.
 """
 
 import os
@@ -37,14 +37,14 @@ class Watchdog:
     def ensure_running(self) -> None:
         """Start the watching process, or start it again if it has died."""
         if self._process is None or self._process.poll() is not None:
+            # It knows the processes from its first moment: we may die before we could write them.
+            numbers = (str(self._patience), *map(str, self._known))
             # In a separate session, so that signals to our process group do not reach it.
             self._process = subprocess.Popen(  # noqa: S603 - our own words
-                (sys.executable, "-m", "web.server.watchdog", str(self._patience)),
+                (sys.executable, "-m", "web.server.watchdog", *numbers),
                 stdin=subprocess.PIPE,
                 start_new_session=True,
             )
-            for pid in self._known:
-                self._say(f"+{pid}\n")
 
     def close(self) -> None:
         """Close the pipe, so that all registered processes are ended."""
@@ -54,7 +54,7 @@ class Watchdog:
 
     def _say(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
-            with suppress(BrokenPipeError):  # `ensure_running` repeats it
+            with suppress(BrokenPipeError):  # `ensure_running` tells the next one
                 self._process.stdin.write(line.encode())
                 self._process.stdin.flush()
 
@@ -63,7 +63,7 @@ def main() -> None:
     """Wait for the supervisor's end, then end the processes that it leaves behind."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    left: set[int] = set()
+    left = set(map(int, sys.argv[2:]))
     for line in sys.stdin:
         pid = int(line[1:])
         (left.add if line.startswith("+") else left.discard)(pid)

@@ -144,6 +144,17 @@ def test_one_that_does_not_listen_is_killed_after_a_while() -> None:
 
 
 @pytest.mark.long
+def test_signals_that_come_together_are_one() -> None:
+    process = supervise(GENTLE)
+    wait_for_starts(process, 1)
+    for _ in range(200):
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert (output, process.returncode) == ("finished\n", 0)
+
+
+@pytest.mark.long
 def test_being_told_twice_means_at_once() -> None:
     process = supervise(DEAF, patience=60)
     wait_for_starts(process, 1)
