@@ -19,7 +19,8 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import cache, partial
 from time import sleep
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 from gunicorn.systemd import sd_notify
@@ -184,13 +185,19 @@ def main(*, is_first: bool = False) -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(WRONG_SETTING if is_first else 1)
     log_audit_events()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with sharing_engine(settings, connections=_SHARED_CONNECTIONS):
+    with suppress(KeyboardInterrupt), sharing_engine(settings, connections=_SHARED_CONNECTIONS):
+        signal.signal(signal.SIGTERM, _stop)
         start_pulse(settings, "worker")
         start_wal_truncation(settings)
-        with suppress(KeyboardInterrupt), Scheduler(jobs_of(settings), settings) as scheduler:
+        with Scheduler(jobs_of(settings), settings) as scheduler:
             _log.info("the worker has started")
             _show_life(partial(scheduler.hanging, longest_seconds=_LONGEST_LOOK_SECONDS))
+
+
+def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Begin to stop; to be told again, as by systemd and by the supervisor, changes nothing."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _show_life(hanging: Callable[[], Sequence[str]]) -> None:

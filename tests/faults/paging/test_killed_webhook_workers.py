@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import groupby
 from threading import Event
+from time import sleep
 
 import pytest
 from flask import Flask
@@ -99,6 +100,31 @@ def test_each_event_arrives_signed_and_in_order(
     check(holding.came, alerts=alerts, kills=kills)
     ids = Counter(each.message_id for each in holding.came)
     assert [ids[each] for each in holding.unanswered] == [2] * kills
+
+
+@pytest.mark.long
+@pytest.mark.spec("J1")
+def test_one_that_is_told_to_stop_hears_the_answer_however_often_it_is_told(
+    new_service: NewService, make_app: Callable[[Settings], Flask]
+) -> None:
+    service = new_service(SECRET_KEY=SECRET_KEY)
+    holding = Holding()
+    with running_receiver(Receiver(answer=holding.answer)) as receiver:
+        settings = read_settings(service.environment)
+        shop = Webhooks(make_app(settings), settings)
+        holding.secrets["/events"] = shop.add(receiver.url).secret
+        happen(shop, 1)
+        holding.hold_after(1)
+        with running_worker(service) as worker:
+            holding.wait()
+            for _ in range(3):
+                worker.terminate()
+                sleep(0.2)
+            holding.go_on()
+            assert worker.wait(60) == 0
+        deliver_the_rest(shop)
+        shop.engine.dispose()
+    assert [each.type for each in holding.came] == STORY
 
 
 def happen(shop: Webhooks, alerts: int) -> None:
