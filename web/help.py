@@ -25,6 +25,7 @@ from markupsafe import Markup
 from domain.alerts.integrations.integrations import get_receiver
 from domain.database.paging import row_id
 from domain.errors import ForbiddenError, NotFoundError
+from domain.markdown import aligned_by_class
 from domain.oauth.clients.applications import get_any, get_own, newest_own
 from domain.oauth.clients.types import ApplicationView
 from domain.projects.access import get_project
@@ -275,6 +276,7 @@ class _Links:
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.use(aligned_by_class)
     parser.add_render_rule("fence", _block)
     parser.add_render_rule("table_open", _table)
     parser.add_render_rule("table_close", _end_of_table)

@@ -16,6 +16,8 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
+from domain.markdown import CELL_CLASSES, aligned_by_class
+
 #: Larger ones are shown as text.
 LARGEST_RENDERED = 64 * 1024
 _MARKDOWN = (b".md", b".markdown")
@@ -63,6 +65,7 @@ def render_readme(source: str, *, folder: bytes, url_of: UrlOf) -> str:
         tags=_ELEMENTS,
         clean_content_tags=_HIDDEN,
         attributes={"a": {"href"}, "ol": {"start"}},
+        allowed_classes={cell: set(CELL_CLASSES.values()) for cell in ("td", "th")},
         attribute_filter=attribute,
         link_rel="nofollow noopener noreferrer",
         url_schemes=_SCHEMES,
@@ -95,7 +98,7 @@ def _target(address: str, folder: bytes, url_of: UrlOf) -> str | None:
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 20})
-    parser.enable(["table", "strikethrough"])
+    parser.enable(["table", "strikethrough"]).use(aligned_by_class)
     parser.add_render_rule("image", _description)
     parser.add_render_rule("heading_open", _heading)
     parser.add_render_rule("heading_close", _heading)

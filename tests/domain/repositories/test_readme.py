@@ -54,6 +54,12 @@ def test_a_link_leads_to_the_web_or_to_a_file_and_nowhere_else(
             assert 'rel="nofollow noopener noreferrer"' in rendered(source)
 
 
+def test_cells_are_aligned_by_classes_alone() -> None:
+    html = rendered("| a | b | c |\n|:--|--:|:-:|\n| 1 | 2 | 3 |")
+    assert re.findall(r"<t[hd]\b([^>]*)>", html) == ["", ' class="number"', ' class="centered"'] * 2
+    assert '<td class="">' in rendered('<table><tr><td class="button" style="color:red">')
+
+
 def test_a_link_is_relative_to_the_folder_of_the_readme() -> None:
     assert 'href="/files/lib/a.py"' in rendered("[a](a.py)", b"lib")
     assert 'href="/files/b.py"' in rendered("[b](../b.py)", b"lib")

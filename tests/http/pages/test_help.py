@@ -41,6 +41,8 @@ def test_every_link_of_the_help_leads_to_a_page_that_has_its_anchor(client: Flas
         assert answer.status_code == 200, path
         main = re.search("(?s)<main.*</main>", answer.text) if _is_page(answer) else None
         pages[path] = main[0] if main else ""
+        # The policy for contents of pages lets no style apply that stands in an element.
+        assert not re.search(r"<[^>]* style=", pages[path]), path
         for target in _TARGET.findall(pages[path]):
             bare, anchor = urldefrag(target)
             asked.add((bare or path, anchor))
