@@ -22,9 +22,9 @@ from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-WRITERS, TURNS = 4, 20
+WRITERS, TURNS = 4, 60
 #: Those who came before, and on a busy machine those who write before we have even asked. Without a
-#: queue it is some hundreds.
+#: queue some turns take many times as many.
 MOST_BEFORE = 10 * WRITERS
 COUNT = text("SELECT n FROM numbers")
 #: Another process that writes in a loop, with transactions long enough for others to wake up.
