@@ -151,7 +151,7 @@ class Settings:
     graceful_timeout_seconds: int = fixed(
         30,
         kinds.whole_number(1, 600, "seconds"),
-        "Time for open requests to finish when the service stops.",
+        "Time for open requests and the work of the worker to finish when the service stops.",
     )
     request_timeout_seconds: int = fixed(
         30,
