@@ -3,6 +3,8 @@
 Those with a view of their own, such as a download, have a file beside this one.
 """
 
+from http import HTTPStatus
+
 from domain.alerts.listing.queries import LARGEST_IID
 from domain.audit_streams import actions as audit_stream_actions
 from domain.ci_cd import deployment_actions, environment_actions, release_actions, status_actions
@@ -25,6 +27,7 @@ from domain.silences import actions as silence_actions
 from domain.timelines import actions as timeline_actions
 from domain.webhooks import actions as webhook_actions
 from web.access.api_limits import Family
+from web.api.description.described import refuses_with
 from web.api.operations import Resources
 
 _PROJECT = "/projects/<path:reference>"
@@ -138,9 +141,10 @@ own_on_call = Resources("own_on_call", __name__, url_prefix="/user/on_call")
 own_on_call.bind("GET", "", own_actions.show_own_on_call)
 own_on_call.bind("GET", "/cover", own_actions.preview_cover)
 own_on_call.bind("POST", "/cover", own_actions.cover_shifts)
-own_on_call.bind("GET", "/calendar", feeds.show_own_calendar)
+_MAY_BE_MISSING = [refuses_with(HTTPStatus.NOT_FOUND)]
+own_on_call.bind("GET", "/calendar", feeds.show_own_calendar, around=_MAY_BE_MISSING)
 own_on_call.bind("POST", "/calendar", feeds.renew_own_calendar)
-own_on_call.bind("DELETE", "/calendar", feeds.end_own_calendar)
+own_on_call.bind("DELETE", "/calendar", feeds.end_own_calendar, around=_MAY_BE_MISSING)
 
 # Problems that people work on.
 _INCIDENT = f"{_PROJECT}/incidents{_one('iid', LARGEST_IID)}"

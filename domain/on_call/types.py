@@ -5,6 +5,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
@@ -43,6 +44,7 @@ from domain.types.base import (
     Text,
     Time,
     columns_of,
+    once_each,
     one_of,
     partial,
     split,
@@ -109,8 +111,7 @@ def _days(value: Any) -> Any:
     given = split(value)
     if not isinstance(given, list | tuple):
         return given
-    names = [WEEKDAYS[weekday(each)] if isinstance(each, str) else each for each in given]
-    return list(dict.fromkeys(names))
+    return [WEEKDAYS[weekday(each)] if isinstance(each, str) else each for each in given]
 
 
 def _numbers(days: tuple[_Weekday, ...]) -> tuple[int, ...]:
@@ -124,7 +125,7 @@ _TimeOfDay = Annotated[
     PlainSerializer(written_time, return_type=str),
     WithJsonSchema({"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$", "examples": ["09:00"]}),
 ]
-_Weekdays = Annotated[tuple[_Weekday, ...], BeforeValidator(_days)]
+_Weekdays = Annotated[tuple[_Weekday, ...], BeforeValidator(_days), AfterValidator(once_each)]
 
 
 class OnCallRestriction(Resource):

@@ -45,6 +45,7 @@ from domain.grace_period import GracePeriod
 
 Item = TypeVar("Item", bound=BaseModel)
 SomeBody = TypeVar("SomeBody", bound="Body")
+Value = TypeVar("Value")
 
 LARGEST_NUMBER = 2**31 - 1
 _LARGEST_PAGE = 100
@@ -92,6 +93,11 @@ def _web_url(text: str) -> str:
 def split(value: Any) -> Any:
     """Return the words of a text that is separated by commas or spaces."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
+def once_each(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return values without doubles, in their order."""
+    return tuple(dict.fromkeys(values))
 
 
 def one_text(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """The description of the interfaces is whole, valid, and says nothing that is no more."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
@@ -99,6 +100,18 @@ def test_every_part_of_the_description_is_used(
 def test_models_of_the_same_name_do_not_hide_each_other(document: dict[str, Any]) -> None:
     # Pydantic writes the name of the module where two models have one name.
     assert [name for name in document["components"]["schemas"] if "__" in name] == []
+
+
+def test_projects_and_groups_may_have_moved(document: dict[str, Any]) -> None:
+    found = [
+        (method, "302" in each["responses"], "405" in each["responses"])
+        for path, methods in document["paths"].items()
+        if re.match(r"/api/v4/(projects|groups)/\{id\}", path)
+        for method, each in methods.items()
+    ]
+    assert set(found) == {("get", True, False)} | {
+        (method, False, True) for method in ("post", "put", "patch", "delete")
+    }
 
 
 @pytest.mark.parametrize(

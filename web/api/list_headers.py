@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 from flask import Response, after_this_request, request
 
 from web.access.bearer_token import QUERY_TOKENS
+from web.http.routes import encoded_path
 from web.services import settings
 
 
@@ -51,7 +52,7 @@ def _link(relation: str, **changed: str | int) -> str:
         if name not in QUERY_TOKENS and name not in changed
     ]
     query = urlencode([*kept, *changed.items()])
-    return f'<{settings().base_url}{request.path}?{query}>; rel="{relation}"'
+    return f'<{settings().base_url}{encoded_path(request.path)}?{query}>; rel="{relation}"'
 
 
 IGNORED_PARAMETERS = "Gatebell-Ignored-Parameters"

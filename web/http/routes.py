@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from flask import Flask, current_app, request
 from werkzeug.exceptions import HTTPException
@@ -30,6 +30,11 @@ _SLASH = "%2F"
 def decoded_reference(reference: str) -> str:
     """Return the path in a reference whose slashes were kept encoded."""
     return reference.replace(_SLASH, "/")
+
+
+def encoded_path(path: str) -> str:
+    """Return the path of a request as a part of a URL; slashes that were kept encoded stay so."""
+    return quote(path).replace(quote(_SLASH), _SLASH)
 
 
 def with_encoded_slashes(path: str, sent: str) -> str:

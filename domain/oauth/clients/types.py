@@ -4,16 +4,22 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 from domain.oauth.clients.redirect_uris import is_insecure
-from domain.types.base import Body, Option, Resource, Time, one_text, split
+from domain.types.base import Body, Option, Resource, Time, once_each, one_text, split
 
 
 def _addresses(value: Any) -> Any:
-    """Return URIs without doubles; in a text they are separated by spaces or lines."""
-    uris = value.split() if isinstance(value, str) else value
-    return tuple(dict.fromkeys(uris)) if isinstance(uris, (list, tuple)) else uris
+    """Return URIs; in a text they are separated by spaces or lines."""
+    return value.split() if isinstance(value, str) else value
 
 
 def _words(value: Any) -> Any:
@@ -35,6 +41,7 @@ class ApplicationDetails(Body):
     redirect_uris: Annotated[
         tuple[str, ...],
         BeforeValidator(_addresses),
+        AfterValidator(once_each),
         Option("--redirect-uri"),
         Field(description="Omit for device codes and passwords only."),
     ] = ()

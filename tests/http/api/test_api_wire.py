@@ -57,6 +57,15 @@ def test_a_project_may_be_called_like_a_resource(gatebell: LiveGatebell) -> None
             assert f"/api/v4/projects/{group}%2F{word}/environments?" in below.headers["Link"]
 
 
+def test_links_of_lists_are_urls_whatever_the_path_holds(gatebell: LiveGatebell) -> None:
+    headers = {"PRIVATE-TOKEN": make_token(gatebell, make_user(gatebell)).clear}
+    name = quote("名 \x18<%?", safe="")
+    url = f"{gatebell.url}/api/v4/users/{name}/projects?topic_id=1"
+    answer = machine(gatebell).get(url, headers=headers)
+    assert (answer.status_code, answer.json()) == (200, [])
+    assert f"<{url}&page=1&" in answer.headers["Link"]
+
+
 def test_a_known_address_says_which_methods_it_has(gatebell: LiveGatebell) -> None:
     answer = machine(gatebell).put(f"{gatebell.url}/api/v4/version")
     assert answer.status_code == 405

@@ -114,10 +114,12 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
     for wrong, words in (
         ({"delay_minutes": 61}, "must be at most 60"),
         ({"only": "at night"}, "must be"),
+        ({"only": {**hours, "weekdays": [{}]}}, "only.weekdays.0 must be one of mon"),
         ({"contact_id": 0}, "contact"),
     ):
         assert words in call.refused("PUT", at, json=wrong)
-    taken = {"alerts": "other", "delay_minutes": 5, "only": hours}
+    twice = {**hours, "weekdays": [*hours["weekdays"], "mon"]}
+    taken = {"alerts": "other", "delay_minutes": 5, "only": twice}
     assert "already such a rule" in call.refused("PUT", at, json=taken)
     gatebell.cli("contact-rules", "delete", alice.username, str(same["id"]))
     theirs = api_caller(gatebell, bob, "/user/contacts/rules")

@@ -64,6 +64,7 @@ HEADERS: Mapping[str, dict[str, Any]] = {
         "The parameters of the request that this list does not know and has ignored, "
         "percent-encoded, separated by commas."
     ),
+    "Allow": _header("The methods that are allowed; none for such a token."),
     "WWW-Authenticate": _header(
         "How to authenticate (RFC 6750, RFC 7617), and why this was refused."
     ),
@@ -80,11 +81,12 @@ _MEANINGS = {
     401: "No token, or one that is unknown, expired or revoked.",
     403: "The scopes of the token or the role of its user are not sufficient.",
     404: "The resource does not exist, or the caller has no access to it.",
-    405: "Not allowed with this kind of token.",
+    405: "Not allowed with this kind of token, or at a former path of the project or group.",
     408: "The body did not arrive in time.",
     409: "The request conflicts with existing data.",
     410: "A release has removed the operation; the message names what to use instead.",
     413: "The body is too large.",
+    414: "The URL is too long.",
     415: "The body has an unsupported media type.",
     422: "No alert can be read from the body.",
     429: "Too many requests.",
@@ -100,6 +102,7 @@ _NAMES = {
     409: "Conflict",
     410: "Gone",
     413: "TooLarge",
+    414: "URITooLong",
     415: "UnsupportedMediaType",
     422: "Unprocessable",
     429: "TooManyRequests",
@@ -121,7 +124,7 @@ _API: _Special = {
     409: (Conflict,),
 }
 _RECEIVER: _Special = {422: (Refusal,)}
-_EXTRA = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
+_EXTRA = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
 #: Every schema of an error.
 ERRORS: _Schemas = (

@@ -26,6 +26,7 @@ from web.api.description.described import (
     find_refusals,
 )
 from web.api.operations import Arguments, Operation
+from web.api.schemas.errors import Message
 from web.http.endpoints import ErrorFormat, endpoints_of, find_mark
 from web.releases.gate import concerns_of
 
@@ -132,6 +133,14 @@ def _schema(converter: BaseConverter) -> dict[str, Any]:
 
 _ANSWERED_BY_FLASK = frozenset({"HEAD", "OPTIONS"})
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+#: A former path, for methods that read.
+_FOUND: Mapping[int, Answer] = {
+    302: Answer(
+        text="The project or group has another path now: its URL is in `Location`.",
+        returns=Message,
+        headers=("Location",),
+    )
+}
 #: Schemes of the API that are no OAuth scopes.
 _TOKENS: tuple[Requirement, ...] = ({"access_token": ()}, {"private_token": ()})
 
@@ -247,7 +256,7 @@ def _operations(
                 is_repeatable=method == "POST" and said.is_repeatable,
                 errors=tuple(sorted({*_errors(said, method, rule), *find_refusals(view)})),
                 error_format=ErrorFormat.API,
-                others={},
+                others=_FOUND if method == "GET" and _may_have_moved(rule) else {},
             )
 
 
@@ -282,9 +291,16 @@ def _errors(said: Arguments, method: str, rule: Rule) -> set[int]:
     always = (400, 401, 403, 429, 503)
     unknown = (404,) if rule.arguments else ()
     changing = (409,) if method in _WRITING else ()
+    moved = (405,) if method in _WRITING and _may_have_moved(rule) else ()
+    with_query = (414,) if said.query is not None else ()
     with_body = (408, 413) if said.body is not None else ()
     removed = (each.change.status for each in concerns_of(method, rule.rule) if each.refuses)
-    return {*always, *unknown, *changing, *with_body, *removed}
+    return {*always, *unknown, *changing, *moved, *with_query, *with_body, *removed}
+
+
+def _may_have_moved(rule: Rule) -> bool:
+    """Return whether the path of a project or group is a part of the URL."""
+    return "reference" in rule.arguments
 
 
 def is_numbered(query: type[BaseModel] | None) -> bool:
