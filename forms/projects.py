@@ -53,7 +53,7 @@ class GroupSettingsForm(NameAndDescription):
 class PathForm(Form):
     """The last part of the path of a group or project."""
 
-    path = Line("Path", DataRequired("Enter a path."))
+    path = Line("Path", DataRequired("Enter a path."), at_most(LONGEST_PATH, "A path"))
 
 
 class ConfirmationForm(Form):

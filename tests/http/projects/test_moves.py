@@ -134,6 +134,12 @@ def test_bad_paths_are_refused_and_nothing_moves(gatebell: LiveGatebell) -> None
         answer = script.send("PUT", path_of(project), json={"path": path, "name": "changed"})
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "path"), path
     assert made(script.send("GET", path_of(project)), 200)["name"] == "shop"
+    browser = signed_in(gatebell, owner)
+    page = browser.get(f"{gatebell.url}/{project}/-/settings/path")
+    for path in ("a b", "x" * 101, "x" * 3_000, "\x00"):
+        answer = submit(browser, page, form_with(page, "path"), path=path)
+        assert (answer.status_code, 'id="path-error"' in answer.text) == (422, True), path
+    assert browser.get(page.url).status_code == 200
 
 
 def test_a_group_cannot_take_the_name_of_a_route(gatebell: LiveGatebell) -> None:
