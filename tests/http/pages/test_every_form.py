@@ -1,0 +1,88 @@
+"""Nasty values in every field of every form of an administrator: an answer, and never a fault."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import parse_qsl, urljoin, urlsplit
+
+import pytest
+import requests
+
+from tests.conftest import KINDS
+from tests.support.accounts.administration import root
+from tests.support.accounts.people import open_browser
+from tests.support.described.instance import SETTINGS, furnish
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.wire.html_forms import HtmlForm, forms_in
+
+pytestmark = pytest.mark.long
+
+VALUES = ("", "a\x00b", "é" * 3_000, "9" * 40, "-1", "2026-02-30T25:61", '{"a":', "NaN")
+#: What ends the session, or takes away what other forms are about.
+ENDS = re.compile(r"sign_out|/delete|/lock|/deactivate|/(?:help/docs|help/guides)/")
+#: What every page after it would ask for; these forms come last.
+LAST = re.compile(r"^/-/(?:admin|user_settings)/")
+#: Names of fields whose values may be in no log.
+SECRETS = {"password", "new_password", "current_password", "client_secret"}
+LEAST_FORMS = 100
+
+
+def shape_of(url: str) -> str:
+    """Return what pages of one kind have in common."""
+    parts = urlsplit(url)
+    names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
+    return f"{re.sub(r'[0-9a-f]{16,}|[0-9]+', '1', parts.path)}?{','.join(names)}"
+
+
+def pages_of(live: LiveGatebell, browser: requests.Session) -> Iterator[requests.Response]:
+    """Visit one page of each kind to which links lead."""
+    waiting, seen = [f"{live.url}/"], set[str]()
+    while waiting:
+        url = waiting.pop()
+        if shape_of(url) in seen or ENDS.search(url):
+            continue
+        seen.add(shape_of(url))
+        page = browser.get(url, timeout=60)
+        assert page.status_code < 500, url
+        if page.headers["Content-Type"].startswith("text/html"):
+            yield page
+            links = re.findall(r'href="([^"#]+)', page.text)
+            found = [urljoin(page.url, each.replace("&amp;", "&")) for each in links]
+            waiting += [each for each in found if each.startswith(f"{live.url}/")]
+
+
+def forms_of(live: LiveGatebell, browser: requests.Session) -> list[tuple[str, HtmlForm]]:
+    """Return one form of each kind that changes something, with where it is sent."""
+    found: dict[tuple[str, ...], tuple[str, HtmlForm]] = {}
+    for page in pages_of(live, browser):
+        for form in forms_in(page.text):
+            url = urljoin(page.url, form.action)
+            if form.method == "post" and not ENDS.search(url):
+                kind = (shape_of(url), *sorted({name for name, _ in form.fields}))
+                found.setdefault(kind, (url, form))
+    return sorted(found.values(), key=lambda each: bool(LAST.search(urlsplit(each[0]).path)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_nasty_value_in_a_form_is_taken_or_refused_in_words(
+    new_service: NewService, kind: str
+) -> None:
+    faults: list[tuple[str, str, str, int]] = []
+    with running(new_service(kind, only="web", **SETTINGS)) as live:
+        furnish(live)
+        browser = open_browser(live, root(live))
+        forms = forms_of(live, browser)
+        for url, form in forms:
+            for name in dict.fromkeys(name for name, _ in form.fields if name != "csrf_token"):
+                for value in (*values_of(name), None):
+                    sent = form.filled(**{name: value})
+                    answer = browser.post(url, data=sent, allow_redirects=False, timeout=60)
+                    if answer.status_code >= 500:
+                        faults.append((url, name, str(value)[:20], answer.status_code))
+                    assert "/users/sign_in" not in answer.headers.get("Location", ""), url
+    assert faults == []
+    assert len(forms) >= LEAST_FORMS
+
+
+def values_of(name: str) -> list[str]:
+    """Return what a field is filled with; nothing else has the value of a secret."""
+    return [f"{name} {each}" if name in SECRETS else each for each in VALUES]
