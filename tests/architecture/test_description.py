@@ -114,6 +114,18 @@ def test_projects_and_groups_may_have_moved(document: dict[str, Any]) -> None:
     }
 
 
+@pytest.mark.long
+def test_a_url_that_is_too_long_is_answered_as_described(
+    new_service: NewService, document: dict[str, Any]
+) -> None:
+    described = document["components"]["responses"]["URITooLong"]["content"]["application/json"]
+    model = described["schema"]["$ref"].removeprefix("#/components/schemas/")
+    with running(new_service(only="web")) as live:
+        answer = requests.get(f"{live.url}/api/v4/groups?search={'x' * 9_000}", timeout=60)
+    assert answer.status_code == 414
+    assert set(answer.json()) == set(document["components"]["schemas"][model]["required"])
+
+
 @pytest.mark.parametrize(
     "name", ["oauth-authorization-server", "openid-configuration", "oauth-protected-resource"]
 )

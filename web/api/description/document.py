@@ -26,6 +26,7 @@ from web.api.schemas.errors import (
     Refusal,
     Taken,
     TokenRefusal,
+    UnreadRequest,
 )
 from web.api.schemas.registry import RegistryErrors
 from web.api.schemas.webhook_messages import MESSAGES
@@ -122,6 +123,7 @@ _API: _Special = {
     401: (Message, TokenRefusal),
     403: (Message, TokenRefusal),
     409: (Conflict,),
+    414: (UnreadRequest,),
 }
 _RECEIVER: _Special = {422: (Refusal,)}
 _EXTRA = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",), 503: ("Retry-After",)}
@@ -129,7 +131,7 @@ _EXTRA = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",), 50
 #: Every schema of an error.
 ERRORS: _Schemas = (
     *(Message, Conflict, Taken, ParameterError, TokenRefusal),
-    *(OAuthError, Refusal, RegistryErrors, EventRefusal),
+    *(OAuthError, Refusal, RegistryErrors, EventRefusal, UnreadRequest),
 )
 
 

@@ -61,6 +61,13 @@ class TokenRefusal(Resource):
     scope: str = ""
 
 
+class UnreadRequest(Message):
+    """A request that the web server could not read, told before any endpoint was known."""
+
+    error: str
+    error_description: str
+
+
 class OAuthError(Resource):
     """An error of the OAuth endpoints (RFC 6749 section 5.2)."""
 
