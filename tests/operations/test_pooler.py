@@ -126,7 +126,7 @@ def test_work_of_every_kind_is_done_behind_a_pooler_of_transactions(pooled: Pool
     refused = live.run_cli("backup", str(live.instance_path / "backup"))
     assert (refused.returncode, "a session of their own" in refused.stderr) == (1, True)
     (pool,) = (each for each in pooled.pooler.asked("SHOW POOLS") if each["user"] != "pgbouncer")
-    assert pool["cl_active"] + pool["cl_waiting"] > 10
+    assert pool["cl_active"] + pool["cl_waiting"] > 5  # their number depends on who is at work
     assert pool["sv_active"] + pool["sv_idle"] + pool["sv_used"] == 1
 
 
