@@ -7,7 +7,7 @@ from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringF
 from wtforms.validators import DataRequired, InputRequired, NumberRange
 
 from domain.access.features import AccessLevel
-from domain.accounts.names import LONGEST_NAME, LONGEST_PATH
+from domain.accounts.names import LONGEST_NAME, LONGEST_PATH, LONGEST_SEGMENT
 from domain.alerts.environments import LONGEST_NAME as LONGEST_ENVIRONMENT
 from domain.projects.creation import LONGEST_DESCRIPTION
 from domain.projects.grants import VISIBILITIES
@@ -53,7 +53,11 @@ class GroupSettingsForm(NameAndDescription):
 class PathForm(Form):
     """The last part of the path of a group or project."""
 
-    path = Line("Path", DataRequired("Enter a path."), at_most(LONGEST_PATH, "A path"))
+    path = Line(
+        "Path",
+        DataRequired("Enter a path."),
+        at_most(LONGEST_SEGMENT, "The last part of a path"),
+    )
 
 
 class ConfirmationForm(Form):

@@ -5,15 +5,17 @@ import unicodedata
 
 #: The longest full path and the longest display name, in characters.
 LONGEST_PATH, LONGEST_NAME = 255, 100
-_SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+#: The longest user name, and the longest part of a path.
+LONGEST_SEGMENT = 100
+_SEGMENT = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{LONGEST_SEGMENT - 1}}}")
 _FORBIDDEN_ENDINGS = (".", ".git", ".atom", ".json")
 
 
 def _check_segment(segment: str, what: str) -> None:
     if not _SEGMENT.fullmatch(segment):
         raise ValueError(
-            f"{what} may have up to 100 letters a to z, digits, dots, dashes and underscores, "
-            "and starts with a letter, a digit or an underscore."
+            f"{what} may have up to {LONGEST_SEGMENT} letters a to z, digits, dots, dashes and "
+            "underscores, and starts with a letter, a digit or an underscore."
         )
     if segment.lower().endswith(_FORBIDDEN_ENDINGS):
         raise ValueError(f"{what} may not end in a dot, .git, .atom or .json.")
