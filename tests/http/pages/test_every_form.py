@@ -20,7 +20,7 @@ VALUES = ("", "a\x00b", "é" * 3_000, "9" * 40, "-1", "2026-02-30T25:61", '{"a":
 #: What ends the session, or takes away what other forms are about.
 ENDS = re.compile(r"sign_out|/delete|/lock|/deactivate|/(?:help/docs|help/guides)/")
 #: What every page after it would ask for; these forms come last.
-LAST = re.compile(r"^/-/(?:admin|user_settings)/")
+LAST = re.compile(r"^/(?:admin|-/user_settings)\b")
 #: Names of fields whose values may be in no log.
 SECRETS = {"password", "new_password", "current_password", "client_secret"}
 LEAST_FORMS = 100
