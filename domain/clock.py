@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 #: Gives the present moment, aware and in UTC.
 Clock = Callable[[], datetime]
+#: Largest difference between the clocks of two hosts that counts as normal.
+HOST_CLOCK_DIFFERENCE = timedelta(seconds=2)
 #: What was written further ahead of now than this was written by a clock that was wrong. Hosts
 #: agree within two seconds, and a transaction may wait a moment with the time of its beginning.
-CLOCK_TOLERANCE = timedelta(seconds=5)
+CLOCK_TOLERANCE = HOST_CLOCK_DIFFERENCE + timedelta(seconds=3)
 
 
 def system_clock() -> datetime:

@@ -1,7 +1,7 @@
 """The device authorization grant (RFC 8628): its endpoint (section 3.1), its polls (3.4, 3.5)."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Literal, NamedTuple, NoReturn
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from authlib.oauth2.rfc8628 import DeviceCodeGrant as AuthlibDeviceCodeGrant
 from sqlalchemy import and_, bindparam, case, update
 
 from domain.accounts.users import ACTIVE
+from domain.clock import HOST_CLOCK_DIFFERENCE
 from domain.database.rows import commits_unawaited
 from domain.oauth.client_requests import ClientEndpoint, ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
@@ -60,6 +61,9 @@ LOST_CODE = Refusal(
 )
 #: So long a poll may be on its way.
 _ON_THE_WAY = timedelta(seconds=1)
+#: A poll is early only if it arrives sooner than the interval minus this. Two polls travel for
+#: different times, and different hosts may note their arrival.
+_EARLY_TOLERANCE = _ON_THE_WAY + HOST_CLOCK_DIFFERENCE
 _NONE = timedelta(0)
 #: Seconds that each poll adds which comes too early (section 3.5).
 _SLOWER = 5
@@ -98,6 +102,19 @@ class ExpiredCodeError(ExpiredTokenError):
 
     description = "The device code has expired. Ask for a new one."
     reason = _EXPIRED
+
+
+class TooEarlyPollError(SlowDownError):
+    """slow_down: the poll arrived too early, and the interval is longer from now on."""
+
+    def __init__(self, interval: int) -> None:
+        """Store the new interval in seconds, which the response contains."""
+        super().__init__(f"Poll every {interval} seconds from now on.")
+        self.interval = interval
+
+    def get_body(self) -> list[tuple[str, object]]:
+        """Return the members of the response, with `interval` as at the start (section 3.2)."""
+        return [*super().get_body(), ("interval", self.interval)]
 
 
 class ApprovedDevice(NamedTuple):
@@ -155,20 +172,25 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         makes no pause longer any more is not noted.
         """
         known, last = found.device_interval, found.device_last_polled_at
-        is_early = last is not None and self.server.context.now - last < timedelta(seconds=known)
+        is_early = last is not None and last > self._begin_of_interval(found)
         is_longest = known > _LONGEST_INTERVAL - _SLOWER
         interval = known if is_early and is_longest else self._record_poll(found)
         if is_early or interval > known:
-            raise SlowDownError(f"Poll every {interval} seconds from now on.")
+            raise TooEarlyPollError(interval)
         raise AuthorizationPendingError("The user has not decided yet.")
 
     def _record_poll(self, found: FoundDevice) -> int:
         """Store the poll and return the new interval in seconds."""
         connection, now = self.server.context.connection, self.server.context.now
-        begin = now - timedelta(seconds=found.device_interval)
+        begin = self._begin_of_interval(found)
         values = {"device_id": found.device_id, "now": now, "begin": begin}
         interval: int = connection.all(_RECORD_POLL, values)[0][0]
         return interval
+
+    def _begin_of_interval(self, found: FoundDevice) -> datetime:
+        """Return the moment after which the last poll makes this poll an early one."""
+        interval = timedelta(seconds=found.device_interval)
+        return self.server.context.now - interval + _EARLY_TOLERANCE
 
     def perform(
         self, asked: ClientRequest[FoundDevice], checked: ApprovedDevice

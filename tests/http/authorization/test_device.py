@@ -176,9 +176,22 @@ def test_each_poll_that_comes_too_early_makes_the_pause_longer(
         early = poll(gatebell, tv, device["device_code"])
         assert_refused(early, "slow_down")
         assert f"{pause} seconds" in early.json()["error_description"]
+        assert early.json()["interval"] == pause
     change_rows(gatebell, last_polled_at=now() - timedelta(seconds=10))
     assert_refused(poll(gatebell, tv, device["device_code"]), "slow_down")
     change_rows(gatebell, last_polled_at=now() - timedelta(seconds=25))
+    assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("C5")
+@pytest.mark.parametrize("ago", [4.0, 2.2, 3.5], ids=["on its way", "another clock", "both"])
+def test_a_poll_that_another_clock_or_the_way_makes_early_is_on_time(
+    gatebell: LiveGatebell, tv: ClientCredentials, ago: float
+) -> None:
+    device = codes(gatebell, tv)
+    assert device["interval"] == 5
+    change_rows(gatebell, last_polled_at=now() - timedelta(seconds=ago))
     assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
 
 

@@ -77,6 +77,8 @@ class OAuthError(Resource):
     error_uri: str
     #: Of this request in the log.
     request_id: str
+    #: Seconds between polls from now on, in `slow_down` only.
+    interval: int | None = None
 
 
 class RefusedItem(Resource):
