@@ -40,7 +40,6 @@ from domain.notifications.states import PageState
 from domain.projects.views import Namespace
 from domain.silences.flapping import Return, returns
 from domain.silences.muting import Mute
-from domain.silences.types import MuteKind
 from models import Alert, Escalation, EscalationPage, Project
 
 _TRIGGERED = "triggered"
@@ -324,7 +323,7 @@ class Decision:
             pause = min(max((self._now - since) / 10, _SOONEST_LOOK), _LATEST_LOOK)
             return _ARCHIVED, None, self._now + pause
         # A flapping alert holds back repeated pages alone (`again_at`), and no step.
-        if mute is None or mute.kind is MuteKind.FLAPPING:
+        if mute is None or not mute.holds_every_page:
             return None
         return mute_words(mute), mute.until, mute.look_again_at
 

@@ -117,13 +117,14 @@ def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Map
 def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Hold]:
     """Return why alerts wait at a moment, by id; `alerts` has their projects by id.
 
+    An alert that continues another one waits with all of its pages, also if it flaps.
     It takes one query for each thousand alerts with the same settings, and a few for those that
     opened shortly after another one ended.
     """
     found: dict[int, Hold] = {}
     for each, ids in _by_settings(alerts, session=session).items():
-        found |= _continuing(ids, each, at=at, session=session)
         found |= _flapping(ids, each, at=at, session=session) if each.enabled else {}
+        found |= _continuing(ids, each, at=at, session=session)
     return found
 
 

@@ -2,6 +2,9 @@
 
 Alerts are stored and shown as ever. Whoever pages asks before each page, holds it back until the
 time that it is told, and then asks again: rules may have ended, changed or come since.
+
+Mutes differ in strength. A silence, a maintenance window or an incident holds back every page. An
+alert that flaps holds back repeated pages only. The stronger mute wins, however long each lasts.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +44,9 @@ from models import (
 _ASK_AGAIN = timedelta(seconds=30)
 #: Until it is known whether an alert joins an incident.
 _MOMENT = timedelta(seconds=1)
+#: Mutes that are not listed here hold back every page; a larger number is stronger.
+_STRENGTHS: Mapping[MuteKind, int] = {MuteKind.FLAPPING: 0, MuteKind.REOPENED: 1}
+_STRONGEST = 2
 
 
 class LiveSilence(NamedTuple):
@@ -148,6 +154,11 @@ class Mute:
     #: The number of the incident that quiets it.
     incident_iid: int | None = None
 
+    @property
+    def holds_every_page(self) -> bool:
+        """Whether no page may be sent; a flapping alert holds back repeated pages only."""
+        return self.kind is not MuteKind.FLAPPING
+
 
 @dataclass(frozen=True)
 class _Rules:
@@ -188,15 +199,15 @@ class _Rules:
 def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Mapping[int, Mute]:
     """Return what holds the pages of alerts back at a moment, by alert id.
 
-    Of several, it is the one that ends last. Open alerts are looked at by their labels of the
-    moment. The number of queries does not depend on how many silences or windows there are, and
-    grows by a few for each thousand alerts.
+    Of several, it is the strongest, and of equally strong ones the one that ends last. Open alerts
+    are looked at by their labels of the moment. The number of queries does not depend on how many
+    silences or windows there are, and grows by a few for each thousand alerts.
     """
     rules = _rules({alert.project_id for alert in alerts}, at=at, session=session)
     mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
     projects = {alert.alert_id: alert.project_id for alert in alerts}
     mutes += _held(projects, at=at, session=session)
-    return _longest(mutes + _quieted(projects, at=at, session=session))
+    return _strongest(mutes + _quieted(projects, at=at, session=session))
 
 
 def silenced(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Collection[int]:
@@ -213,12 +224,22 @@ def muted_rows(
 ) -> Mapping[int, Mute]:
     """As `muted`, for the open ones of listed alerts; payloads are only read if a rule asks."""
     projects = {row.id: row.project_id for row in rows if row.status in OPEN_STATUSES}
+    return muted_by_project(projects, at=at, session=session, reading=reading)
+
+
+def muted_by_project(
+    projects: Mapping[int, int], *, at: datetime, session: Session, reading: Reading
+) -> Mapping[int, Mute]:
+    """As `muted`, for open alerts given by id with their projects.
+
+    Payloads are only read if a rule asks. The number of queries does not grow with the alerts.
+    """
     rules = _rules(set(projects.values()), at=at, session=session)
     concerned = [alert_id for alert_id, project in projects.items() if rules.concern(project)]
     alerts = labels_of(concerned, session=session, reading=reading).values() if concerned else ()
     mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
     mutes += _held(projects, at=at, session=session)
-    return _longest(mutes + _quieted(projects, at=at, session=session))
+    return _strongest(mutes + _quieted(projects, at=at, session=session))
 
 
 def muted_alert(alert_id: int, *, at: datetime, session: Session, reading: Reading) -> Mute | None:
@@ -247,16 +268,17 @@ def _held(projects: Mapping[int, int], *, at: datetime, session: Session) -> lis
     return [(alert_id, _of_hold(hold, at)) for alert_id, hold in found.items()]
 
 
-def _longest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
+def _strongest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
+    """Return the strongest mute of each alert; of equally strong ones, the one that ends last."""
     found: dict[int, Mute] = {}
     for alert_id, mute in mutes:
-        if alert_id not in found or _end(mute) > _end(found[alert_id]):
+        if alert_id not in found or _rank(mute) > _rank(found[alert_id]):
             found[alert_id] = mute
     return found
 
 
-def _end(mute: Mute) -> datetime:
-    return mute.until or LATEST
+def _rank(mute: Mute) -> tuple[int, datetime]:
+    return _STRENGTHS.get(mute.kind, _STRONGEST), mute.until or LATEST
 
 
 def _quieted(

@@ -123,6 +123,32 @@ def test_a_flapping_alert_pages_the_same_people_once_in_a_while(quiet: Quiet) ->
     assert quiet.muted() == {}  # it is critical
 
 
+def test_a_short_silence_wins_over_a_long_flapping_hold(quiet: Quiet) -> None:
+    settings = FlapSettings(
+        openings=2, within_minutes=30, hold_minutes=60, reopen_minutes=0, holds_critical=True
+    )
+    quiet.configure(settings)
+    held = flap(quiet, 4)
+    assert quiet.muted()[held].kind is MuteKind.FLAPPING
+    quiet.silence('alertname=~".+"', length=MINUTE)
+    assert quiet.muted()[held].kind is MuteKind.SILENCE
+    assert quiet.muted(now() + 2 * MINUTE)[held].kind is MuteKind.FLAPPING
+
+
+def test_an_alert_that_flaps_and_continues_another_one_waits_with_all_pages(quiet: Quiet) -> None:
+    settings = FlapSettings(
+        openings=2, within_minutes=30, hold_minutes=60, reopen_minutes=5, holds_critical=True
+    )
+    quiet.configure(settings)
+    iid = flap(quiet, 4)
+    quiet.set_status(iid, "acknowledged")
+    quiet.resolve()
+    held = quiet.fire()
+    assert quiet.muted()[held].kind is MuteKind.REOPENED
+    quiet.silence('alertname=~".+"', length=MINUTE)
+    assert quiet.muted()[held].kind is MuteKind.SILENCE
+
+
 def test_openings_of_long_ago_do_not_count(quiet: Quiet) -> None:
     settings = FlapSettings(
         openings=2, within_minutes=30, hold_minutes=10, reopen_minutes=0, holds_critical=True

@@ -265,6 +265,28 @@ def test_a_flapping_outage_reaches_everybody_and_goes_on_paging(shop: Escalated)
     assert len([at for at, name in found if name == "alice" and at >= 30]) <= 60 / 10 + 1
 
 
+def test_a_short_silence_holds_a_flapping_alert(shop: Escalated, mailbox: Mailbox) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    for _ in range(8):
+        former = shop.alert(severity=1, fingerprint=b"flaps")
+        shop.pass_time(seconds=20)
+        with shop.session() as session:
+            row = session.get_one(Alert, former)
+            row.status, row.ended_at = "resolved", shop.now
+        shop.pass_time(seconds=14)
+    alert = shop.alert(severity=1, fingerprint=b"flaps")
+    shop.pass_time(seconds=20)
+    shop.silence('title=~".+"', hours=0.1)
+    before = len(mailbox.recipients)
+    for _ in range(5):
+        shop.pass_time(minutes=1)
+    assert mailbox.recipients[before:] == []
+    assert shop.escalation(alert).state == "held"
+    for _ in range(3):
+        shop.pass_time(minutes=1)
+    assert "bob@pager.example" in addressees(mailbox)[before:]
+
+
 @pytest.mark.long
 def test_a_critical_alert_pages_at_each_opening(shop: Escalated) -> None:
     shop.policy("0s user:alice")
