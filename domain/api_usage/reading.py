@@ -58,7 +58,7 @@ class Use:
     @property
     def may_be_felt(self) -> bool:
         """Return whether there were so many calls that a rate limit can come near."""
-        return self.change.kind is not Kind.LIMIT_APPLIED or self.busiest >= NEAR_A_LIMIT
+        return not self.change.is_rate_limit or self.busiest >= NEAR_A_LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)

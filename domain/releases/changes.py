@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from http import HTTPStatus
 
 from domain.labelled import Labelled
 from domain.releases.conditions import Condition
@@ -172,6 +173,17 @@ class Change:
     def calls(self) -> tuple[Call, ...]:
         """Return the calls over HTTP that it concerns."""
         return tuple(each for each in self.matches if isinstance(each, Call))
+
+    @property
+    def is_rate_limit(self) -> bool:
+        """Return whether it limits how often consumers call: a single call has the same result."""
+        return self.kind is Kind.LIMIT_APPLIED and self.status == HTTPStatus.TOO_MANY_REQUESTS
+
+    @property
+    def is_decided_by_values(self) -> bool:
+        """Return whether the parameters of a call tell whether the call has another result."""
+        calls = self.calls
+        return bool(calls) and all(each.when is not None for each in calls)
 
     @property
     def message(self) -> str:

@@ -74,9 +74,11 @@ class Finding:
         """Return whether this surely breaks.
 
         It is only possible if a name was met and not its call, if what decides is known when the
-        program runs, and if only some of such requests fail or mean something else.
+        program runs, and if only some of such requests fail or mean something else. Parameters
+        that decide are read with the call.
         """
-        is_partial = self.change.kind in {Kind.DEFAULT_CHANGED, Kind.LIMIT_APPLIED}
+        depends = self.change.kind in {Kind.DEFAULT_CHANGED, Kind.LIMIT_APPLIED}
+        is_partial = depends and not self.change.is_decided_by_values
         return Certainty.SURE if self.is_certain and not is_partial else Certainty.POSSIBLE
 
 
