@@ -66,7 +66,7 @@ API_LOCATIONS = (
 
 
 class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
-    """The request carries more than one token: invalid_request with the challenge of section 3."""
+    """The request has different tokens: invalid_request with the challenge of section 3."""
 
     def get_headers(self) -> list[tuple[str, str]]:
         """Return the headers of the answer."""
@@ -89,9 +89,14 @@ def _tokens_in(location: TokenLocation, asked: Request) -> list[str]:
 
 
 def presented_token(*locations: TokenLocation) -> str | None:
-    """Return the token of a request, or None; several are invalid_request (section 2)."""
+    """Return the token of a request, or None.
+
+    The same token in several places is one token. Different tokens raise AmbiguousTokenError.
+    """
     asked = request_ctx.request  # each access through Flask's proxies is slow
     given = [token for location in locations for token in _tokens_in(location, asked) if token]
-    if len(given) > 1:
-        raise AmbiguousTokenError("The token is sent in more than one place.")
-    return given[0] if given else None
+    if not given:
+        return None
+    if len(given) > 1 and len(set(given)) > 1:
+        raise AmbiguousTokenError("The request has two different access tokens. Send only one.")
+    return given[0]

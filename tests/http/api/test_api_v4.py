@@ -1,6 +1,7 @@
 """GET /api/v4/user: who a token speaks for, and where it may stand."""
 
 from functools import cache
+from itertools import combinations
 
 import pytest
 import requests
@@ -9,6 +10,9 @@ from tests.support.accounts.people import Person, alice, make_user, set_state
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
+#: Places of a token: two headers, and two parameters of the query.
+PLACES = ("Authorization", "PRIVATE_TOKEN", "access_token", "private_token")
+HEADERS = {"Authorization": "Bearer {}", "PRIVATE_TOKEN": "{}"}
 
 
 @cache
@@ -63,16 +67,24 @@ def test_the_user_is_sent_again_only_when_it_has_changed(gatebell: LiveGatebell)
 
 @pytest.mark.spec("G1")
 @pytest.mark.rfc("rfc6750-2-a", "rfc6750-3.1-a")
-def test_a_token_in_two_places_is_an_invalid_request(gatebell: LiveGatebell) -> None:
-    token = token_of(gatebell, alice(gatebell))
-    answers = [
-        ask(gatebell, query=f"?access_token={token}", Authorization=f"Bearer {token}"),
-        ask(gatebell, query=f"?access_token={token}&access_token={token}"),
-        ask(gatebell, PRIVATE_TOKEN=token, Authorization=f"Bearer {token}"),
-    ]
-    for answer in answers:
-        assert answer.status_code == 400
-        assert answer.json()["error"] == "invalid_request"
+@pytest.mark.parametrize(
+    "places",
+    [*combinations(PLACES, 2), ("access_token",) * 2, ("private_token",) * 2],
+    ids=" and ".join,
+)
+def test_the_same_token_twice_is_one_and_different_tokens_are_an_invalid_request(
+    gatebell: LiveGatebell, places: tuple[str, str]
+) -> None:
+    token, other = (token_of(gatebell, alice(gatebell), scopes) for scopes in ("read_user", "api"))
+    for second, status in ((token, 200), (other, 400)):
+        sent = list(zip(places, (token, second), strict=True))
+        query = "&".join(f"{place}={value}" for place, value in sent if place not in HEADERS)
+        headers = {place: HEADERS[place].format(value) for place, value in sent if place in HEADERS}
+        answer = ask(gatebell, query=f"?{query}", **headers)
+        assert answer.status_code == status, answer.text
+        if status == 400:
+            assert answer.json()["error"] == "invalid_request"
+            assert "two different access tokens" in answer.json()["error_description"]
 
 
 @pytest.mark.spec("G1")

@@ -85,19 +85,20 @@ def test_a_private_token_may_stand_in_the_address(gatebell: LiveGatebell) -> Non
         }
 
 
-def test_a_private_token_in_the_address_and_elsewhere_is_an_invalid_request(
+def test_a_private_token_in_the_address_and_another_token_are_an_invalid_request(
     gatebell: LiveGatebell,
 ) -> None:
-    token = make_token(gatebell, alice(gatebell)).clear
+    token, other = (make_token(gatebell, alice(gatebell)).clear for _ in range(2))
     address = f"{gatebell.url}/api/v4/user?private_token={token}"
     for answer in (
-        machine(gatebell).get(address, headers={"PRIVATE-TOKEN": token}),
-        machine(gatebell).get(address, headers={"Authorization": f"Bearer {token}"}),
-        machine(gatebell).get(f"{address}&access_token={token}"),
-        machine(gatebell).get(f"{address}&private_token={token}"),
+        machine(gatebell).get(address, headers={"PRIVATE-TOKEN": other}),
+        machine(gatebell).get(address, headers={"Authorization": f"Bearer {other}"}),
+        machine(gatebell).get(f"{address}&access_token={other}"),
+        machine(gatebell).get(f"{address}&private_token={other}"),
     ):
         assert answer.status_code == 400
         assert answer.json()["error"] == "invalid_request"
+    assert machine(gatebell).get(f"{address}&private_token={token}").status_code == 200
 
 
 def test_a_private_token_in_the_address_is_in_no_link_and_in_no_log(

@@ -386,14 +386,17 @@ def test_dead_and_foreign_credentials_open_nothing(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.rfc("rfc6750-2-a", "rfc6750-3.1-a")
-def test_a_token_sent_twice_is_an_invalid_request(gatebell: LiveGatebell) -> None:
-    token = new_pair(gatebell, openid_application(gatebell), scope="openid").access
-    answer = machine(gatebell).post(
-        f"{gatebell.url}/oauth/userinfo",
-        headers={"Authorization": f"Bearer {token}"},
-        data={"access_token": token},
-    )
+def test_different_tokens_are_an_invalid_request_and_the_same_token_is_one(
+    gatebell: LiveGatebell,
+) -> None:
+    client = openid_application(gatebell)
+    token, other = (new_pair(gatebell, client, scope="openid").access for _ in range(2))
+    url, headers = f"{gatebell.url}/oauth/userinfo", {"Authorization": f"Bearer {token}"}
+    answer = machine(gatebell).post(url, headers=headers, data={"access_token": other})
     assert_challenged(answer, 400, "invalid_request")
+    same = {"access_token": token}
+    assert machine(gatebell).post(url, headers=headers, data=same).status_code == 200
+    assert machine(gatebell).post(url, headers=headers, params=same).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["AA-1", "A-360", "-1", "A-", "A--1"])
