@@ -52,13 +52,14 @@ wsgi_app = "wsgi:app"
 preload_app = True
 bind = f"{_host}:{_settings.port}"
 DeadlineGeventWorker.request_seconds = _settings.request_timeout_seconds
+DeadlineGeventWorker.shutdown_delay_seconds = _settings.shutdown_delay_seconds
 worker_class = DeadlineGeventWorker
 workers = _settings.web_concurrency
 worker_connections = allow_connections(_settings.web_connections)
 keepalive = _settings.keep_alive_seconds
 # A process that does not even say that it is well for so long is replaced.
 timeout = 30
-graceful_timeout = _settings.graceful_timeout_seconds
+graceful_timeout = _settings.shutdown_delay_seconds + _settings.graceful_timeout_seconds
 
 serve_certificate(_certificate)
 if _certificate is not None:

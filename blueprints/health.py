@@ -32,6 +32,7 @@ from web.metrics import Gauge, current_metrics
 from web.notifications import page_metrics
 from web.readiness import clock_warning, readiness_problem
 from web.sealing.sealer import seen_client
+from web.server.shutdown import is_shutting_down
 from web.server.tls import served_certificate
 from web.services import git, settings
 from web.settings.reader import Settings
@@ -105,7 +106,12 @@ def healthz() -> Response:
 )
 @open_to_anyone
 def readyz() -> Response:
-    """Return 200 if requests can be served: the database responds and its schema is current."""
+    """Return 200 if requests can be served: the database responds and its schema is current.
+
+    A host that was told to stop answers 503 until it has stopped.
+    """
+    if is_shutting_down():
+        return _unavailable(status="stopping", database="not checked")
     missing, certificate = readiness_problem(), served_certificate()
     if missing is None:
         remarks = {
@@ -116,7 +122,11 @@ def readyz() -> Response:
         }
         said = {name: remark for name, remark in remarks.items() if remark}
         return jsonify(status="ok", database="ok", **said)
-    response = jsonify(status="unavailable", database=missing)
+    return _unavailable(status="unavailable", database=missing)
+
+
+def _unavailable(*, status: str, database: str) -> Response:
+    response = jsonify(status=status, database=database)
     response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
     response.headers["Retry-After"] = str(_RETRY_AFTER_SECONDS)
     return response

@@ -154,18 +154,24 @@ SEEN = (
     (1, FORGED, "failed", "clients can choose their own IP address"),
     (0, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1."),
     (1, f"{FORGED}, 203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2."),
+    # The proxy replaces what the client sent, as the files of deploy/ do.
+    (2, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1, unless"),
+    (3, "203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2, unless"),
+    (2, f"{FORGED}, 203.0.113.9", "failed", "clients can choose their own IP address"),
+    # It removes the header.
+    (1, "", "failed", "Set TRUSTED_PROXIES=0, unless"),
 )
 
 
 def test_what_proxies_do_to_addresses_is_found_out(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
-    apps = [make_app(replace(settings, trusted_proxies=trusted)) for trusted in (0, 1)]
+    apps = [make_app(replace(settings, trusted_proxies=trusted)) for trusted in range(4)]
     for trusted, forwarded, state, sentence in SEEN:
         app = apps[trusted]
         with app.app_context():
             probe = new_probe()
-        headers = {HEADER: probe, "X-Forwarded-For": forwarded}
+        headers = {HEADER: probe} | ({"X-Forwarded-For": forwarded} if forwarded else {})
         body = app.test_client().get("/healthz", headers=headers).data
         found = judge_headers(body, trusted=trusted)
         assert found.state == state

@@ -76,7 +76,7 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     base_url = live.environment["BASE_URL"]
     port = int(base_url.rpartition(":")[2])
     with running_proxy(
-        name, folder=tmp_path, certificate=certificate, port=port, service_port=live.port
+        name, folder=tmp_path, certificate=certificate, port=port, service_ports=[live.port]
     ):
         page = requests.get(f"{base_url}/users/sign_in", verify=str(certificate), timeout=60)
         assert (page.status_code, "Sign in" in page.text) == (200, True)

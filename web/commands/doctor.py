@@ -348,7 +348,13 @@ def judge_headers(body: bytes, *, trusted: int) -> Finding:
     if hops > trusted:
         return failed(
             f"X-Forwarded-For names {hops} and TRUSTED_PROXIES is {trusted}: all clients seem to "
-            f" have the address {client}. Set TRUSTED_PROXIES={hops}."
+            f"have the address {client}. Set TRUSTED_PROXIES={hops}."
+        )
+    if hops < trusted:
+        return failed(
+            f"X-Forwarded-For names {hops} and TRUSTED_PROXIES is {trusted}: all clients seem to "
+            f"have the address {client}, so failed sign-ins of one client block all of them. "
+            f"Set TRUSTED_PROXIES={hops}, unless clients use more proxies than this host does."
         )
     through = pluralize(hops, "proxy", "proxies")
     return ok(f"BASE_URL answers, through {through}; this host is seen as {client}.")

@@ -39,6 +39,7 @@ from gunicorn.workers.ggevent import GeventWorker
 from werkzeug.exceptions import ServiceUnavailable
 
 from web.server.request_body import GRACEFUL_CLOSE_SECONDS, DeadlineBody, close_gracefully
+from web.server.shutdown import begin_shutdown
 from web.server.tls import ServedCertificate, handshake_failure, served_certificate
 from web.standard_streams import dropped_lines
 
@@ -48,6 +49,8 @@ _FREE_CONNECTIONS = 10
 _RETRY_AFTER = 2
 #: Between two looks for idle connections, a new certificate and the parent.
 _LOOK_SECONDS = 2.0
+#: Between two looks while the process stops.
+_STOPPING_LOOK_SECONDS = 0.2
 #: Between two warnings that there is no room for further connections.
 _WARNING_SECONDS = 60.0
 #: Larger pieces are sent separately: copying them costs more than another system call.
@@ -141,6 +144,8 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
 
     #: Seconds to receive a request; handling it may take twice as long.
     request_seconds = 30.0
+    #: Seconds to continue serving after the signal to stop.
+    shutdown_delay_seconds = 0.0
 
     alive: bool
     wsgi: Any
@@ -187,9 +192,18 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self._look_after_certificate()
             self._count_dropped_lines()
             self._stop_requested.wait(_LOOK_SECONDS)
+        self._serve_until_load_balancers_notice()
         for listener_server in listeners:
             listener_server.accept_waiting_and_close()
         self._wait_for_connections()
+
+    def _serve_until_load_balancers_notice(self) -> None:
+        """Serve for SHUTDOWN_DELAY_SECONDS more, unless the parent is gone."""
+        begin_shutdown()
+        end = monotonic() + self.shutdown_delay_seconds
+        while monotonic() < end and self.ppid == os.getppid():
+            self.notify()
+            gevent.sleep(min(_STOPPING_LOOK_SECONDS, max(0.0, end - monotonic())))
 
     def notify(self) -> None:
         """Send the parent a heartbeat, and stop if the parent is gone."""
@@ -258,8 +272,9 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         return listener_server
 
     def _wait_for_connections(self) -> None:
-        end = monotonic() + self.cfg.graceful_timeout
-        goodbye = monotonic() + min(GRACEFUL_CLOSE_SECONDS, self.cfg.graceful_timeout / 2)
+        patience = self.cfg.graceful_timeout - self.shutdown_delay_seconds
+        end = monotonic() + patience
+        goodbye = monotonic() + min(GRACEFUL_CLOSE_SECONDS, patience / 2)
         while len(self._connections) and monotonic() < end:
             if monotonic() > goodbye:
                 self._close_idle(float("inf"))

@@ -71,7 +71,8 @@ def supervised_worker(settings: Settings) -> Supervisor:
 
 
 def _supervising(settings: Settings, **programs: Program) -> Supervisor:
-    return Supervisor(programs, patience=settings.graceful_timeout_seconds + _GRACE_SECONDS)
+    stopping = settings.shutdown_delay_seconds + settings.graceful_timeout_seconds
+    return Supervisor(programs, patience=stopping + _GRACE_SECONDS)
 
 
 def _check_that_the_port_is_free(settings: Settings) -> None:

@@ -153,6 +153,12 @@ class Settings:
         kinds.whole_number(1, 600, "seconds"),
         "Time for open requests and the work of the worker to finish when the service stops.",
     )
+    shutdown_delay_seconds: int = fixed(
+        0,
+        kinds.whole_number(0, 300, "seconds"),
+        "How long the web server continues to serve after it is told to stop. /readyz answers 503 "
+        "in this time, so that a load balancer that checks it stops using the host first.",
+    )
     request_timeout_seconds: int = fixed(
         30,
         kinds.whole_number(1, 600, "seconds"),

@@ -3,7 +3,7 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from socket import create_connection
@@ -23,13 +23,16 @@ def find(name: str) -> str | None:
 
 @contextmanager
 def running_proxy(
-    name: str, *, folder: Path, certificate: Path, port: int, service_port: int
+    name: str, *, folder: Path, certificate: Path | None, port: int, service_ports: Sequence[int]
 ) -> Iterator[None]:
-    """Run a proxy in front of a service; only names, ports and files differ from deploy/."""
+    """Run a proxy in front of a service; only names, ports and files differ from deploy/.
+
+    Without a certificate, the proxy speaks HTTP.
+    """
     program = find(name)
     assert program is not None
     write = {"nginx": _nginx, "caddy": _caddy}[name]
-    command = write(folder, certificate, port, service_port)
+    command = write(folder, certificate, port, service_ports)
     with (folder / "proxy.log").open("wb") as log:
         process = subprocess.Popen([program, *command], cwd=folder, stdout=log, stderr=log)
     try:
@@ -53,14 +56,23 @@ def await_port(port: int, log: Path) -> None:
             return
 
 
-def _nginx(folder: Path, certificate: Path, port: int, service_port: int) -> list[str]:
+def _nginx(
+    folder: Path, certificate: Path | None, port: int, service_ports: Sequence[int]
+) -> list[str]:
     site = (ROOT / "deploy/nginx/gatebell.conf").read_text(encoding="utf-8")
+    # Further hosts have the options that the file shows.
+    further = r"# (?=server 10\.0\.0\.12:8000)" if len(service_ports) > 1 else r"(?=\Z)"
     for pattern, replacement in (
         (r"listen (?:80|\[::\]:80|\[::\]:443 ssl);\n", ""),
-        (r"listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;"),
-        (r"/etc/letsencrypt/\S+?(?=;)", str(certificate)),
+        (r"listen 443 ssl;", f"listen 127.0.0.1:{port}{' ssl' if certificate else ''};"),
+        (
+            r"/etc/letsencrypt/\S+?(?=;)" if certificate else r"ssl_certificate\S* \S+;",
+            str(certificate or ""),
+        ),
         (r"gate\.example\.com", "127.0.0.1"),
-        (r"127\.0\.0\.1:8000", f"127.0.0.1:{service_port}"),
+        (r"127\.0\.0\.1:8000", f"127.0.0.1:{service_ports[0]}"),
+        (further, ""),
+        (r"10\.0\.0\.12:8000", f"127.0.0.1:{service_ports[-1]}"),
     ):
         site, count = re.subn(pattern, replacement, site)
         assert count, pattern
@@ -86,14 +98,16 @@ def _nginx(folder: Path, certificate: Path, port: int, service_port: int) -> lis
     ]
 
 
-def _caddy(folder: Path, certificate: Path, port: int, service_port: int) -> list[str]:
+def _caddy(
+    folder: Path, certificate: Path | None, port: int, service_ports: Sequence[int]
+) -> list[str]:
     site = (ROOT / "deploy/caddy/Caddyfile").read_text(encoding="utf-8")
     head = "gate.example.com {\n"
     assert head in site
-    site = site.replace(head, f"https://127.0.0.1:{port} {{\n\ttls {certificate} {certificate}\n")
-    site, count = re.subn(
-        r"reverse_proxy 127\.0\.0\.1:8000", f"reverse_proxy 127.0.0.1:{service_port}", site
-    )
+    scheme, tls = ("https", f"\ttls {certificate} {certificate}\n") if certificate else ("http", "")
+    site = site.replace(head, f"{scheme}://127.0.0.1:{port} {{\n{tls}")
+    hosts = " ".join(f"127.0.0.1:{each}" for each in service_ports)
+    site, count = re.subn(r"reverse_proxy 127\.0\.0\.1:8000", f"reverse_proxy {hosts}", site)
     assert count == 1
     options = (
         f"{{\n\tadmin off\n\tauto_https disable_redirects\n\tstorage file_system {folder}\n}}\n"

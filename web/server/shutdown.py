@@ -1,0 +1,15 @@
+"""The state of a web process that was told to stop and still serves (SHUTDOWN_DELAY_SECONDS)."""
+
+from threading import Event
+
+_has_begun = Event()
+
+
+def begin_shutdown() -> None:
+    """Let /readyz answer 503 from now on."""
+    _has_begun.set()
+
+
+def is_shutting_down() -> bool:
+    """Return whether this process was told to stop."""
+    return _has_begun.is_set()
