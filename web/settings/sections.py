@@ -33,7 +33,7 @@ _MARKS = {Source.ENVIRONMENT: "", Source.SECRET: " ⚿", Source.LIVE: " ↻"}
 _INTRODUCTION = """\
 # Settings
 
-Generated from `web/settings/table.py` by `make docs`.
+Generated from `web/settings/table.py` and `host_table.py` by `make docs`.
 
 Settings are environment variables; an empty variable counts as unset. With an invalid value the
 service does not start, and names the variable.
