@@ -10,13 +10,13 @@ from werkzeug.datastructures import MultiDict
 from domain.alerts.listing.queries import LARGEST_IID
 from domain.database.paging import LARGEST_ID, one_of
 from domain.errors import ConflictError, ForbiddenError, InvalidError
+from domain.escalations.types import PAGES_KEPT_FOR
 from domain.on_call.actions import show_schedule
 from domain.projects.views import Holder, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
 from domain.reports.noise import matchers_of
 from domain.reports.types import (
-    PAGES_KEPT_FOR,
     DocumentQuery,
     IncidentDocument,
     IncidentDocumentChange,

@@ -92,7 +92,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         environment=reference_to(project.id, alert.environment or "", session=session),
         incidents=list_of_alert(work(), project, alert.id),
         status_choices=STATUSES,
-        escalation=explain(project.id, alert.id, session=session),
+        escalation=explain(project.id, alert.id, session=session, now=now(), reading=reading()),
         my_reason=mine.get(alert.id),
     )
 

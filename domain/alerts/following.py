@@ -79,6 +79,10 @@ class ChangeKind(StrEnum):
     RAISED = "raised"
 
 
+#: After these an alert is triggered.
+OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
+
+
 class Change(Resource):
     """A change of an alert that one follower has to handle; the alert may be deleted since."""
 
@@ -199,6 +203,45 @@ def _take(
 
 def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(AlertChange.next_try_at.is_(None), AlertChange.next_try_at <= now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backlog:
+    """The changes of one alert that a follower has not handled yet."""
+
+    kinds: frozenset[ChangeKind]
+    #: When the first of them was made, by the clock of the database.
+    since: datetime
+    #: Failed attempts to handle the first of them.
+    tries: int
+
+
+def find_backlog(follower: Follower, alert_id: int, *, session: Session) -> Backlog | None:
+    """Return the changes of an alert that a follower has not handled yet, or None."""
+    rows = session.execute(
+        select(AlertChange.kind, AlertChange.created_at, AlertChange.tries)
+        .where(AlertChange.follower == follower.value, AlertChange.alert_id == alert_id)
+        .order_by(AlertChange.id)
+    ).all()
+    if not rows:
+        return None
+    kinds = frozenset(ChangeKind(row.kind) for row in rows)
+    return Backlog(kinds=kinds, since=rows[0].created_at, tries=rows[0].tries)
+
+
+def reopened_later(
+    changes: Sequence[Change], follower: Follower, *, session: Session
+) -> Collection[int]:
+    """Return the alerts of changes that were triggered again later, which is not handled yet."""
+    rows = session.scalars(
+        select(AlertChange.alert_id).where(
+            AlertChange.follower == follower.value,
+            AlertChange.alert_id.in_([each.alert_id for each in changes]),
+            AlertChange.kind == ChangeKind.REOPENED.value,
+            AlertChange.id.not_in([each.id for each in changes]),
+        )
+    )
+    return set(rows)
 
 
 def finish(changes: Sequence[Change], *, session: Session) -> None:

@@ -151,7 +151,7 @@ def find_stories(
 
 
 def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
-    progress = Progress(row.round, row.step, row.round_began_at)
+    progress = _progress_of(row)
     held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
     last = row.last_paged_at
     again_at = last + back.between_repeats if last else now
@@ -206,6 +206,10 @@ def place(row: Escalation, progress: Progress) -> None:
     row.round, row.step, row.round_began_at = progress.round, progress.step, progress.began_at
 
 
+def _progress_of(row: Escalation) -> Progress:
+    return Progress(row.round, row.step, row.round_began_at)
+
+
 class Decision:
     """One escalation, and what is decided for it now."""
 
@@ -235,7 +239,7 @@ class Decision:
 
     @property
     def _progress(self) -> Progress:
-        return Progress(self._row.round, self._row.step, self._row.round_began_at)
+        return _progress_of(self._row)
 
     @property
     def _is_round_over(self) -> bool:
@@ -246,17 +250,19 @@ class Decision:
         row = self._row
         story = beginnings.stories.get(row.alert_id)
         former = beginnings.escalated.get(row.alert_id)
-        if former is not None and former.policy_id == row.policy_id:
-            self._go_on(Progress(former.round, former.step, former.round_began_at))
+        if former is not None:
+            is_same = former.policy_id == row.policy_id
+            self._go_on(_progress_of(former) if is_same else beginning(self._now))
         elif row.alert_id in beginnings.raised:
             self._note(f"The alert is more severe now. Paging begins with {self._policy.name}.")
         elif story is not None and story.policy_id == row.policy_id:
             self._come_back(story)
 
     def _go_on(self, progress: Progress) -> None:
-        """Take the step at once that would have been next, if there was one in the round."""
-        if progress.step < len(self._plan.steps):
-            place(self._row, after_failure(self._plan, progress, now=self._now))
+        """Take the step at once that would have been next: after a round, step 1."""
+        if progress.step >= len(self._plan.steps):
+            progress = beginning(self._now)
+        place(self._row, after_failure(self._plan, progress, now=self._now))
 
     def _come_back(self, story: Story) -> None:
         row, waits = self._row, story.again_at > self._now

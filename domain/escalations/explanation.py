@@ -1,35 +1,41 @@
 """Says how it stands with the paging for an alert: who was paged, who is next, or why nobody."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, aliased
 
-from domain.clock import date_and_time
+from domain.alerts.following import Backlog, Follower, find_backlog
+from domain.alerts.formats.base import Reading
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.clock import CLOCK_TOLERANCE, date_and_time
+from domain.escalations.first_look import choose_policies
 from domain.escalations.policies import names_of, plan_of
 from domain.escalations.resting import is_resting
-from domain.escalations.routes import read_routing
-from domain.escalations.state import State
+from domain.escalations.routes import Choice, read_routing
+from domain.escalations.state import UNDER_WAY, State
 from domain.escalations.steps import (
     Plan,
     Progress,
     Step,
     Target,
     TargetKind,
+    length_words,
     listed,
     next_due,
     target_words,
 )
-from domain.escalations.types import ContactOutcome, SentPage
+from domain.escalations.types import PAGES_KEPT_FOR, ContactOutcome, SentPage
 from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.policy import PageReason
 from domain.notifications.states import MessageState, PageState
 from domain.on_call.shifts import who_is_on_call
 from domain.projects.holders import groups_of
 from models import (
+    Alert,
     AlertRoute,
     Contact,
     Escalation,
@@ -44,15 +50,39 @@ _SENTENCES = {
     State.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
     State.EXHAUSTED: "All steps have run. Nobody else is paged.",
     State.UNANSWERED: "All steps have run, and nobody answered. Nobody else is paged.",
+    State.NO_POLICY: "Nobody is paged for this alert.",
     State.POLICY_DELETED: "Paging ended: its policy was deleted.",
     State.ACKNOWLEDGED: "The acknowledgement holds until {until}. If nobody resolves the alert by "
     "then, it is triggered again.",
     State.SNOOZED: "Snoozed until {until}. Nobody is paged until then.",
-    State.LAPSED: "The acknowledgement has run out. Paging begins again.",
+    State.LAPSED: "The acknowledgement does not hold any more. Paging begins again.",
     State.ESCALATED: "The alert was escalated. The next step follows now.",
 }
+#: Of an alert whose time is over, which the worker has not noticed yet.
+_OVERDUE = {
+    State.ACKNOWLEDGED: "The acknowledgement ran out at {until}. The alert is triggered again.",
+    State.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
+}
+_TRIGGERED = "triggered"
+_SECOND = timedelta(seconds=1)
+#: Without a policy, these get the policy that is chosen when somebody escalates the alert.
+_CHOOSES_AGAIN = (State.STOPPED, State.SNOOZED, State.NO_POLICY, State.POLICY_DELETED)
+_UNREACHED = "All steps ran, but nobody could be reached."
+_NEVER_PAGED = "Nobody was paged before the alert was acknowledged, ignored or resolved."
 _WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
 _WITHOUT_ESCALATION = "No page: the alert was opened before the project had an escalation policy."
+_FORGOTTEN = f"No paging is recorded. Records are deleted after {PAGES_KEPT_FOR.days} days."
+_OPEN = frozenset(OPEN_STATUSES)
+#: In which states an escalation fits the status of its alert: what else was found is outdated.
+_OVER = frozenset({State.STOPPED, State.NO_POLICY, State.POLICY_DELETED})
+_FITTING = {
+    "triggered": frozenset(State) - {State.STOPPED, State.ACKNOWLEDGED, State.SNOOZED},
+    "acknowledged": _OVER | {State.ACKNOWLEDGED, State.SNOOZED},
+    "ignored": _OVER,
+    "resolved": _OVER,
+}
+#: These wait for the worker when their time has come.
+_DUE_STATES = (*UNDER_WAY, State.ACKNOWLEDGED, State.SNOOZED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,39 +107,119 @@ class EscalationView:
     rests_until: datetime | None = None
     round: int = 1
     was_paged: bool = False
+    #: For how long the worker is late; None if it is not.
+    waiting: timedelta | None = None
+    #: Whether a policy pages for the alert if somebody escalates it now.
+    can_escalate: bool = False
+
+    @property
+    def waiting_words(self) -> str:
+        """For how long the worker is late, as a part of a sentence; empty if it is not."""
+        return "" if self.waiting is None else _waiting_words(self.waiting)
 
 
-def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationView:
+def _waiting_words(waiting: timedelta) -> str:
+    return f"not processed yet, waiting for {length_words(timedelta(seconds=waiting // _SECOND))}"
+
+
+def explain(
+    project_id: int, alert_id: int, *, session: Session, now: datetime, reading: Reading
+) -> EscalationView:
     """Return how it stands with the paging for an alert."""
+    # First this: the worker deletes what it has handled together with what it stores of it.
+    backlog = find_backlog(Follower.ESCALATIONS, alert_id, session=session)
     row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
+    alert = session.execute(
+        select(Alert.status, Alert.created_at).where(Alert.id == alert_id)
+    ).one()
     of_alert = EscalationPage.alert_id == alert_id
     was_paged = session.scalar(select(EscalationPage.id).where(of_alert).limit(1)) is not None
-    if row is None or (row.policy_id is None and State(row.state) is State.STOPPED):
-        has_policies = read_routing([project_id], session=session)[project_id].has_policies
-        return EscalationView(
-            state=None,
-            sentence=_WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES,
-            lacks_policy=not has_policies,
-            was_paged=was_paged,
+    if row is None or (row.policy_id is None and State(row.state) in _CHOOSES_AGAIN):
+        choices = choose_policies([alert_id], session=session, reading=reading)
+        choice = choices.get(alert_id, Choice())
+    else:
+        choice = Choice(row.policy_id, row.route_id)
+    policy = session.get(EscalationPolicy, choice.policy_id) if choice.policy_id else None
+    route = session.get(AlertRoute, choice.route_id) if choice.route_id else None
+    is_open = alert.status in _OPEN
+    state = State(row.state) if row else None
+    view = EscalationView(
+        state=state,
+        sentence="",
+        lacks_policy=state is State.NO_POLICY and choice.route_id is None and policy is None,
+        policy=policy.name if policy else None,
+        reason=_reason(choice, route, policy, session=session),
+        was_paged=was_paged,
+        can_escalate=is_open and policy is not None and state is not State.HELD,
+    )
+    if backlog is not None and (state is None or state not in _FITTING[alert.status]):
+        return _unprocessed(view, backlog, alert.status, now=now)
+    if row is None or state is None or (policy is None and state is State.STOPPED):
+        return _without_escalation(view, project_id, alert.created_at, session=session, now=now)
+    return _of_row(view, row, policy, alert.status, session=session, now=now)
+
+
+def _unprocessed(
+    view: EscalationView, backlog: Backlog, status: str, *, now: datetime
+) -> EscalationView:
+    """Return that the worker has not processed yet that the alert opened, or has this status."""
+    waiting = max(now - backlog.since, timedelta())
+    if status == _TRIGGERED:
+        sentence = (
+            f"The alert is {_waiting_words(waiting)}. Paging begins when the background worker "
+            "processes it."
         )
-    policy = session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
-    route = session.get(AlertRoute, row.route_id) if row.route_id else None
+    else:
+        sentence = f"The alert is {status}: nobody else is paged."
+        if waiting > CLOCK_TOLERANCE:
+            sentence += f" This is {_waiting_words(waiting)}."
+    if backlog.tries:
+        times = {1: "once", 2: "twice"}.get(backlog.tries, f"{backlog.tries} times")
+        sentence += f" Processing has failed {times} and is tried again."
+    return replace(view, state=State.UNPROCESSED, sentence=sentence, waiting=waiting)
+
+
+def _without_escalation(
+    view: EscalationView,
+    project_id: int,
+    opened_at: datetime,
+    *,
+    session: Session,
+    now: datetime,
+) -> EscalationView:
+    """Return why nobody was ever to be paged for an alert."""
+    has_policies = read_routing([project_id], session=session)[project_id].has_policies
+    sentence = _WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES
+    if has_policies and opened_at < now - PAGES_KEPT_FOR:
+        sentence = _FORGOTTEN
+    return replace(view, state=None, sentence=sentence, lacks_policy=not has_policies)
+
+
+def _of_row(
+    view: EscalationView,
+    row: Escalation,
+    policy: EscalationPolicy | None,
+    status: str,
+    *,
+    session: Session,
+    now: datetime,
+) -> EscalationView:
+    """Return how it stands with an escalation that fits its alert."""
     state = State(row.state)
     plan = plan_of(policy) if policy else None
-    next_at = _next_at(row, state, plan)
-    return EscalationView(
-        state=state,
-        sentence=_sentence(row, state, was_paged=was_paged),
-        lacks_policy=state is State.NO_POLICY and row.route_id is None,
-        policy=policy.name if policy else None,
-        reason=_reason(row, route, policy, session=session),
+    next_at = _next_at(row, state, plan) if status == _TRIGGERED else None
+    whom = _Reasons(session).whom(plan.steps[row.step], next_at) if plan and next_at else ""
+    late = now - row.next_at if row.next_at and state in _DUE_STATES else timedelta()
+    shown = replace(
+        view,
         next_step=row.step + 1 if next_at else None,
         next_at=next_at,
-        next_whom=_Reasons(session).whom(plan.steps[row.step], next_at) if plan and next_at else "",
+        next_whom=whom,
         rests_until=row.next_at if is_resting(row) else None,
         round=row.round,
-        was_paged=was_paged,
+        waiting=late if late > CLOCK_TOLERANCE else None,
     )
+    return replace(shown, sentence=_sentence(row, shown, now=now))
 
 
 def unanswered_among(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
@@ -129,20 +239,27 @@ def _next_at(row: Escalation, state: State, plan: Plan | None) -> datetime | Non
     return next_due(plan, Progress(row.round, row.step, row.round_began_at))
 
 
-def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
-    if state is State.EXHAUSTED and not was_paged:
-        return "All steps ran, but nobody could be reached."
-    if state is State.HELD:
-        until = f" until {date_and_time(row.held_until)}" if row.held_until else ""
-        return f"Nobody is paged now{until}: {row.held_by}."
-    if state is State.NO_POLICY:
-        return "Nobody is paged for this alert."
+def _sentence(row: Escalation, view: EscalationView, *, now: datetime) -> str:
+    state = State(row.state)
     until = date_and_time(row.next_at) if row.next_at else ""
-    return _SENTENCES[state].format(until=until)
+    late = f" It is {view.waiting_words}." if view.waiting is not None else ""
+    if view.next_at is not None:
+        of_round = f" of round {view.round}" if view.round > 1 else ""
+        at = f"at {date_and_time(view.next_at)}" if view.next_at > now else "now"
+        return f"Step {view.next_step}{of_round} pages {view.next_whom} {at}.{late}"
+    if state is State.HELD:
+        end = f" until {date_and_time(row.held_until)}" if row.held_until else ""
+        return f"Nobody is paged now{end}: {row.held_by}.{late}"
+    if state is State.EXHAUSTED and not view.was_paged:
+        return _UNREACHED
+    if state is State.STOPPED and not view.was_paged:
+        return _NEVER_PAGED
+    sentences = _SENTENCES | _OVERDUE if view.waiting is not None else _SENTENCES
+    return sentences[state].format(until=until) + late
 
 
 def _reason(
-    row: Escalation,
+    choice: Choice,
     route: AlertRoute | None,
     policy: EscalationPolicy | None,
     *,
@@ -151,10 +268,10 @@ def _reason(
     decided = route or policy
     group = groups_of([decided] if decided else [], session=session)
     of_group = "".join(f" of {path}" for path in group.values())
-    if row.route_id is not None:
+    if choice.route_id is not None:
         known = f"chosen by the route {route.name}{of_group}" if route else None
         return known or "chosen by a route that was deleted"
-    if row.policy_id is not None:
+    if choice.policy_id is not None:
         return f"the default policy{of_group}, since no route matches"
     return "no route matches, and there is no default policy"
 

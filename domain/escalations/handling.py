@@ -2,27 +2,32 @@
 
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
-from typing import NoReturn
 
 from sqlalchemy import Row, insert, select
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
+from domain.alerts.following import OPENING, ChangeKind, Follower, find_backlog
+from domain.alerts.formats.base import Reading
 from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.audit.events import EventKind
 from domain.clock import date_and_time
-from domain.database.rows import insert_into
 from domain.durations import duration_text
 from domain.errors import ConflictError, InvalidError
 from domain.escalations.decision import place
 from domain.escalations.explanation import explain
+from domain.escalations.first_look import (
+    choose_policies,
+    create_escalations,
+    give_policies,
+)
 from domain.escalations.policies import plan_of
-from domain.escalations.resting import ACKNOWLEDGED, end, trigger
-from domain.escalations.state import MOVES, Event, State, after
-from domain.escalations.steps import Progress, after_failure
+from domain.escalations.resting import ACKNOWLEDGED, end, hold_acknowledged, trigger
+from domain.escalations.state import MOVES, UNDER_WAY, Event, State, after
+from domain.escalations.steps import Progress, after_failure, mute_words
 from domain.escalations.types import AlertPageBody, AlertPaging, AlertSnooze
 from domain.notifications.acknowledging import (
     VIA,
@@ -34,6 +39,8 @@ from domain.notifications.asking import check_reachable
 from domain.notifications.paging import ASKED, NewPage, queue_pages
 from domain.notifications.subjects import Subject
 from domain.projects.views import ProjectView
+from domain.silences.muting import muted_alert
+from domain.silences.types import MuteKind
 from domain.time_zones import instant, wall_time, zone
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, User
 
@@ -42,6 +49,8 @@ LONGEST_SNOOZE = timedelta(days=7)
 MORNING = time(9)
 _CRITICAL = 0
 _BY_OPERATOR = "on the command line"
+_BRIEF = select(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity)
+_Brief = Row[int, int, int, str, str, int]
 _NO_POLICY = "No escalation policy pages for this alert. Page a person instead."
 
 
@@ -49,14 +58,18 @@ _NO_POLICY = "No escalation policy pages for this alert. Page a person instead."
 def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
     """Show how it stands with the paging for an alert."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    view = explain(project.id, alert_id, session=work.session)
+    view = explain(
+        project.id, alert_id, session=work.session, now=work.now, reading=work.policy(Reading)
+    )
     return AlertPaging(
         state=view.state and view.state.value,
         sentence=view.sentence,
+        waiting_seconds=None if view.waiting is None else int(view.waiting.total_seconds()),
         escalation_policy=view.policy,
         round=view.round,
         next_step=view.next_step,
         next_at=view.next_at,
+        next_whom=view.next_whom or None,
         acknowledged_until=view.rests_until if view.state is State.ACKNOWLEDGED else None,
         snoozed_until=view.rests_until if view.state is State.SNOOZED else None,
     )
@@ -68,38 +81,46 @@ def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
 
     Raises NotFoundError, or ConflictError if there is no step to take.
     """
-    row = _lock_escalation(work, project, iid)
+    row = _lock_or_create(work, project, iid)
     alert = _open_alert(work, project, iid)
-    state = State(row.state) if row else State.NO_POLICY
-    if row is None or row.policy_id is None or Event.ESCALATE not in MOVES[state]:
-        _refuse_to_escalate(row)
+    state = State(row.state)
+    _check_can_escalate(work, alert, state)
     if alert.status == ACKNOWLEDGED:
         # The change that stops it may not be handled yet.
-        row.state = State.STOPPED.value if state is State.RUNNING else row.state
+        row.state = State.STOPPED.value if state in UNDER_WAY else row.state
         end(row, Event.ESCALATE, now=work.now)
         _trigger(work, alert, via="to escalate it")
-    elif state is State.RUNNING:
+    elif state in UNDER_WAY:
         _hurry(work, row)
     else:
         end(row, Event.ESCALATE, now=work.now)
-        # Others wait for the change that triggered the alert.
-        row.next_at = work.now if state in {State.EXHAUSTED, State.UNANSWERED} else None
+        # If the worker has not handled yet that the alert is triggered, it goes on with that.
+        backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
+        row.next_at = None if backlog and backlog.kinds & OPENING else work.now
     _say(work, alert, "escalated it: the next step is taken now")
     _record(work, project, alert, EventKind.ALERT_ESCALATED)
     work.session.flush()
     return show_paging(work, project, iid)
 
 
-def _refuse_to_escalate(row: Escalation | None) -> NoReturn:
-    if row is not None and row.state == State.HELD.value:
-        message = f"Paging is held back: {row.held_by}. End that first, or page a person."
+def _check_can_escalate(work: Work, alert: _Brief, state: State) -> None:
+    """Raise ConflictError if no policy pages for the alert, or if something holds pages back."""
+    reading = work.policy(Reading)
+    if state not in UNDER_WAY:
+        choices = choose_policies([alert.id], session=work.session, reading=reading)
+        if choices[alert.id].policy_id is None or Event.ESCALATE not in MOVES[state]:
+            raise ConflictError(_NO_POLICY)
+    mute = muted_alert(alert.id, at=work.now, session=work.session, reading=reading)
+    # A flapping alert holds back repeated pages alone, and an incident may be looked for first.
+    if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
+        message = f"Paging is held back: {mute_words(mute)}. End that first, or page a person."
         raise ConflictError(message)
-    raise ConflictError(_NO_POLICY)
 
 
 def _hurry(work: Work, row: Escalation) -> None:
     """Let the next step be due now: that of the round, or the first one of another."""
     row.state = after(State(row.state), Event.ESCALATE).value
+    row.held_since = row.held_by = row.held_until = None
     row.next_at = row.decided_at = work.now
     policy = work.session.get(EscalationPolicy, row.policy_id)
     if policy is None:
@@ -182,7 +203,7 @@ def _snooze(
     *,
     via: str | None = None,
 ) -> None:
-    for row in _rows_to_rest(work, project, alert_ids):
+    for row in _rows_to_rest(work, alert_ids):
         row.state = after(State(row.state), Event.SNOOZE).value
         row.next_at, row.decided_at, row.ended_at = until, work.now, None
     work.session.flush()  # Escalations are written before alerts are locked.
@@ -196,22 +217,15 @@ def _snooze(
     work.session.flush()
 
 
-def _rows_to_rest(work: Work, project: ProjectView, alert_ids: Sequence[int]) -> list[Escalation]:
-    """Lock the escalations of alerts, made where nobody was to be paged yet."""
-    stopped = {
-        "project_id": project.id,
-        "state": State.STOPPED.value,
-        "round": 1,
-        "step": 0,
-        "round_began_at": work.now,
-        "started_at": work.now,
-        "has_reached": False,
-    }
-    work.session.execute(
-        insert_into(Escalation, session=work.session).on_conflict_do_nothing(),
-        [{**stopped, "alert_id": each} for each in sorted(alert_ids)],
-    )
-    mine = select(Escalation).where(Escalation.alert_id.in_(alert_ids)).order_by(Escalation.id)
+def _rows_to_rest(work: Work, alert_ids: Sequence[int]) -> list[Escalation]:
+    """Lock the escalations of alerts, and create those that the worker has not created yet."""
+    is_one = Escalation.alert_id.in_(alert_ids)
+    found = work.session.scalars(select(Escalation.alert_id).where(is_one))
+    missing = set(alert_ids).difference(found)
+    if missing:
+        reading = work.policy(Reading)
+        create_escalations(missing, session=work.session, now=work.now, reading=reading)
+    mine = select(Escalation).where(is_one).order_by(Escalation.id)
     return list(work.session.scalars(mine.with_for_update()))
 
 
@@ -259,11 +273,15 @@ def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPa
 
     Raises NotFoundError, or ConflictError if the alert has none that runs out.
     """
-    row = _lock_escalation(work, project, iid)
+    row = _lock_or_create(work, project, iid)
     alert = _open_alert(work, project, iid)
-    policy = work.session.get(EscalationPolicy, row.policy_id) if row and row.policy_id else None
+    backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
+    if backlog and ChangeKind.ACKNOWLEDGED in backlog.kinds:
+        # The worker does the same later, which then changes nothing.
+        hold_acknowledged([alert.id], session=work.session, now=work.now)
+    policy = work.session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
     timeout = plan_of(policy).timeout if policy else None
-    if row is None or row.state != State.ACKNOWLEDGED.value or timeout is None:
+    if row.state != State.ACKNOWLEDGED.value or timeout is None:
         raise ConflictError("This alert has no acknowledgement that runs out.")
     row.state = after(State(row.state), Event.RENEWED).value
     row.next_at, row.decided_at = work.now + timeout, work.now
@@ -280,10 +298,6 @@ def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPa
     return show_paging(work, project, iid)
 
 
-_BRIEF = select(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity)
-_Brief = Row[int, int, int, str, str, int]
-
-
 def _open_alert(work: Work, project: ProjectView, iid: int) -> _Brief:
     """Return an alert; raise NotFoundError, or ConflictError if nobody is to look at it."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
@@ -298,6 +312,14 @@ def _lock_escalation(work: Work, project: ProjectView, iid: int) -> Escalation |
     alert_id = get_alert_id(project.id, iid, session=work.session)
     own = select(Escalation).where(Escalation.alert_id == alert_id)
     return work.session.scalar(own.with_for_update())
+
+
+def _lock_or_create(work: Work, project: ProjectView, iid: int) -> Escalation:
+    """Lock the escalation of an alert, which is created if the worker has not created it yet."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    (row,) = _rows_to_rest(work, [alert_id])
+    give_policies([row], session=work.session, reading=work.policy(Reading))
+    return row
 
 
 def _trigger(work: Work, alert: _Brief, *, via: str) -> None:

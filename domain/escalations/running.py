@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.alerts.following import Change, ChangeKind
+from domain.alerts.following import OPENING, Change, ChangeKind, Follower, reopened_later
 from domain.alerts.handling.activity import add_entries
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.clock import CLOCK_TOLERANCE
@@ -40,6 +40,7 @@ from domain.escalations.decision import (
     alerts_in_brief,
     find_stories,
 )
+from domain.escalations.first_look import process_answered
 from domain.escalations.policies import plan_of
 from domain.escalations.recipients import Recipients, read_recipients
 from domain.escalations.resting import end_rests, hold_acknowledged, is_resting, wake_raised
@@ -55,7 +56,6 @@ from domain.projects.views import Namespace
 from domain.silences.muting import muted
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
 
-_OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
 _AFTER_FAILURE = timedelta(minutes=1)
 #: Escalations of one transaction, few enough that writers of SQLite wait briefly.
 BATCH = 200
@@ -76,18 +76,20 @@ def handle_changes(
     """
     last = {change.alert_id: change.kind for change in changes}
     by_kind = {kind: {each for each in last if last[each] is kind} for kind in ChangeKind}
-    opening = {each for each in last if last[each] in _OPENING}
+    opening = {each for each in last if last[each] in OPENING}
+    # Otherwise it would begin twice, and page the same people twice.
+    waits = reopened_later(changes, Follower.ESCALATIONS, session=session) if opening else ()
     answered = by_kind[ChangeKind.ACKNOWLEDGED]
     # Who takes a step meanwhile queues pages of what was true before, so that is waited for.
     lock_escalations(Escalation.alert_id.in_(last), session=session)
+    process_answered(last, session=session, now=now, reading=around.reading)
     hold_acknowledged(answered, session=session, now=now)
     raised = by_kind[ChangeKind.RAISED]
     stop_escalations(last.keys() - opening - raised - answered, session=session, now=now)
     raised = raised - wake_raised(raised, session=session, now=now)
     elsewhere = _routed_elsewhere(raised, session=session, around=around)
-    start_escalations(
-        opening | elsewhere, session=session, now=now, around=around, raised=elsewhere
-    )
+    begins = (opening | elsewhere).difference(waits)
+    start_escalations(begins, session=session, now=now, around=around, raised=elsewhere)
     _let_critical_leave(raised - elsewhere, session=session, now=now)
 
 
@@ -100,7 +102,8 @@ def _routed_elsewhere(
     rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(alert_ids))).all()
     labels = labels_of([row.alert_id for row in rows], session=session, reading=around.reading)
     routing = read_routing({row.project_id for row in rows}, session=session)
-    found = set()
+    # Those that opened before the project had a policy have no escalation.
+    found = set(alert_ids) - {row.alert_id for row in rows}
     for row in rows:
         if row.alert_id not in labels:
             continue

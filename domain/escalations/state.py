@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 
 class State(StrEnum):
-    """How it stands with the paging for an alert; the value is stored."""
+    """How it stands with the paging for an alert; the value is stored, except for UNPROCESSED."""
 
+    #: The worker has not processed the alert yet, so the alert has no row or one that is outdated.
+    UNPROCESSED = "unprocessed"
     #: The next step is due at `next_at`, or the pages of the last one are waited for.
     RUNNING = "running"
     #: A silence, the archived project or the like holds the next step back.
@@ -43,6 +45,7 @@ UNDER_WAY = (State.RUNNING, State.HELD)
 class Event(StrEnum):
     """What moves an escalation."""
 
+    FIRST_LOOK = "the worker processes the alert, which is triggered"
     STEP_DUE = "a step is due"
     ACCEPTED = "a contact accepts a page"
     FAILED = "all pages of the last step have failed"
@@ -87,10 +90,14 @@ _SNOOZED = Move(
 )
 _ESCALATED = Move(State.ESCALATED, "The alert is triggered again.")
 _AT_ONCE = Move(State.ESCALATED, "Its next step is due at once.")
+_CHOSEN = Move(
+    State.ESCALATED,
+    "If a policy is chosen now, its first step is taken at once. Otherwise this is rejected.",
+)
 _GOES_ON = Move(
     State.RUNNING,
-    "The step that would have been next is taken. If another policy is chosen now, or the round "
-    "was over, it begins anew.",
+    "The step that would have been next is taken at once. If another policy is chosen now, or the "
+    "round was over, step 1 is.",
 )
 _SAME = "Nothing changes."
 
@@ -118,7 +125,30 @@ _ROUTED = (
     "and maintainers are told."
 )
 
+#: These say what the worker finds when it processes the alert for the first time.
+_UNPROCESSED = {
+    Event.FIRST_LOOK: Move(
+        State.RUNNING,
+        "The policy that is chosen now begins at step 1. If there is none, nobody is paged.",
+    ),
+    Event.ANSWERED: Move(State.STOPPED, "The policy is chosen and pages nobody."),
+    Event.TIMED: Move(
+        State.ACKNOWLEDGED,
+        "The policy is chosen and pages nobody. Its acknowledgement time-out counts from the "
+        "acknowledgement.",
+    ),
+    Event.SNOOZE: Move(State.SNOOZED, "The policy is chosen at once and pages nobody until then."),
+    Event.OVER: Move(State.STOPPED, "The policy is chosen and pages nobody."),
+    Event.ESCALATE: Move(
+        State.ESCALATED, "The policy is chosen at once. The worker takes its first step."
+    ),
+    Event.HOLD: Move(State.UNPROCESSED, "The worker holds the escalation back when it begins."),
+    **_stays(State.UNPROCESSED, Event.RAISED, Event.LOWERED),
+    **_stays(State.UNPROCESSED, Event.POLICY_CHANGED, Event.POLICY_GONE),
+}
+
 MOVES: Mapping[State, Mapping[Event, Move]] = {
+    State.UNPROCESSED: _UNPROCESSED,
     State.RUNNING: {
         Event.STEP_DUE: Move(
             State.RUNNING,
@@ -152,6 +182,11 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.FAILED: Move(State.HELD, "It counts when nothing holds the escalation back."),
         Event.RAISED: Move(State.HELD, _RISES),
         Event.LOWERED: Move(State.HELD, _KEEPS),
+        Event.ESCALATE: Move(
+            State.RUNNING,
+            "While something holds it back, this is rejected. Otherwise the next step is taken "
+            "at once.",
+        ),
         **_ANSWERS,
         Event.HOLD: Move(State.HELD, "If it is something else now, the activity says so."),
         Event.RELEASE: Move(
@@ -240,6 +275,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.RAISED: Move(State.RUNNING, "If a policy is chosen now, it begins at step 1."),
         Event.LOWERED: Move(State.NO_POLICY, "Nothing changes."),
         Event.SNOOZE: _SNOOZED,
+        Event.ESCALATE: _CHOSEN,
         **_stays(State.NO_POLICY, Event.ANSWERED, Event.OVER),
         Event.REOPENED: Move(State.RUNNING, _ANEW),
     },
@@ -247,6 +283,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.RAISED: Move(State.RUNNING, _ANEW),
         Event.LOWERED: Move(State.POLICY_DELETED, "Nothing changes."),
         Event.SNOOZE: _SNOOZED,
+        Event.ESCALATE: _CHOSEN,
         **_stays(State.POLICY_DELETED, Event.ANSWERED, Event.OVER),
         Event.REOPENED: Move(State.RUNNING, _ANEW),
     },

@@ -52,6 +52,9 @@ from domain.types.base import (
 )
 
 LONGEST_NAME = 255
+#: How long it is kept who was paged, and what became of it: no report begins earlier. What alerts
+#: say of it in their activity stays as long as they do.
+PAGES_KEPT_FOR = timedelta(days=90)
 _Kind = Literal["user", "schedule", "channel"]
 
 
@@ -367,13 +370,21 @@ class AlertPaging(Resource):
     """How it stands with the paging for an alert."""
 
     state: Annotated[str, one_of(*State)] | None = Field(
-        description="Null if nobody was ever to be paged for it."
+        description="`unprocessed` if the background worker has not processed the alert yet; null "
+        "if nobody was ever to be paged for it."
     )
     sentence: str = Field(description="The state in words.")
+    waiting_seconds: int | None = Field(
+        description="Number of seconds for which the background worker is late with this alert; "
+        "null if it is not late."
+    )
     escalation_policy: str | None = Field(description="The name of its policy.")
     round: int
     next_step: int | None = Field(description="The number of the step that is next.")
     next_at: Time | None = Field(description="When that is due.")
+    next_whom: str | None = Field(
+        description="The people and channels that the next step pages, in words."
+    )
     acknowledged_until: Time | None = Field(description="Until when its acknowledgement holds.")
     snoozed_until: Time | None
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from domain.alerts.reading.incoming import Severity
 from domain.errors import InvalidError
-from domain.escalations.types import ContactOutcome
+from domain.escalations.types import PAGES_KEPT_FOR, ContactOutcome
 from domain.notifications.states import PageState
 from domain.on_call.plans import Period
 from domain.on_call.types import checked_period, with_from
@@ -26,9 +26,6 @@ from domain.types.base import (
     one_of,
 )
 
-#: How long it is kept who was paged, and what became of it: no report begins earlier. What alerts
-#: say of it in their activity stays as long as they do.
-PAGES_KEPT_FOR = timedelta(days=90)
 LONGEST_HANDOVER_NOTE = 10_000
 #: So many pages are listed; all of them are counted.
 MOST_PAGES = 2_000

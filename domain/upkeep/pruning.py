@@ -13,12 +13,12 @@ from domain.accounts.email_addresses import WAITS_FOR
 from domain.accounts.sign_up import LINK_LIFETIME, MESSAGE_KEY
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.database.rows import delete_rows
+from domain.escalations.types import PAGES_KEPT_FOR
 from domain.idempotency import KEPT_FOR
 from domain.oauth.setting_up.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
 from domain.on_call.schedules import PAST_KEPT_FOR
 from domain.projects.member_types import INVITATION_LIFETIME
 from domain.registry.signing_keys import FORMER_KEYS_STAY
-from domain.reports.types import PAGES_KEPT_FOR
 from models import (
     AccessToken,
     Alert,

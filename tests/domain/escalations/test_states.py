@@ -18,7 +18,7 @@ def test_each_state_has_its_row_and_each_event_its_use() -> None:
 
 def test_an_answer_ends_whatever_pages_or_has_paged() -> None:
     pages = {State.RUNNING, State.HELD, State.EXHAUSTED, State.UNANSWERED}
-    waits = {State.ACKNOWLEDGED, State.LAPSED, State.ESCALATED}
+    waits = {State.UNPROCESSED, State.ACKNOWLEDGED, State.LAPSED, State.ESCALATED}
     assert set(moved_by(Event.ANSWERED, State.STOPPED)) == pages | waits
     assert set(moved_by(Event.OVER, State.STOPPED)) == pages | waits | {State.SNOOZED}
     assert pages <= set(moved_by(Event.TIMED, State.ACKNOWLEDGED))

@@ -1,14 +1,15 @@
 """Escalating, paging a person, snoozing and “Still on it”: API, page and command line."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 import requests
 
 from domain.access.roles import Role
+from models import Alert, AlertChange, Project
 from tests.support.accounts.administration import last_event
 from tests.support.accounts.api_caller import ApiCaller, api_caller
-from tests.support.accounts.people import alice, now, signed_in
+from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.integration_pages import words
 from tests.support.alerts.senders import Endpoint, connect
@@ -98,9 +99,11 @@ def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -
     assert policy["acknowledgement_timeout_seconds"] == 1800
     assert policy["summary"].endswith("An acknowledgement holds for 30 min.")
     call.done("PUT", json={"status": "acknowledged"})
+    # The alert is older than the policy, which covers it from now on.
+    view = call.done("POST", "/renew")
+    assert (view["state"], view["escalation_policy"]) == ("acknowledged", "Night")
     reader = signed_in(gatebell, alice(gatebell))
-    page = reader.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
-    assert "Still on it" not in page.text, "no policy had been chosen for this alert"
+    assert "Still on it" in reader.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1").text
 
 
 def test_the_command_line_does_it_too(gatebell: LiveGatebell) -> None:
@@ -115,3 +118,47 @@ def test_the_command_line_does_it_too(gatebell: LiveGatebell) -> None:
     assert "No escalation policy pages for this alert." in refused.stderr
     vias = [each["via"] for each in call.done("GET", "/activity")]
     assert "on the command line" in vias
+
+
+def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint, call = begin(gatebell, "Not processed")
+    policy = ("--name", "Night", "--default", "--step", f"0s user:{alice(gatebell).username}")
+    gatebell.cli("escalations", "create", endpoint.project, *policy)
+    assert call.done("GET", "/paging")["state"] is None
+    fail_to_process(gatebell, endpoint.project, since=now() - timedelta(seconds=40))
+    view = call.done("GET", "/paging")
+    assert view["state"] == "unprocessed"
+    assert "not processed yet, waiting for 4" in view["sentence"]
+    assert "failed twice" in view["sentence"]
+    assert 40 <= view["waiting_seconds"] < 50
+    shown = gatebell.cli("alerts", "paging", endpoint.project, "1")
+    assert shown["state"] == "unprocessed"
+    page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    text = words(page.text)
+    assert "not processed yet, waiting for 4" in text
+    assert "resolve this one" not in text
+    assert "the default policy, since no route matches" in text
+    # It can be escalated meanwhile, and acknowledged.
+    assert call.done("POST", "/escalate")["escalation_policy"] == "Night"
+    assert gatebell.cli("alerts", "escalate", endpoint.project, "1")["state"] == "escalated"
+
+
+def fail_to_process(gatebell: LiveGatebell, path: str, *, since: datetime) -> None:
+    """Let the worker wait with the first look at an alert, which has failed twice."""
+    with database_of(gatebell) as session:
+        alert = session.query(Alert).join(Project).filter(Project.path == path).one()
+        session.add(
+            AlertChange(
+                follower="escalations",
+                project_id=alert.project_id,
+                alert_id=alert.id,
+                kind="opened",
+                severity=alert.severity,
+                created_at=since,
+                tries=2,
+                next_try_at=now() + timedelta(minutes=4),
+            )
+        )
+        session.commit()

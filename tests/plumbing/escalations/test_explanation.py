@@ -1,22 +1,23 @@
 """The page of an alert says who was paged, who is next, or why nobody is."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import delete
 
-from domain.escalations.explanation import EscalationView, explain, pages_among
+from domain.escalations.explanation import EscalationView, pages_among
 from domain.escalations.state import State
 from domain.escalations.types import SentPage
-from models import ContactRule, User
+from models import ContactRule, Escalation, User
+from tests.plumbing.escalations.test_handling import time_out
 from tests.support.notifications.escalations import Escalated
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 
 def shown(shop: Escalated, alert_id: int) -> EscalationView:
-    with shop.session() as session:
-        return explain(shop.project_id, alert_id, session=session)
+    return shop.explained(alert_id)
 
 
 def pages_for(shop: Escalated, alert_id: int) -> Sequence[SentPage]:
@@ -110,3 +111,53 @@ def test_who_is_deleted_is_not_named(shop: Escalated) -> None:
     with shop.session() as session:
         session.get_one(User, shop.alice.id).kind = "erased"
     assert [page.name for page in pages_for(shop, alert)] == ["a deleted user"]
+
+
+def test_an_alert_that_waits_for_the_worker_is_not_said_to_have_no_policy(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    shop.now = datetime.now(tz=UTC)  # The database says since when a change waits.
+    alert = shop.alert()
+    shop.now += timedelta(seconds=40)
+    view = shown(shop, alert)
+    assert (view.state, view.policy, view.lacks_policy) == (State.UNPROCESSED, "Night", False)
+    assert view.sentence.startswith("The alert is not processed yet, waiting for ")
+    assert view.waiting is not None
+    assert 39 < view.waiting.total_seconds() < 60
+    shop.follow()
+    assert shown(shop, alert).waiting is None
+
+
+def test_the_sentence_names_the_next_step_and_how_late_the_worker_is_with_it(
+    shop: Escalated,
+) -> None:
+    policy = shop.policy("0s user:alice", "5m user:bob", repeats=1)
+    alert = shop.alert()
+    shop.pass_time()
+    assert shown(shop, alert).sentence == "Step 2 pages @bob at 2026-03-01 20:05 UTC."
+    shop.now += timedelta(minutes=5, seconds=37)
+    late = "It is not processed yet, waiting for 40 s."
+    assert shown(shop, alert).sentence == f"Step 2 pages @bob now. {late}"
+    shop.follow()
+    shop.run_for(3)
+    shop.take_steps()
+    assert shown(shop, alert).sentence.startswith("Step 1 of round 2 pages @alice at ")
+    time_out(shop, policy.id, "30m")
+    shop.act(alert, "acknowledged", by=shop.alice)
+    assert shown(shop, alert).sentence == "The alert is acknowledged: nobody else is paged."
+    shop.follow()
+    shop.now += timedelta(minutes=30, seconds=40)
+    sentence = shown(shop, alert).sentence
+    assert sentence.startswith("The acknowledgement ran out at 2026-03-01 20:")
+    assert sentence.endswith(late)
+
+
+def test_a_record_that_was_deleted_is_not_taken_for_a_missing_policy(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    alert = shop.alert()
+    shop.follow()
+    with shop.session() as session:
+        session.execute(delete(Escalation))
+    shop.now += timedelta(days=91)
+    assert (
+        shown(shop, alert).sentence == "No paging is recorded. Records are deleted after 90 days."
+    )

@@ -13,7 +13,6 @@ from domain.access.roles import Role
 from domain.contacts.actions import delete_channel
 from domain.errors import ConflictError
 from domain.escalations.actions import create_policy, create_route, delete_policy, delete_route
-from domain.escalations.explanation import explain
 from domain.escalations.gaps import queue_gap_notices
 from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
 from domain.mail.outbox import Sign
@@ -157,8 +156,7 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
     assert (team.whom(deep), team.whom(team.project_id)) == (["alice"], ["bob"])
     alert = team.alert(project_id=team.project_id)
     team.pass_time(seconds=1)
-    with team.session() as session:
-        told = explain(team.project_id, alert, session=session)
+    told = team.explained(alert)
     assert told.reason == "the default policy of acme, since no route matches"
     assert (told.policy, own.group, policy.group) == ("Night", None, "acme")
 

@@ -7,10 +7,12 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
+from domain.alerts.formats.base import Reading
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.alerts.matching.parser import parse_matchers
 from domain.audit.events import Actor
 from domain.escalations.actions import create_policy, create_route
+from domain.escalations.explanation import EscalationView, explain
 from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
 from domain.on_call.actions import create_schedule
 from domain.on_call.change_actions import create_swap
@@ -202,6 +204,14 @@ class Escalated(Pages):
         rows: list[Escalation] = self.rows(Escalation)
         (row,) = (each for each in rows if each.alert_id == alert_id)
         return row
+
+    def explained(self, alert_id: int) -> EscalationView:
+        """Return how it stands with the paging for an alert, as its page shows it."""
+        with self.session() as session:
+            reading = self.work(session).policy(Reading)
+            return explain(
+                self.project_id, alert_id, session=session, now=self.now, reading=reading
+            )
 
     def said(self, alert_id: int) -> list[str]:
         """Return what escalations wrote into the activity of an alert."""
