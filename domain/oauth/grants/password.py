@@ -11,7 +11,7 @@ from typing import Literal
 
 from authlib.oauth2.rfc6749 import InvalidScopeError, OAuth2Error, grants
 
-from domain.access.scopes import grantable, in_order
+from domain.access.scopes import ADMIN_MODE, FREE, REGISTRABLE, grantable, in_order
 from domain.accounts.signing_in.sessions import BY_PASSWORD
 from domain.accounts.users import UserView, authenticate_by_password_alone
 from domain.audit.events import Actor, EventKind
@@ -22,7 +22,7 @@ from domain.oauth.clients.authentication import Client, names_no_client
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import NOT_IN_GROUPS, Reason, Refusal, RefusedGrantError
-from domain.oauth.requested_scopes import allowed_scopes, known_scopes
+from domain.oauth.requested_scopes import allowed_scopes, known_scopes, refuse_others
 from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh
 
 #: One sentence for a wrong name, a wrong password, a locked account and one with a second factor:
@@ -42,6 +42,8 @@ REFUSED = Refusal(
     ),
 )
 DEFAULT_SCOPE = "api"
+#: Scopes that a request without a client can name: those that any application could register.
+_WITHOUT_CLIENT = frozenset(REGISTRABLE) - {ADMIN_MODE} | FREE
 #: The members of the response: the specification's examples show no scope and no time.
 _SHOWN = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")
 
@@ -118,8 +120,10 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             return _default_scopes(client)
         if client is not None:
             return allowed_scopes(text, client)
+        known = known_scopes(text)
+        refuse_others(known, _WITHOUT_CLIENT, "A token without an application cannot have the scope")
         # Such a token cannot be refreshed.
-        scopes = in_order(set(known_scopes(text)) - {"offline_access"})
+        scopes = in_order(set(known) - {"offline_access"})
         if not scopes:
             raise InvalidScopeError("The request has no scope.")
         return " ".join(scopes)

@@ -88,6 +88,18 @@ def test_a_scope_that_there_is_not_is_refused(gatebell: LiveGatebell, scope: str
     assert_refused(exchange(gatebell, alice(gatebell), scope=scope), "invalid_scope")
 
 
+def test_without_a_client_no_scope_is_issued_that_an_application_could_not_register(
+    gatebell: LiveGatebell,
+) -> None:
+    for person in (alice(gatebell), root(gatebell)):
+        for scope in ("read_registry", "write_registry", "sudo", "admin_mode"):
+            answer = exchange(gatebell, person, scope=f"read_user {scope}")
+            assert_refused(answer, "invalid_scope")
+            assert answer.json()["error_description"] == (
+                f"A token without an application cannot have the scope: {scope}."
+            )
+
+
 # With a client
 
 
