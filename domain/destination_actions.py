@@ -60,13 +60,24 @@ class Changes(Generic[ViewT, DetailsT]):
         self, work: Work, query: DestinationQuery, project: ProjectView | None = None
     ) -> Found[ViewT]:
         """Return a part of a list."""
-        found = self.kind.list_all(owner=_owner(project), session=work.session, now=work.now)
+        found = self.kind.list_all(
+            owner=_owner(project),
+            session=work.session,
+            keyring=work.policy(Keyring),
+            now=work.now,
+        )
         shown = found[query.offset : query.offset + query.size]
         return Found(items=shown, total=len(found))
 
     def get(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
         """Return a destination, or raise NotFoundError."""
-        return self.kind.get(number, owner=_owner(project), session=work.session, now=work.now)
+        return self.kind.get(
+            number,
+            owner=_owner(project),
+            session=work.session,
+            keyring=work.policy(Keyring),
+            now=work.now,
+        )
 
     def create(
         self,
@@ -101,7 +112,8 @@ class Changes(Generic[ViewT, DetailsT]):
     ) -> ViewT:
         """Change a destination."""
         before = self.get(work, number, project)
-        if self.kind.change(number, details, owner=_owner(project), session=work.session):
+        owner, keyring = _owner(project), work.policy(Keyring)
+        if self.kind.change(number, details, owner=owner, session=work.session, keyring=keyring):
             before_url = before.shown_url
             self._record(work, self.events.changed, details.url, project, number, before=before_url)
         return self.get(work, number, project)

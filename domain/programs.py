@@ -96,6 +96,11 @@ def list_present(*, session: Session, now: datetime) -> Sequence[HostReport]:
     ]
 
 
+def is_upgrading(revision: str, *, session: Session, now: datetime) -> bool:
+    """Return whether a host is present whose code does not know a migration."""
+    return any(each.revision < revision for each in list_present(session=session, now=now))
+
+
 #: The job that shows every minute that a background worker is running.
 WORKER_HEARTBEAT = "pulse"
 #: The job that removes what has expired.

@@ -13,7 +13,11 @@ class Destination(Numbered):
 
     __abstract__ = True
 
+    #: The URL until a worker has encrypted it, `domain.outgoing.destinations.ENCRYPTED_URL` after
+    #: that. Older releases send to this URL.
     url: Mapped[str] = mapped_column(Text)
+    #: The URL, encrypted with SECRET_KEY, because many URLs contain a secret.
+    url_ciphertext: Mapped[str | None] = mapped_column(Text)
     #: Encrypted with SECRET_KEY; the former secret signs as well until it expires.
     secret_ciphertext: Mapped[str] = mapped_column(Text)
     previous_secret_ciphertext: Mapped[str | None] = mapped_column(Text)

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import JSON, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Numbered, OfNamespace, belongs_to, of_one_holder
+from models.base import Numbered, OfNamespace, belongs_to, of_one_holder, partial_index
 
 
 class Mail(Numbered):
@@ -17,13 +17,22 @@ class Mail(Numbered):
     key: Mapped[str] = mapped_column(String(255), unique=True)
     recipient: Mapped[str] = mapped_column(String(255))
     subject: Mapped[str] = mapped_column(String(255))
-    text: Mapped[str] = mapped_column(Text)
+    #: Encrypted with SECRET_KEY, because the text may contain a link that signs somebody in. Such
+    #: links are removed when the message is sent or given up. NULL until a worker encrypts a
+    #: message that a host of an older release queued.
+    text_ciphertext: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(index=True)
     #: NULL when it was sent or given up.
-    next_try_at: Mapped[datetime | None] = mapped_column(index=True)
+    send_at: Mapped[datetime | None] = mapped_column(index=True)
     tries: Mapped[int] = mapped_column(Integer, default=0)
     sent_at: Mapped[datetime | None]
     last_error: Mapped[str | None] = mapped_column(Text)
+    #: The columns of older releases, whose workers send every row that is due here. The text is
+    #: empty once it is encrypted.
+    text: Mapped[str] = mapped_column(Text, default="")
+    next_try_at: Mapped[datetime | None] = mapped_column(index=True)
+
+    __table_args__ = (partial_index("ix_mails_in_clear", "id", where="text <> ''"),)
 
 
 class AssignmentNotice(Numbered):

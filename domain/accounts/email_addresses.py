@@ -40,7 +40,6 @@ _TAKEN = "Another user has this e-mail address."
 class Letterhead(Sign):
     """What messages about addresses are written with."""
 
-    keyring: Keyring
     #: Without a mail server, nothing is queued, and addresses wait for an administrator.
     has_mail_server: bool
 
@@ -370,7 +369,7 @@ class _Writer:
     def queue(self, *messages: NewMessage, session: Session, now: datetime) -> None:
         """Queue messages, if there is a mail server."""
         if self.letterhead.has_mail_server:
-            queue_messages(messages, session=session, now=now)
+            queue_messages(messages, session=session, keyring=self.letterhead.keyring, now=now)
 
     def _message(self, recipient: str, subject: str, text: str) -> NewMessage:
         return self.letterhead.message(self.user.id, recipient, subject, text, secret=self.token)

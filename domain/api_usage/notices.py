@@ -49,7 +49,7 @@ def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now:
         _message(recipient, uses, due, sign, now)
         for recipient, uses in _told(due, sign, session=session, now=now)
     ]
-    return queue_messages(messages, session=session, now=now)
+    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
 
 
 def _told(

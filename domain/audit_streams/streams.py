@@ -243,12 +243,12 @@ def queue_stream_notices(sign: NoticeSettings, *, session: Session, now: datetim
     """
     notices = [
         each
-        for stream in AUDIT_STREAMS.list_all(session=session, now=now)
+        for stream in AUDIT_STREAMS.list_all(session=session, keyring=sign.keyring, now=now)
         for each in _notices(stream, sign, now)
     ]
     administrators = session.scalars(select(User).where(User.is_admin, IN_USE)).all()
     messages = [notice.to(each, sign) for notice in notices for each in administrators]
-    return queue_messages(messages, session=session, now=now)
+    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
 
 
 def _notices(stream: AuditStream, sign: NoticeSettings, now: datetime) -> Iterator[Notice]:

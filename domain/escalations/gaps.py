@@ -80,7 +80,12 @@ def queue_gap_notices(
         if _key(each.place) in known
         and (some := [gap for gap in each.gaps if _is_new(gap, known[_key(each.place)])])
     ]
-    count = queue_messages(_messages(new, sign, session=session, now=now), session=session, now=now)
+    count = queue_messages(
+        _messages(new, sign, session=session, now=now),
+        session=session,
+        keyring=sign.keyring,
+        now=now,
+    )
     for each in found:
         _remember(each, known.get(_key(each.place)), session=session)
     between()

@@ -1,15 +1,16 @@
 """The outbox: messages that wait to be sent, each by one worker at a time, and how many."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import exists, func, or_, select, true
 from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into, update_rows
 from domain.due import NOW
+from domain.keyring import Keyring, UndecipherableError
 from models import Mail
 
 #: How long a message is claimed by a worker before another one may take it.
@@ -19,10 +20,12 @@ _FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=2)
 #: A message that could not be delivered for so long is given up (RFC 5321 section 4.5.4.1).
 _GIVE_UP_AFTER = timedelta(days=4)
+#: Rows that are encrypted in one transaction.
+_SLICE = 200
 #: A URL of ours that ends with a secret, such as `/-/invitations/…`, without that end.
 _SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/(?:password|sign_up))/)\S{20,}")
 #: Whether a message waits to be sent.
-MAIL_IS_DUE = exists().where(Mail.next_try_at <= NOW)
+MAIL_IS_DUE = exists().where(Mail.send_at <= NOW)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,8 @@ class Sign:
     instance_name: str
     #: Without a trailing slash.
     base_url: str
+    #: Encrypts the messages.
+    keyring: Keyring = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +59,17 @@ class Message(NewMessage):
     tries: int
 
 
-def queue_messages(messages: Sequence[NewMessage], *, session: Session, now: datetime) -> int:
+@dataclass(frozen=True)
+class UnreadableMessage:
+    """A message that no known key decrypts. It was given up."""
+
+    id: int
+    reason: str = "the text cannot be decrypted: SECRET_KEY was replaced"
+
+
+def queue_messages(
+    messages: Sequence[NewMessage], *, session: Session, keyring: Keyring, now: datetime
+) -> int:
     """Store messages in the outbox and return how many of them are new."""
     if not messages:
         return 0
@@ -63,9 +78,10 @@ def queue_messages(messages: Sequence[NewMessage], *, session: Session, now: dat
             "key": message.key,
             "recipient": message.recipient,
             "subject": message.subject[:255],
-            "text": message.text,
+            "text": "",
+            "text_ciphertext": keyring.encrypt(message.text),
             "created_at": now,
-            "next_try_at": now,
+            "send_at": now,
             "tries": 0,
         }
         for message in messages
@@ -82,12 +98,14 @@ def without_links(text: str) -> str:
     return _SECRET_LINK.sub(r"\1…", text)
 
 
-def claim_message(*, session: Session, now: datetime) -> Message | None:
+def claim_message(
+    *, session: Session, keyring: Keyring, now: datetime
+) -> Message | UnreadableMessage | None:
     """Claim the message that is due first, or return None; no other worker gets it meanwhile."""
     due = (
         select(Mail.id)
-        .where(Mail.next_try_at <= now)
-        .order_by(Mail.next_try_at, Mail.id)
+        .where(Mail.send_at <= now)
+        .order_by(Mail.send_at, Mail.id)
         .limit(1)
         .with_for_update(skip_locked=True)
     )
@@ -96,13 +114,13 @@ def claim_message(*, session: Session, now: datetime) -> Message | None:
             update_rows(Mail)
             # A CTE, because the planner of Postgres could run a subquery for every row.
             .where(Mail.id.in_(due.cte("due").select()))
-            .values(next_try_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
+            .values(send_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
             .returning(
                 Mail.id,
                 Mail.key,
                 Mail.recipient,
                 Mail.subject,
-                Mail.text,
+                Mail.text_ciphertext,
                 Mail.created_at,
                 Mail.tries,
             )
@@ -110,42 +128,92 @@ def claim_message(*, session: Session, now: datetime) -> Message | None:
         .mappings()
         .first()
     )
-    return Message(**row) if row else None
+    if row is None:
+        return None
+    claimed = dict(row)
+    try:
+        text = keyring.decrypt(claimed.pop("text_ciphertext") or "")
+    except UndecipherableError:
+        lost = UnreadableMessage(claimed["id"])
+        values = {"send_at": None, "last_error": lost.reason}
+        session.execute(update_rows(Mail).where(Mail.id == lost.id).values(values))
+        return lost
+    return Message(**claimed, text=text)
 
 
-def record_sent(message: Message, *, session: Session, now: datetime) -> None:
-    """Mark a message as sent."""
-    _record(message, session=session, next_try_at=None, sent_at=now, last_error=None)
+def record_sent(message: Message, *, session: Session, keyring: Keyring, now: datetime) -> None:
+    """Mark a message as sent, and remove its links that let somebody in."""
+    _record(message, session, keyring, send_at=None, sent_at=now, last_error=None)
 
 
-def record_rejection(message: Message, reason: str, *, session: Session) -> None:
+def record_rejection(message: Message, reason: str, *, session: Session, keyring: Keyring) -> None:
     """Give up a message that was rejected; `reason` must contain no address and no secret."""
-    _record(message, session=session, next_try_at=None, sent_at=None, last_error=reason)
+    _record(message, session, keyring, send_at=None, sent_at=None, last_error=reason)
 
 
-def record_failure(message: Message, reason: str, *, session: Session, now: datetime) -> bool:
+def record_failure(
+    message: Message, reason: str, *, session: Session, keyring: Keyring, now: datetime
+) -> bool:
     """Schedule the next attempt after a pause; return False if the message is given up instead."""
     pause = min(_FIRST_PAUSE * 2 ** min(message.tries - 1, 10), LONGEST_PAUSE)
     will_retry = now + pause - message.created_at <= _GIVE_UP_AFTER
-    next_try_at = now + pause if will_retry else None
-    _record(message, session=session, next_try_at=next_try_at, sent_at=None, last_error=reason)
+    send_at = now + pause if will_retry else None
+    _record(message, session, keyring, send_at=send_at, sent_at=None, last_error=reason)
     return bool(will_retry)
 
 
 def _record(
     message: Message,
-    *,
     session: Session,
-    next_try_at: datetime | None,
+    keyring: Keyring,
+    *,
+    send_at: datetime | None,
     sent_at: datetime | None,
     last_error: str | None,
 ) -> None:
+    values = {"send_at": send_at, "sent_at": sent_at, "last_error": last_error}
+    kept = without_links(message.text)
+    if send_at is None and kept != message.text:
+        values["text_ciphertext"] = keyring.encrypt(kept)
     session.execute(
         update_rows(Mail)
         # Only the latest claim counts: this one may have expired.
         .where(Mail.id == message.id, Mail.tries == message.tries)
-        .values(next_try_at=next_try_at, sent_at=sent_at, last_error=last_error)
+        .values(values)
     )
+
+
+def encrypt_clear_messages(
+    *, session: Session, keyring: Keyring, includes_tried: bool, between: Callable[[], None]
+) -> int:
+    """Encrypt the messages that hosts of older releases queued; return how many there were.
+
+    A worker of an older release may be sending those that were tried before. They are left out
+    until no such worker is present (`includes_tried`).
+    """
+    is_free = true() if includes_tried else or_(Mail.tries == 0, Mail.next_try_at.is_(None))
+    some = (
+        select(Mail.id, Mail.text, Mail.next_try_at)
+        .where(Mail.text != "", is_free)
+        .order_by(Mail.id)
+        .limit(_SLICE)
+        .with_for_update(skip_locked=True)
+    )
+    total = 0
+    while rows := session.execute(some).all():
+        for row in rows:
+            is_waiting = row.next_try_at is not None
+            text = row.text if is_waiting else without_links(row.text)
+            values = {
+                "text_ciphertext": keyring.encrypt(text),
+                "send_at": row.next_try_at,
+                "text": "",
+                "next_try_at": None,
+            }
+            session.execute(update_rows(Mail).where(Mail.id == row.id).values(values))
+        between()
+        total += len(rows)
+    return total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,12 +234,13 @@ def queue_state(*, session: Session) -> QueueState:
             func.count(),
             func.min(Mail.created_at),
             func.count().filter(Mail.last_error.is_not(None)),
-        ).where(Mail.next_try_at.is_not(None))
+        ).where(or_(Mail.send_at.is_not(None), Mail.next_try_at.is_not(None)))
     ).one()
     return QueueState(waiting=count, oldest_at=oldest, failing=failing)
 
 
 def count_given_up(*, session: Session) -> int:
     """Return how many messages of those that are kept were never sent, and will not be."""
-    never_sent = select(func.count()).where(Mail.next_try_at.is_(None), Mail.sent_at.is_(None))
+    is_over = Mail.send_at.is_(None) & Mail.next_try_at.is_(None)
+    never_sent = select(func.count()).where(is_over, Mail.sent_at.is_(None))
     return session.scalar(never_sent) or 0

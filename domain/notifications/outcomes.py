@@ -228,7 +228,7 @@ def tell_maintainers(
             )
             for row in people
         ]
-        queue_messages(messages, session=session, now=now)
+        queue_messages(messages, session=session, keyring=policy.keyring, now=now)
     works = select(Contact.id, Contact.user_id).where(
         Contact.user_id.in_(texts),
         Contact.confirmed_at.is_not(None),

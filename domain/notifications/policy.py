@@ -8,6 +8,7 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Reading
+from domain.keyring import Keyring
 from domain.notifications.subjects import Subject
 
 
@@ -58,6 +59,8 @@ class PagingPolicy:
     sends_mail: bool
     #: Sign the links of messages; the first signs, all verify.
     link_keys: tuple[str, ...] = field(repr=False)
+    #: Encrypts the messages to maintainers.
+    keyring: Keyring = field(repr=False)
     #: How the reports of alerts are read.
     reading: Reading
     #: Tell why somebody is paged.

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from domain.access.actor import Work
 from domain.accounts.profiles import UserReference, user_references
 from domain.accounts.users import ACTIVE
+from domain.keyring import Keyring
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.on_call.final_schedule import Source, spans
 from domain.on_call.plans import Period
@@ -288,7 +289,7 @@ def _tell(notice: _Notice, change: ShiftChange) -> None:
         for each in told
         if each.id in addresses
     ]
-    queue_messages(messages, session=work.session, now=work.now)
+    queue_messages(messages, session=work.session, keyring=work.policy(Keyring), now=work.now)
 
 
 def _framed(text: str, person: UserReference, change: ShiftChange) -> str:

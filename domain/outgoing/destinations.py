@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from domain.database.rows import delete_rows
 from domain.due import NOW, Moment
 from domain.errors import ConflictError, NotFoundError
-from domain.keyring import Keyring
+from domain.keyring import Keyring, UndecipherableError
 from domain.outgoing import claims
 from domain.outgoing.claims import CLAIM_LIFETIME, Attempt, Claim, Delivery, Failure, pause_after
 from domain.outgoing.signing import (
@@ -35,6 +35,9 @@ from models.destination import Destination
 
 #: A destination that has taken nothing for so long is failing: people are told.
 FAILING_AFTER = timedelta(days=1)
+#: The value of `url` in a row whose URL is encrypted. Hosts of older releases cannot send to it, so
+#: the message waits until a newer host sends it. Pages show it if the key was replaced.
+ENCRYPTED_URL = "https://encrypted.invalid/"
 #: Threads that destinations which failed last time do not get.
 _RESERVED = 16
 #: Entries that are removed or changed in one transaction.
@@ -58,6 +61,23 @@ def state_of(row: Destination, *, now: datetime) -> DestinationState:
         return DestinationState.ACTIVE
     is_failing = now - row.failing_since >= FAILING_AFTER
     return DestinationState.FAILING if is_failing else DestinationState.RETRYING
+
+
+def read_url(row: Destination, keyring: Keyring) -> str:
+    """Return the URL of a destination, or raise UndecipherableError."""
+    return row.url if row.url_ciphertext is None else keyring.decrypt(row.url_ciphertext)
+
+
+def _visible_url(row: Destination, keyring: Keyring) -> str:
+    try:
+        return read_url(row, keyring)
+    except UndecipherableError:
+        return ENCRYPTED_URL
+
+
+def encrypted_url(url: str, keyring: Keyring) -> dict[str, str]:
+    """Return the columns that store a URL."""
+    return {"url": ENCRYPTED_URL, "url_ciphertext": keyring.encrypt(url)}
 
 
 Between = Callable[[], None]
@@ -202,20 +222,21 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             values[self.owner_column] = owner
         secret = new_secret()
         sealed = keyring.encrypt(secret)
-        row = self.row(url=details.url, secret_ciphertext=sealed, created_at=now, **values)
+        values |= encrypted_url(details.url, keyring)
+        row = self.row(secret_ciphertext=sealed, created_at=now, **values)
         session.add(row)
         self._flush(owner, session)
-        made = self.get(row.id, owner=owner, session=session, now=now)
+        made = self.get(row.id, owner=owner, session=session, keyring=keyring, now=now)
         return NewSecret(destination=made, secret=secret)
 
     def list_all(
-        self, *, owner: int | None = None, session: Session, now: datetime
+        self, *, owner: int | None = None, session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[ViewT]:
         """Return the destinations of an owner, the oldest first."""
-        return self.find(*self._is_of(owner), session=session, now=now)
+        return self.find(*self._is_of(owner), session=session, keyring=keyring, now=now)
 
     def find(
-        self, *conditions: ColumnElement[bool], session: Session, now: datetime
+        self, *conditions: ColumnElement[bool], session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[ViewT]:
         """Return the destinations that meet conditions, the oldest first."""
         mine = self.queue.destination == self.row.id, self.queue.is_waiting
@@ -223,14 +244,21 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         oldest = select(func.min(self.queue.queued_at)).where(*mine).scalar_subquery()
         statement = select(self.row, backlog, oldest, *self.more_columns).where(*conditions)
         rows = session.execute(statement.order_by(self.row.id)).all()
-        return [self._view(*row, now=now) for row in rows]
+        return [self._view(*row, keyring=keyring, now=now) for row in rows]
 
     def _view(
-        self, row: RowT, backlog: int, oldest: datetime | None, *more: Any, now: datetime
+        self,
+        row: RowT,
+        backlog: int,
+        oldest: datetime | None,
+        *more: Any,
+        keyring: Keyring,
+        now: datetime,
     ) -> ViewT:
         return self.view(
             row,
             *more,
+            url=_visible_url(row, keyring),
             state=state_of(row, now=now),
             previous_secret_expires_at=previous_ends_at(row, now=now),
             backlog=backlog,
@@ -239,11 +267,17 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
 
     def get(
-        self, destination_id: int, *, owner: int | None = None, session: Session, now: datetime
+        self,
+        destination_id: int,
+        *,
+        owner: int | None = None,
+        session: Session,
+        keyring: Keyring,
+        now: datetime,
     ) -> ViewT:
         """Return a destination of an owner, or raise NotFoundError."""
         is_it = self.row.id == destination_id
-        found = self.find(is_it, *self._is_of(owner), session=session, now=now)
+        found = self.find(is_it, *self._is_of(owner), session=session, keyring=keyring, now=now)
         if not found:
             raise NotFoundError(self.not_found)
         return found[0]
@@ -272,7 +306,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return row
 
     def change(
-        self, destination_id: int, details: DetailsT, *, owner: int | None = None, session: Session
+        self,
+        destination_id: int,
+        details: DetailsT,
+        *,
+        owner: int | None = None,
+        session: Session,
+        keyring: Keyring,
     ) -> bool:
         """Change a destination; return whether anything differs.
 
@@ -280,10 +320,11 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """
         parse_outgoing_url(details.url)
         row = self._locked(destination_id, owner, session)
-        values = {"url": details.url, **self.columns(details)}
-        if all(getattr(row, name) == value for name, value in values.items()):
+        values, is_moved = {**self.columns(details)}, _visible_url(row, keyring) != details.url
+        if not is_moved and all(getattr(row, name) == value for name, value in values.items()):
             return False
-        if row.url != details.url:
+        if is_moved:
+            values |= encrypted_url(details.url, keyring)
             row.next_try_at = None
             self.begin_again(row, session)
         for name, value in values.items():
@@ -332,7 +373,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         row = self._locked(destination_id, owner, session)
         secret = replace_secret(row, previous_until=previous_until, keyring=keyring, now=now)
         session.flush()
-        made = self.get(destination_id, owner=owner, session=session, now=now)
+        made = self.get(destination_id, owner=owner, session=session, keyring=keyring, now=now)
         return NewSecret(destination=made, secret=secret)
 
     def secrets(
@@ -390,7 +431,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         entry_id, message = found
         return Delivery(
             entry_id=entry_id,
-            url=row.url,
+            url=read_url(row, keyring),
             message=message,
             secrets=secrets_of(row, keyring=keyring, now=now),
         )
@@ -479,3 +520,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             between()
             total += len(ids)
         return total
+
+    def encrypt_clear_urls(self, *, session: Session, keyring: Keyring) -> int:
+        """Encrypt the URLs that older releases stored in clear; return how many there were."""
+        rows = session.scalars(
+            select(self.row).where(self.row.url_ciphertext.is_(None)).with_for_update()
+        ).all()
+        for row in rows:
+            row.url_ciphertext, row.url = keyring.encrypt(row.url), ENCRYPTED_URL
+        session.flush()
+        return len(rows)

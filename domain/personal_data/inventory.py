@@ -9,11 +9,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, inspect, or_, select
+from sqlalchemy import ColumnElement, RowMapping, func, inspect, or_, select
 from sqlalchemy.orm import Session
 
 import models
 from domain.accounts.users import UserView
+from domain.keyring import Keyring, UndecipherableError
 from domain.mail.outbox import without_links
 from models.folding import fold
 
@@ -42,6 +43,8 @@ class PersonalDataTable:
     rows: Callable[[UserView], ColumnElement[bool]] | None = None
     #: By column: what is exported of a text that may contain secrets.
     rewritten: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    #: By exported name: the column with its ciphertext, if it is encrypted.
+    decrypted: Mapping[str, str] = field(default_factory=dict)
     on_erasure: ErasureRule = ErasureRule.DELETED
 
     @property
@@ -326,6 +329,7 @@ PERSONAL_DATA = (
         rows=lambda user: func.lower(models.Mail.recipient) == user.email.lower(),
         exported="recipient subject text created_at sent_at",
         rewritten={"text": without_links},
+        decrypted={"text": "text_ciphertext"},
     ),
     PersonalDataTable(
         models.EmailConfirmation,
@@ -350,22 +354,34 @@ PERSONAL_DATA = (
 )
 
 
-def export_person(user: UserView, *, session: Session, now: datetime) -> dict[str, object]:
+def export_person(
+    user: UserView, *, session: Session, keyring: Keyring, now: datetime
+) -> dict[str, object]:
     """Return all stored data of a person by the names of `PERSONAL_DATA`, without any secret."""
-    held = {each.name: _rows(each, user, session) for each in PERSONAL_DATA}
+    held = {each.name: _rows(each, user, session, keyring) for each in PERSONAL_DATA}
     account = held.pop("account")
     return {"exported_at": _written(now), "account": account[0], **held}
 
 
-def _rows(table: PersonalDataTable, user: UserView, session: Session) -> list[dict[str, object]]:
-    columns = [getattr(table.model, name) for name in table.exported.split()]
+def _rows(
+    table: PersonalDataTable, user: UserView, session: Session, keyring: Keyring
+) -> list[dict[str, object]]:
+    names = table.exported.split()
+    columns = [getattr(table.model, name) for name in (*names, *table.decrypted.values())]
     statement = select(*columns).where(table.of(user)).order_by(*_key(table))
+
+    def shown(row: RowMapping, name: str) -> object:
+        value = row[name]
+        ciphertext = row[table.decrypted[name]] if name in table.decrypted else None
+        if ciphertext is not None:
+            try:
+                value = keyring.decrypt(ciphertext)
+            except UndecipherableError:
+                return None
+        return _written(table.rewritten[name](value) if name in table.rewritten else value)
+
     return [
-        {
-            name: _written(table.rewritten[name](value) if name in table.rewritten else value)
-            for name, value in row.items()
-        }
-        for row in session.execute(statement).mappings()
+        {name: shown(row, name) for name in names} for row in session.execute(statement).mappings()
     ]
 
 

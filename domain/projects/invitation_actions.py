@@ -18,6 +18,7 @@ from domain.audit.events import EventKind
 from domain.database.paging import fetch_part
 from domain.database.rows import delete_rows, insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.keyring import Keyring
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.projects.access import role_in_namespace
 from domain.projects.member_types import (
@@ -159,7 +160,12 @@ def _invite(work: Work, namespace: Namespace, email: str, new: NewInvitations) -
         if error.field != "email":
             raise
         return str(error)
-    queue_messages([_message(work, made)], session=work.session, now=work.now)
+    queue_messages(
+        [_message(work, made)],
+        session=work.session,
+        keyring=work.policy(Keyring),
+        now=work.now,
+    )
     _recorded(work, EventKind.INVITATION_SENT, made)
     return ""
 

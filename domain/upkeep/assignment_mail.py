@@ -81,7 +81,7 @@ def queue_assignment_mail(sign: Sign, *, session: Session, now: datetime) -> int
         if user_id in addresses
     ]
     _forget([each.id for each in notices], session=session)
-    return queue_messages(messages, session=session, now=now)
+    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
 
 
 def forget_assignments(*, session: Session) -> None:

@@ -150,7 +150,7 @@ GATES = (
     ),
     _gate(Contact.next_try_at, CONTACT_PAUSE, Contact.last_failed_at, ~_WAITS_BY_RULE),
     _gate(Contact.claimed_until, CONTACT_CLAIM),
-    _gate(Mail.next_try_at, mail.LONGEST_PAUSE, Mail.created_at),
+    _gate(Mail.send_at, mail.LONGEST_PAUSE, Mail.created_at),
     _gate(AlertChange.next_try_at, following.LONGEST_PAUSE, AlertChange.created_at),
     _gate(WebhookIncidentChange.next_try_at, _MINUTE, WebhookIncidentChange.created_at),
     _gate(

@@ -190,6 +190,7 @@ def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
             Mail,
             Mail.key.startswith(MESSAGE_KEY)
             & (Mail.created_at < now - LINK_LIFETIME)
+            & Mail.send_at.is_(None)
             & Mail.next_try_at.is_(None),
         ),
         _Expired(Page, Page.created_at < now - PAGES_KEPT_FOR, Page.created_at),

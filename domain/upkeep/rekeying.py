@@ -4,7 +4,7 @@ Ciphertexts can be re-encrypted at once. A keyed hash can only be renewed when i
 presented: long-lived credentials are rehashed then, short-lived ones expire.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,8 @@ from domain.database.rows import update_rows
 from domain.keyring import Keyring, UndecipherableError
 from domain.programs import LONGEST_SILENCE, HostReport, list_present
 
+#: Rows that are read at once: the outbox may be large.
+_SLICE = 1_000
 #: Columns that may be empty among them.
 _ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
     "integration_keys": models.Integration.key_ciphertext,
@@ -33,6 +35,9 @@ _ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
     "identity_refresh_tokens": models.Identity.refresh_token_ciphertext,
     "contact_addresses": models.Contact.address_ciphertext,
     "contact_codes": models.Contact.code_ciphertext,
+    "webhook_urls": models.WebhookEndpoint.url_ciphertext,
+    "audit_stream_urls": models.AuditStream.url_ciphertext,
+    "messages": models.Mail.text_ciphertext,
     "idempotent_responses": models.IdempotentRequest.response_ciphertext,
 }
 
@@ -86,9 +91,7 @@ def reencrypt(keyring: Keyring, *, session: Session) -> dict[str, int]:
 
 def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Session) -> int:
     table, done = column.class_, 0
-    for row_id, ciphertext in session.execute(
-        select(table.id, column).where(column.is_not(None))
-    ).all():
+    for row_id, ciphertext in _ciphertexts(column, session):
         clear = _clear(keyring, ciphertext)
         if clear is None or keyring.is_of_newest_key(ciphertext):
             continue
@@ -105,12 +108,21 @@ def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Se
 def _count_encrypted(keyring: Keyring, session: Session) -> tuple[dict[str, int], dict[str, int]]:
     older, unreadable = dict.fromkeys(_ENCRYPTED, 0), dict.fromkeys(_ENCRYPTED, 0)
     for kind, column in _ENCRYPTED.items():
-        for ciphertext in session.scalars(select(column).where(column.is_not(None))):
+        for _row_id, ciphertext in _ciphertexts(column, session):
             if _clear(keyring, ciphertext) is None:
                 unreadable[kind] += 1
             elif not keyring.is_of_newest_key(ciphertext):
                 older[kind] += 1
     return older, unreadable
+
+
+def _ciphertexts(column: InstrumentedAttribute[Any], session: Session) -> Iterator[tuple[int, str]]:
+    """Return the ciphertexts of a column with the ids of their rows, read in slices."""
+    key, last = column.class_.id, 0
+    some = select(key, column).where(column.is_not(None)).order_by(key).limit(_SLICE)
+    while rows := session.execute(some.where(key > last)).all():
+        yield from ((row_id, ciphertext) for row_id, ciphertext in rows)
+        last = rows[-1][0]
 
 
 def _clear(keyring: Keyring, ciphertext: str) -> str | None:

@@ -202,7 +202,9 @@ def export_user(work: Work, user_id: int) -> PersonalData:
         raise NotFoundError("User not found.")
     user = administration.get_account(user_id, session=work.session)
     _record(work, EventKind.USER_EXPORTED, user)
-    return PersonalData.model_validate(export_person(user, session=work.session, now=work.now))
+    keyring = work.policy(Keyring)
+    held = export_person(user, session=work.session, keyring=keyring, now=work.now)
+    return PersonalData.model_validate(held)
 
 
 @action("users.delete")

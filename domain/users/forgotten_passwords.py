@@ -115,7 +115,7 @@ def _queue_link(work: Work, user: UserView) -> None:
         "is.",
         secret=f"{sealed} {work.now.isoformat()}",
     )
-    queue_messages((message,), session=work.session, now=work.now)
+    queue_messages((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)
 
 
 def _stamp(user: User) -> str:

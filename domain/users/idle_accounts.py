@@ -99,7 +99,7 @@ class IdleAccounts:
             "You can sign in later, too: that activates the account again.",
         )
         if head.has_mail_server:
-            queue_messages((message,), session=self.session, now=self.now)
+            queue_messages((message,), session=self.session, keyring=head.keyring, now=self.now)
         return True
 
 

@@ -77,7 +77,7 @@ def send_link(work: Work, email: str) -> None:
         return
     owner = find_owner(address, session=session)
     message = _link_message(work, address) if owner is None else _known_message(work, owner)
-    queue_messages((message,), session=session, now=work.now)
+    queue_messages((message,), session=session, keyring=keyring, now=work.now)
     work.record(EventKind.SIGN_UP_LINK_SENT, user_id=owner.id if owner else None)
 
 
@@ -188,7 +188,7 @@ def _tell_administrators(work: Work, user_id: int) -> None:
         )
         for each in administrators
     ]
-    queue_messages(messages, session=work.session, now=work.now)
+    queue_messages(messages, session=work.session, keyring=work.policy(Keyring), now=work.now)
 
 
 def _link_message(work: Work, address: str) -> NewMessage:
@@ -229,4 +229,4 @@ def _tell(work: Work, user: UserView, text: str) -> None:
     if head.has_mail_server:
         key, subject = f"decision on account {user.id}", f"Your account at {head.instance_name}"
         message = head.letter(key, user.email, subject, text)
-        queue_messages((message,), session=work.session, now=work.now)
+        queue_messages((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)

@@ -20,6 +20,7 @@ from domain.database.rows import update_rows
 from domain.destination_actions import Notice, NoticeSettings
 from domain.due import Moment
 from domain.errors import ConflictError, NotFoundError
+from domain.keyring import Keyring
 from domain.mail.outbox import queue_messages
 from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
 from domain.outgoing.destinations import Between, DestinationKind, DestinationState, Queue, Refusal
@@ -175,13 +176,19 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             if now - row.queued_at >= GIVE_UP_AFTER:
                 row.state, row.next_try_at = DeliveryState.FAILED.value, None
         if attempt.status == _GONE:
-            self._pause_for(PauseReason.GONE, claim, session=session, now=now)
+            self._pause_for(PauseReason.GONE, claim, delivery, session=session, now=now)
         elif now - failure.failing_since >= refusal.retries.patience:
-            self._pause_for(PauseReason.FAILURES, claim, session=session, now=now)
+            self._pause_for(PauseReason.FAILURES, claim, delivery, session=session, now=now)
         return failure
 
     def _pause_for(
-        self, reason: PauseReason, claim: Claim, *, session: Session, now: datetime
+        self,
+        reason: PauseReason,
+        claim: Claim,
+        delivery: Delivery | None,
+        *,
+        session: Session,
+        now: datetime,
     ) -> None:
         endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
         if endpoint.paused_at is None:
@@ -190,7 +197,8 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             session.flush()
             self.changed(endpoint.project_id, session)
         details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
-        subject = parse_outgoing_url(endpoint.url).shown
+        # Without a delivery, the URL could not be decrypted.
+        subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).shown
         event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details)
         store_event(event, EventSource(), session=session, now=now)
 
@@ -198,12 +206,14 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
 WEBHOOKS = Webhooks()
 
 
-def troubled_endpoints(*, session: Session, now: datetime) -> Sequence[tuple[int, Webhook]]:
+def troubled_endpoints(
+    *, session: Session, keyring: Keyring, now: datetime
+) -> Sequence[tuple[int, Webhook]]:
     """Return what fails, or was paused because of it, each with the id of its project."""
     reasons = (PauseReason.FAILURES.value, PauseReason.GONE.value)
     has_failed = WebhookEndpoint.failing_since.is_not(None)
     was_paused = WebhookEndpoint.pause_reason.in_(reasons)
-    found = WEBHOOKS.find(has_failed | was_paused, session=session, now=now)
+    found = WEBHOOKS.find(has_failed | was_paused, session=session, keyring=keyring, now=now)
     ids = [each.id for each in found]
     owners = select(WebhookEndpoint.id, WebhookEndpoint.project_id)
     projects = dict(session.execute(owners.where(WebhookEndpoint.id.in_(ids))).all())
@@ -383,12 +393,13 @@ def queue_webhook_notices(sign: NoticeSettings, *, session: Session, now: dateti
     One when an endpoint has failed for a day, and one when it was paused because of failures.
     """
     messages = []
-    for project_id, endpoint in troubled_endpoints(session=session, now=now):
+    troubled = troubled_endpoints(session=session, keyring=sign.keyring, now=now)
+    for project_id, endpoint in troubled:
         if endpoint.state in {DestinationState.PAUSED, DestinationState.FAILING}:
             path, people = maintainers_of(None, project_id, session=session, today=now.date())
             notice = _notice(endpoint, path, sign)
             messages += [notice.to(each, sign) for each in people]
-    return queue_messages(messages, session=session, now=now)
+    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
 
 
 def _notice(endpoint: Webhook, path: str, sign: NoticeSettings) -> Notice:

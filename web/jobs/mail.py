@@ -3,6 +3,7 @@
 import logging
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import ColumnElement, Engine
@@ -13,10 +14,12 @@ from domain.audit_streams.streams import queue_stream_notices
 from domain.clock import Clock, system_clock
 from domain.destination_actions import NoticeSettings
 from domain.escalations.gaps import queue_gap_notices
+from domain.keyring import Keyring
 from domain.mail.outbox import (
     MAIL_IS_DUE,
     Message,
     Sign,
+    UnreadableMessage,
     claim_message,
     record_failure,
     record_rejection,
@@ -147,8 +150,16 @@ def queue_assignments(settings: Settings, *, clock: Clock = system_clock) -> int
         return queue_assignment_mail(sign, session=session, now=clock())
 
 
-def _sign(settings: Settings) -> dict[str, str]:
-    return {"instance_name": settings.instance_name, "base_url": settings.base_url}
+def _sign(settings: Settings) -> dict[str, Any]:
+    return {
+        "instance_name": settings.instance_name,
+        "base_url": settings.base_url,
+        "keyring": _keyring(settings),
+    }
+
+
+def _keyring(settings: Settings) -> Keyring:
+    return Keyring(settings.secret_key, *settings.secret_key_fallbacks)
 
 
 def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
@@ -156,13 +167,13 @@ def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
 
     Stops after a while, and returns 0 if the mail server is unavailable.
     """
-    began, count = clock(), 0
+    began, count, keyring = clock(), 0, _keyring(settings)
     with engine_of(settings) as engine:
         with Session(engine) as session, session.begin():
             sender = sender_of(current_settings(settings, session=session))
         with Mailer(mail_server(settings.mail_url, settings.trusted_ca_file), sender) as mailer:
             while clock() - began < _LONGEST_RUN:
-                tried = _send_next(engine, mailer, clock)
+                tried = _send_next(engine, mailer, keyring, clock)
                 if tried is None:
                     return 0
                 if not tried:
@@ -171,32 +182,40 @@ def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     return count
 
 
-def _send_next(engine: Engine, mailer: Mailer, clock: Clock) -> bool | None:
+def _send_next(engine: Engine, mailer: Mailer, keyring: Keyring, clock: Clock) -> bool | None:
     """Send one message; return False if there is none, None if the mail server is unavailable."""
     with Session(engine) as session, session.begin():
-        message = claim_message(session=session, now=clock())
-    if message is None:
+        claimed = claim_message(session=session, keyring=keyring, now=clock())
+    if claimed is None:
         return False
+    if isinstance(claimed, UnreadableMessage):
+        _log.error("mail given up", extra={"mail_id": claimed.id, "reason": claimed.reason})
+        return True
+    message = claimed
     try:
         mailer.send(message, now=clock())
     except MailError as error:
-        _record_failure(message, error, engine, clock)
+        _record_failure(message, error, engine, keyring, clock)
         return None if isinstance(error, MailServerUnavailableError) else True
     with Session(engine) as session, session.begin():
-        record_sent(message, session=session, now=clock())
+        record_sent(message, session=session, keyring=keyring, now=clock())
     _log.info("mail sent", extra={"mail_id": message.id, "tries": message.tries})
     return True
 
 
-def _record_failure(message: Message, error: MailError, engine: Engine, clock: Clock) -> None:
+def _record_failure(
+    message: Message, error: MailError, engine: Engine, keyring: Keyring, clock: Clock
+) -> None:
     """Store and log why a message was not sent, without its recipient and the server's text."""
     reason = str(error)
     with Session(engine) as session, session.begin():
         if isinstance(error, PermanentMailError):
             will_retry = False
-            record_rejection(message, reason, session=session)
+            record_rejection(message, reason, session=session, keyring=keyring)
         else:
-            will_retry = record_failure(message, reason, session=session, now=clock())
+            will_retry = record_failure(
+                message, reason, session=session, keyring=keyring, now=clock()
+            )
     fields = {"mail_id": message.id, "tries": message.tries, "reason": reason}
     if will_retry:
         _log.warning("mail not sent, trying again later", extra=fields)

@@ -393,6 +393,7 @@ def policy_of(settings: Settings) -> PagingPolicy:
         instance_name=settings.instance_name,
         sends_mail=bool(settings.mail_url),
         link_keys=(settings.secret_key, *settings.secret_key_fallbacks),
+        keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
         reading=reading(settings),
         explain={Subject.ALERT: page_reasons, Subject.INCIDENT: reasons_of_incidents},
     )

@@ -23,11 +23,13 @@ from domain.oauth.personal_tokens.lifetimes import end_endless_tokens
 from domain.on_call.eligibility import note_eligibility
 from domain.repositories.storage import remove_repository
 from domain.upkeep.deletion import Between, remove_deleted
+from domain.upkeep.encrypting import encrypt_clear_rows
 from domain.upkeep.folded_names import fold_accounts, fold_environments
 from domain.upkeep.pruning import KeptDeliveries, Retention, prune, remove_ended
 from domain.users.idle_accounts import IdleAccounts
 from domain.webhooks.endpoints import give_up_old, prune_log
 from web.database.engine import engine_of
+from web.database.schema import newest_known_revision
 from web.settings.policies import token_lifetimes
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
@@ -117,6 +119,21 @@ def _prune_webhooks(current: Settings, session: Session, between: Between) -> di
     before = now - timedelta(days=current.webhook_delivery_keep_days)
     between()
     return {"webhook_deliveries": prune_log(before=before, session=session, between=between)}
+
+
+def encrypt_stored(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
+    """Encrypt what older releases stored in clear; return how many rows of each kind."""
+    with engine_of(settings) as engine, Session(engine) as session:
+        done = encrypt_clear_rows(
+            newest_known_revision(),
+            session=session,
+            keyring=_keyring(settings),
+            now=clock(),
+            between=session.commit,
+        )
+    if any(done.values()):
+        _log.info("stored secrets encrypted", extra=done)
+    return done
 
 
 def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:

@@ -48,6 +48,7 @@ from web.jobs.repositories import pack_repositories, remove_from_registry
 from web.jobs.retention import (
     add_up_days,
     deactivate_idle_accounts,
+    encrypt_stored,
     note_who_can_be_on_call,
     resolve_silent_alerts,
     run_deletions,
@@ -154,6 +155,7 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         once("silent", _MINUTE, resolve_silent_alerts),
         once("incidents", _MINUTE, open_waiting_incidents),
         once("delete", _MINUTE, run_deletions),
+        once("encrypt", _MINUTE, encrypt_stored),
         once("check_identities", _MINUTE, check_identities),
         once(PRUNE, _TEN_MINUTES, partial(run_prune, kept=KeptDeliveries())),
         once("note_who_can_be_on_call", _TEN_MINUTES, note_who_can_be_on_call),

@@ -120,8 +120,8 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             return _default_scopes(client)
         if client is not None:
             return allowed_scopes(text, client)
-        known = known_scopes(text)
-        refuse_others(known, _WITHOUT_CLIENT, "A token without an application cannot have the scope")
+        known, sentence = known_scopes(text), "A token without an application cannot have the scope"
+        refuse_others(known, _WITHOUT_CLIENT, sentence)
         # Such a token cannot be refreshed.
         scopes = in_order(set(known) - {"offline_access"})
         if not scopes:

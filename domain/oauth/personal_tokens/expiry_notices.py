@@ -74,9 +74,9 @@ def queue_expiry_notices(sign: NoticeSettings, *, session: Session, now: datetim
         notice = _due(ending, sign.ahead, now)
         waiting += _messages(ending, notice, maintainers, sign) if notice else ()
         if len(waiting) >= _SLICE:
-            written += queue_messages(waiting, session=session, now=now)
+            written += queue_messages(waiting, session=session, keyring=sign.keyring, now=now)
             waiting = []
-    return written + queue_messages(waiting, session=session, now=now)
+    return written + queue_messages(waiting, session=session, keyring=sign.keyring, now=now)
 
 
 def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_ExpiringToken]:

@@ -18,7 +18,9 @@ _Newer = aliased(ApplicationSecret)
 
 def queue_secret_notices(sign: Sign, *, session: Session, now: datetime) -> int:
     """Store the messages that are due and not stored yet, and return their number."""
-    return queue_messages(list(_messages(sign, session, now)), session=session, now=now)
+    return queue_messages(
+        list(_messages(sign, session, now)), session=session, keyring=sign.keyring, now=now
+    )
 
 
 def _messages(sign: Sign, session: Session, now: datetime) -> Iterator[NewMessage]:

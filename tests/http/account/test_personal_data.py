@@ -8,6 +8,7 @@ import requests
 from sqlalchemy import select
 
 from domain.access.roles import Role
+from domain.keyring import Keyring
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from models import Application, Base, Member, User
@@ -76,7 +77,8 @@ class Charlie(Owner):
             key=unique("letter"), recipient=self.person.email, subject="Hello", text="Charlie!"
         )
         with database_of(gatebell) as session:
-            queue_messages([message], session=session, now=now())
+            keyring = Keyring(settings_of(gatebell).secret_key)
+            queue_messages([message], session=session, keyring=keyring, now=now())
         seal_audit_events(settings_of(gatebell))
 
     def _press(self, ending: str, **values: str) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from domain.clock import system_clock
-from models import ApplicationSecret, Mail
+from models import ApplicationSecret
 from tests.support.accounts.administration import at_work
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import (
@@ -20,6 +20,7 @@ from tests.support.accounts.people import (
     open_browser,
     settings_of,
 )
+from tests.support.mail.stored_texts import texts_to
 from tests.support.oauth.machines import machine_application, machine_token
 from tests.support.oauth.oauth_wire import ask, decide, landing, redeem
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -148,9 +149,7 @@ def test_the_page_leads_through_a_renewal_without_downtime(
 
 
 def told(gatebell: LiveGatebell, person: Person) -> list[str]:
-    with database_of(gatebell) as session:
-        rows = select(Mail.text).where(Mail.recipient == person.email).order_by(Mail.id)
-        return list(session.scalars(rows))
+    return [*texts_to(gatebell, person)]
 
 
 def queue(gatebell: LiveGatebell, *, later: timedelta = timedelta(0)) -> None:

@@ -3,19 +3,19 @@
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import select
 
 from domain.access.roles import Role
-from models import Mail
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import (
     Person,
     database_of,
     make_project,
     make_user,
+    settings_of,
     signed_in,
 )
 from tests.support.accounts.team import give_role
+from tests.support.mail.stored_texts import stored_mails
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, form_with, submit
 
@@ -31,12 +31,14 @@ def mailing(new_service: NewService) -> Iterator[LiveGatebell]:
 
 def said_to(service: LiveGatebell, person: Person) -> list[str]:
     """Return what a user was told about rotations, without line breaks."""
-    about = Mail.subject.startswith("You were taken out of a rotation")
     with database_of(service) as session:
-        texts = session.scalars(
-            select(Mail.text).where(Mail.recipient == person.email, about).order_by(Mail.id)
-        )
-        return [" ".join(each.split()) for each in texts]
+        mails = stored_mails(session, settings_of(service).secret_key)
+    return [
+        " ".join(each.text.split())
+        for each in mails
+        if each.recipient == person.email
+        and each.subject.startswith("You were taken out of a rotation")
+    ]
 
 
 def rotation_of(call: ApiCaller, schedule: int) -> int:

@@ -349,7 +349,7 @@ def test_of_an_address_that_goes_no_further_nothing_is_left(service: LiveGatebel
     with database_of(service) as session:
         mail = session.query(Mail)
         mail.filter(Mail.recipient != later.email).update({"created_at": past})
-        mail.filter(Mail.recipient != unsent.email).update({"next_try_at": None})
+        mail.filter(Mail.recipient != unsent.email).update({"send_at": None})
     service.cli("prune")
     assert messages_to(service, person.email) == []
     assert len(messages_to(service, later.email)) == 1

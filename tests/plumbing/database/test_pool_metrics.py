@@ -16,6 +16,7 @@ from tests.support.accounts.people import now
 from web.database.connections import KeptConnections
 from web.database.engine import engine_options, open_autocommit_engine
 from web.extensions import db
+from web.services import services
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -54,7 +55,8 @@ def test_mail_that_waits_and_pruning_are_told(client: FlaskClient) -> None:
     assert scraped(client)["gatebell_prune_last_started_timestamp_seconds"] == 0
     message = NewMessage(key="k", recipient="a@acme.example", subject="s", text="t")
     with client.application.app_context():
-        queue_messages([message], session=db.session(), now=now() - timedelta(minutes=5))
+        keyring, long_ago = services().keyring, now() - timedelta(minutes=5)
+        queue_messages([message], session=db.session(), keyring=keyring, now=long_ago)
         claim_turn(PRUNE, period=timedelta(minutes=10), session=db.session(), now=now())
         db.session.commit()
     found = scraped(client)

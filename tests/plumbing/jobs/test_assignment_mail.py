@@ -6,8 +6,9 @@ import pytest
 from flask import Flask
 from sqlalchemy import select, update
 
-from models import Alert, AssignmentNotice, Mail, PageRecipient, User
+from models import Alert, AssignmentNotice, PageRecipient, User
 from tests.support.alerts.incidents import PROJECT, IncidentProject
+from tests.support.mail.stored_texts import stored_mails
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.jobs.mail import queue_assignments
@@ -34,7 +35,7 @@ def told(project: IncidentProject) -> list[tuple[str, str, str]]:
     with project.app.app_context():
         rows = [
             (row.recipient, row.subject, row.text)
-            for row in db.session.scalars(select(Mail).order_by(Mail.id))
+            for row in stored_mails(db.session(), project.settings.secret_key)
         ]
         db.session.rollback()
     return rows

@@ -17,6 +17,7 @@ from domain.upkeep.rekeying import reencrypt
 from models import AuditStream, AuditStreamEntry, Mail
 from tests.support.database.audit_streams import Streams
 from tests.support.database.work import work_in
+from tests.support.mail.stored_texts import stored_mails
 from tests.support.service.receiver import Receiver
 from tests.support.signing_in.password_rules import RULES
 from web.jobs.mail import queue_administrators_mail
@@ -48,7 +49,7 @@ def person(streams: Streams, username: str, *, admin: bool = False) -> UserView:
 
 def mails(streams: Streams) -> list[Mail]:
     with streams.session() as session:
-        return list(session.scalars(select(Mail).order_by(Mail.id)))
+        return stored_mails(session, streams.settings.secret_key)
 
 
 def test_administrators_are_told_once_of_a_destination_that_fails(streams: Streams) -> None:

@@ -312,7 +312,12 @@ def test_a_new_url_gets_what_waits(streams: Streams, receiver: Receiver) -> None
     streams.deliver()
     assert streams.state(stream).last_error == "it refused the connection"
     with streams.session() as session:
-        AUDIT_STREAMS.change(stream.id, DestinationDetails(url=receiver.url), session=session)
+        AUDIT_STREAMS.change(
+            stream.id,
+            DestinationDetails(url=receiver.url),
+            session=session,
+            keyring=streams.keyring,
+        )
     streams.deliver()
     assert receiver.subjects == written
 
@@ -397,7 +402,7 @@ def test_a_secret_that_cannot_be_decrypted_is_told(streams: Streams, receiver: R
     stream = streams.create(receiver.url).destination
     streams.write()
     streams.deliver(secret_key="another key that nobody has used here before")
-    assert "rotate it" in str(streams.state(stream).last_error)
+    assert "enter the URL again" in str(streams.state(stream).last_error)
 
 
 def test_there_is_a_limit_to_destinations(streams: Streams) -> None:

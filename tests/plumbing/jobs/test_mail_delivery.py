@@ -44,7 +44,7 @@ def test_a_message_that_was_refused_for_now_arrives_later(outbox: Outbox) -> Non
 
     assert len(outbox.mailbox.messages) == 1
     (sent,) = outbox.rows()
-    assert (sent.next_try_at, sent.sent_at, sent.tries) == (None, outbox.now, 2)
+    assert (sent.send_at, sent.sent_at, sent.tries) == (None, outbox.now, 2)
 
 
 @pytest.mark.both_databases
@@ -60,7 +60,7 @@ def test_a_message_that_is_refused_for_good_is_given_up_and_stops_no_other(
         outbox.send()
 
     assert outbox.mailbox.recipients == [["bob@people.example"]]
-    assert [row.next_try_at for row in outbox.rows()] == [None, None]
+    assert [row.send_at for row in outbox.rows()] == [None, None]
     assert "mail given up" in caplog.text
     ours = [each for each in caplog.records if each.name.startswith("gatebell")]
     given = [str(vars(record)) for record in ours]
@@ -75,9 +75,9 @@ def test_while_the_server_is_away_messages_wait_with_growing_pauses(outbox: Outb
     for _ in range(9):
         outbox.send(**away)
         (row,) = outbox.rows()
-        assert row.next_try_at is not None
-        pauses.append(row.next_try_at - outbox.now)
-        outbox.now = row.next_try_at
+        assert row.send_at is not None
+        pauses.append(row.send_at - outbox.now)
+        outbox.now = row.send_at
 
     assert [pause.total_seconds() / 60 for pause in pauses] == [1, 2, 4, 8, 16, 32, 64, 120, 120]
     outbox.send()
@@ -91,7 +91,7 @@ def test_after_four_days_a_message_is_given_up(outbox: Outbox) -> None:
 
     outbox.send(mail_url=f"smtp://127.0.0.1:{free_port()}")
     (row,) = outbox.rows()
-    assert (row.next_try_at, row.sent_at) == (None, None)
+    assert (row.send_at, row.sent_at) == (None, None)
     assert row.last_error == "ConnectionRefusedError"
     outbox.send()
     assert outbox.mailbox.messages == []
@@ -102,7 +102,7 @@ def test_a_message_in_the_hands_of_a_worker_that_died_is_sent_by_another(outbox:
     outbox.token(outbox.person("alice"), days=5)
     outbox.write()
     with Session(outbox.engine) as session, session.begin():
-        taken = {"tries": 1, "next_try_at": outbox.now + timedelta(minutes=10)}
+        taken = {"tries": 1, "send_at": outbox.now + timedelta(minutes=10)}
         session.execute(update(Mail).values(**taken))
 
     outbox.send()
@@ -145,7 +145,7 @@ def test_an_address_that_is_none_gets_nothing(outbox: Outbox) -> None:
     outbox.send()
 
     assert outbox.mailbox.messages == []
-    assert [row.next_try_at for row in outbox.rows()] == [None] * len(nowhere)
+    assert [row.send_at for row in outbox.rows()] == [None] * len(nowhere)
 
 
 def test_the_name_of_the_installation_cannot_become_a_header(outbox: Outbox) -> None:

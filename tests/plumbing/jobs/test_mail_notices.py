@@ -64,7 +64,7 @@ def test_each_notice_is_written_once_and_there_are_two_at_the_most(outbox: Outbo
         "The access token “nightly” expires on 2026-03-09",
         "The access token “nightly” expires within a day",
     ]
-    assert {row.next_try_at for row in outbox.rows()} == {None}
+    assert {row.send_at for row in outbox.rows()} == {None}
 
 
 @pytest.mark.both_databases

@@ -99,7 +99,10 @@ def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
     prune_database(webhooks.settings)
     with webhooks.session() as session:
         assert session.scalar(select(func.count(WebhookDelivery.id))) == 0
-        assert WEBHOOKS.get(kept.id, owner=other, session=session, now=webhooks.now) == kept
+        found = WEBHOOKS.get(
+            kept.id, owner=other, session=session, keyring=webhooks.keyring, now=webhooks.now
+        )
+        assert found == kept
 
 
 @pytest.mark.long

@@ -128,7 +128,9 @@ class Realm:
 
     def state(self, castle: DestinationShown) -> DestinationShown:
         with Session(self.engine) as session:
-            return CASTLES.get(castle.id, owner=1, session=session, now=self.now)
+            return CASTLES.get(
+                castle.id, owner=1, session=session, keyring=self.keyring, now=self.now
+            )
 
 
 @pytest.fixture
@@ -171,9 +173,10 @@ def test_owners_are_kept_apart_and_limited(realm: Realm, receiver: Receiver) -> 
         realm.build(receiver.url)
     realm.build(receiver.url, king=2)
     with Session(realm.engine) as session:
-        assert CASTLES.list_all(owner=1, session=session, now=realm.now) == mine
+        found = CASTLES.list_all(owner=1, session=session, keyring=realm.keyring, now=realm.now)
+        assert found == mine
         with pytest.raises(NotFoundError, match="No such castle"):
-            CASTLES.get(mine[0].id, owner=2, session=session, now=realm.now)
+            CASTLES.get(mine[0].id, owner=2, session=session, keyring=realm.keyring, now=realm.now)
 
 
 def test_a_new_kind_is_paused_rotated_changed_and_removed(realm: Realm, receiver: Receiver) -> None:
@@ -193,7 +196,7 @@ def test_a_new_kind_is_paused_rotated_changed_and_removed(realm: Realm, receiver
             now=realm.now,
         )
         details = DestinationDetails(url=receiver.url)
-        CASTLES.change(castle.id, details, owner=1, session=session)
+        CASTLES.change(castle.id, details, owner=1, session=session, keyring=realm.keyring)
         CASTLES.resume(castle.id, owner=1, session=session)
     assert realm.worker.run_due() == 1
     (received,) = receiver.received

@@ -12,6 +12,7 @@ from domain.api_usage.storing import ANONYMOUS, Consumer
 from domain.projects.members import OPERATOR, add_member
 from models import Application, Mail, Member, PersonalAccessToken, User
 from tests.support.accounts.namespaces import get_namespace
+from tests.support.mail.stored_texts import stored_mails
 from tests.support.releases.recorded_calls import RecordedService
 from web.jobs.mail import queue_owners_mail
 
@@ -30,9 +31,7 @@ def queue(service: RecordedService, **changes: object) -> int:
 
 def mails(service: RecordedService) -> list[Mail]:
     with service.session() as session:
-        found = list(session.scalars(select(Mail).order_by(Mail.id)))
-        session.expunge_all()
-        return found
+        return stored_mails(session, service.settings.secret_key)
 
 
 def told(service: RecordedService) -> list[str]:

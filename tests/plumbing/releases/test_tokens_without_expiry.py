@@ -13,6 +13,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.test import TestResponse
 
 from domain.accounts.users import UserView
+from domain.keyring import Keyring
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes, end_endless_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
@@ -141,7 +142,9 @@ def test_time_does_nothing_to_one_that_never_ends(service: RecordedService) -> N
             between=lambda: None,
         )
         assert removed["personal_access_tokens"] == 0
-        held: Any = export_person(alice, session=session, now=service.now)
+        held: Any = export_person(
+            alice, session=session, keyring=Keyring(service.settings.secret_key), now=service.now
+        )
         (exported,) = held["personal_access_tokens"]
         assert exported["expires_at"] is None
         assert session.scalar(select(PersonalAccessToken.expires_at)) is None
@@ -153,7 +156,10 @@ def test_time_does_nothing_to_one_that_never_ends(service: RecordedService) -> N
 @pytest.mark.both_databases
 def test_its_year_ends_with_a_message_before(service: RecordedService) -> None:
     sign = NoticeSettings(
-        instance_name="Gatebell", base_url="http://localhost", ahead=timedelta(days=7)
+        instance_name="Gatebell",
+        base_url="http://localhost",
+        keyring=Keyring(service.settings.secret_key),
+        ahead=timedelta(days=7),
     )
     token = endless_token(service, service.person("alice"))
 

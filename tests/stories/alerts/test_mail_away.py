@@ -69,7 +69,7 @@ class Night:
 
     def next_try(self) -> datetime | None:
         with database_of(self.service) as session:
-            return session.scalar(select(func.min(Mail.next_try_at)))
+            return session.scalar(select(func.min(Mail.send_at)))
 
     def be_away(self, until: datetime) -> None:
         """Try in vain what is due, whenever it is; and tidy up, as the worker does."""

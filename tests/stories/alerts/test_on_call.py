@@ -16,9 +16,11 @@ from domain.on_call.feeds import open_feed, renew_feed
 from domain.upkeep.pruning import Retention, prune
 from models import Mail, OnCallSchedule
 from tests.support.database.work import project_in, user_actor, work_in
+from tests.support.mail.stored_texts import readable
 from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
 from web.extensions import db
+from web.services import settings
 from web.settings.reader import Settings
 
 Begin = Callable[[str], Nights]
@@ -374,4 +376,4 @@ def mails(night: Nights) -> list[Mail]:
         found = list(db.session.scalars(select(Mail).where(about).order_by(Mail.id)))
         db.session.expunge_all()
         db.session.rollback()
-    return found
+        return readable(found, settings().secret_key)

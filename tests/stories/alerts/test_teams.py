@@ -15,6 +15,7 @@ from domain.errors import ConflictError
 from domain.escalations.actions import create_policy, create_route, delete_policy, delete_route
 from domain.escalations.gaps import queue_gap_notices
 from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
+from domain.keyring import Keyring
 from domain.mail.outbox import Sign
 from domain.notifications.contact_types.mail import email_address
 from domain.notifications.contacts import Owner
@@ -243,7 +244,11 @@ def test_what_projects_use_is_not_deleted(team: Team) -> None:
     # The first look knows what is missing, and maintainers of the group are told of more.
     carol = team.person("carol", role=None)
     team.join(carol, "acme", Role.MAINTAINER)
-    sign = Sign(instance_name="Gatebell", base_url="http://gatebell.example")
+    sign = Sign(
+        instance_name="Gatebell",
+        base_url="http://gatebell.example",
+        keyring=Keyring(team.settings.secret_key),
+    )
     look = _looking(team, sign)
     assert look() == 0
     with team.session() as session:

@@ -71,7 +71,7 @@ class Streams:
 
     def state(self, stream: AuditStream) -> AuditStream:
         with self.session() as session:
-            return AUDIT_STREAMS.get(stream.id, session=session, now=self.now)
+            return AUDIT_STREAMS.get(stream.id, session=session, keyring=self.keyring, now=self.now)
 
     def write(self, count: int = 1, kind: EventKind = EventKind.TOKEN_REVOKED) -> list[str]:
         """Write events in transactions of their own, and return their subjects."""

@@ -132,7 +132,9 @@ class Webhooks:
     def state(self, endpoint: Webhook) -> Webhook:
         with self.session() as session:
             project_id = session.get_one(WebhookEndpoint, endpoint.id).project_id
-            return WEBHOOKS.get(endpoint.id, owner=project_id, session=session, now=self.now)
+            return WEBHOOKS.get(
+                endpoint.id, owner=project_id, session=session, keyring=self.keyring, now=self.now
+            )
 
     def log(self, endpoint: Webhook) -> list[WebhookDelivery]:
         """Return the log of an endpoint, the oldest first."""

@@ -21,6 +21,7 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.database.work import work_in
+from tests.support.mail.stored_texts import texts_to
 from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
 from tests.support.oauth.openid_wire import SCOPES, checked, openid_application, userinfo
 from tests.support.service.live import LiveGatebell
@@ -36,9 +37,7 @@ def new_address() -> str:
 
 def messages_to(service: LiveGatebell, email: str) -> list[str]:
     """Return the texts of all messages to an address, the newest first."""
-    found = select(Mail.text).where(Mail.recipient == email).order_by(Mail.id.desc())
-    with database_of(service) as session:
-        return list(session.scalars(found))
+    return [*reversed(texts_to(service, email))]
 
 
 def link_to(service: LiveGatebell, email: str) -> str:
@@ -98,6 +97,8 @@ def waiting_link(service: LiveGatebell, person: Person, email: str) -> str:
         )
         policies = (keyring, letterhead, limits)
         request_change(work_in(session, policies=policies), user.id, email)
-        sent = session.scalar(select(Mail.text).where(Mail.recipient == email)) or ""
+        sent = keyring.decrypt(
+            session.scalar(select(Mail.text_ciphertext).where(Mail.recipient == email)) or ""
+        )
         session.execute(delete(Mail).where(Mail.recipient.in_([email, person.email])))
     return f"/-/email_confirmations/{sent.partition('/-/email_confirmations/')[2].split()[0]}"

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import NewUser, create_user
@@ -13,6 +12,7 @@ from domain.mail.outbox import NewMessage, queue_messages
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from models import Mail, User
 from tests.support.mail.mail_server import Mailbox
+from tests.support.mail.stored_texts import stored_mails
 from tests.support.signing_in.password_rules import RULES
 from web.database.engine import open_engine
 from web.jobs.mail import queue_mail, send_mail
@@ -65,13 +65,11 @@ class Outbox:
 
     def rows(self) -> list[Mail]:
         with Session(self.engine) as session:
-            found = list(session.scalars(select(Mail).order_by(Mail.id)))
-            session.expunge_all()
-            return found
+            return stored_mails(session, self.settings.secret_key)
 
 
 def write(outbox: Outbox, **changes: str) -> None:
     given = {"key": "k", "recipient": "alice@people.example", "subject": "Hi", "text": "Hello"}
     message = NewMessage(**{**given, **changes})
     with Session(outbox.engine) as session, session.begin():
-        queue_messages([message], session=session, now=outbox.now)
+        queue_messages([message], session=session, keyring=outbox.keyring, now=outbox.now)

@@ -22,10 +22,11 @@ from domain.notifications.contacts import (
 )
 from domain.notifications.paging import NewPage, queue_pages, withdraw_pages
 from domain.projects.creation import create_group, create_project
-from models import Alert, AlertNote, Member, Page, PageMessage, User
+from models import Alert, AlertNote, Mail, Member, Page, PageMessage, User
 from models import Contact as ContactRow
 from tests.support.database.kept_jobs import KeptJobs
 from tests.support.mail.mail_server import Mailbox
+from tests.support.mail.stored_texts import readable
 from web.database.engine import open_engine
 from web.jobs.pages import Paging
 from web.settings.reader import Settings
@@ -206,7 +207,8 @@ class Pages:
 
     def rows(self, table: type[Any]) -> list[Any]:
         with self.session() as session:
-            return list(session.scalars(select(table).order_by(table.id)))
+            found = list(session.scalars(select(table).order_by(table.id)))
+            return readable(found, self.settings.secret_key) if table is Mail else found
 
     def waiting_messages(self) -> list[PageMessage]:
         return [row for row in self.rows(PageMessage) if row.ended_at is None]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import requests
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from domain.access.roles import Role
 from domain.projects.member_types import INVITATION_LIFETIME
-from models import Invitation, Mail
+from models import Invitation
 from tests.http.api.projects.test_members_api import in_days, user_id
 from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.administration import root
@@ -27,6 +27,7 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.team import give_role
 from tests.support.database.audit_log import events_with_subject
+from tests.support.mail.stored_texts import texts_to
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, form_with, submit
 
@@ -41,9 +42,7 @@ def mailing(new_service: NewService) -> Any:
 
 
 def message_to(service: LiveGatebell, email: str) -> str:
-    newest = select(Mail.text).where(Mail.recipient == email).order_by(Mail.id.desc()).limit(1)
-    with database_of(service) as session:
-        return session.scalar(newest) or ""
+    return next(reversed(texts_to(service, email)), "")
 
 
 def link_to(service: LiveGatebell, email: str) -> str:

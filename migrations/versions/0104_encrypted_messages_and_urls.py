@@ -1,0 +1,30 @@
+"""Add columns for encrypted messages and encrypted URLs of destinations.
+
+The worker encrypts what is stored in clear, because migrations do not have SECRET_KEY. Workers of
+the previous release send what is due by `mails.next_try_at`, so encrypted messages are due by
+`mails.send_at`.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0104"
+down_revision = "0103"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Go forward."""
+    op.add_column("mails", sa.Column("text_ciphertext", sa.Text(), nullable=True))
+    op.add_column("mails", sa.Column("send_at", sa.DateTime(timezone=True), nullable=True))
+    for table in ("webhook_endpoints", "audit_streams"):
+        op.add_column(table, sa.Column("url_ciphertext", sa.Text(), nullable=True))
+
+
+def downgrade() -> None:
+    """Go back."""
+    for table in ("audit_streams", "webhook_endpoints"):
+        op.drop_column(table, "url_ciphertext")
+    op.drop_column("mails", "send_at")
+    op.drop_column("mails", "text_ciphertext")

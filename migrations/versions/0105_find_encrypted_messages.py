@@ -1,0 +1,26 @@
+"""Add the indexes of encrypted messages, and of those that are still to be encrypted."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0105"
+down_revision = "0104"
+branch_labels = None
+depends_on = None
+
+_IN_CLEAR = sa.text("text <> ''")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    create_index("ix_mails_send_at", "mails", ["send_at"])
+    where = {"postgresql_where": _IN_CLEAR, "sqlite_where": _IN_CLEAR}
+    create_index("ix_mails_in_clear", "mails", ["id"], **where)
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_index("ix_mails_in_clear", table_name="mails")
+    op.drop_index("ix_mails_send_at", table_name="mails")

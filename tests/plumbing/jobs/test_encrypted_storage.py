@@ -1,0 +1,188 @@
+"""Messages and URLs of destinations are encrypted at rest, also those of an older release."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import delete, select, text, update
+from sqlalchemy.orm import Session
+
+from domain.keyring import Keyring
+from domain.mail.outbox import without_links
+from domain.outgoing.destinations import ENCRYPTED_URL
+from domain.programs import HostReport, record_host_report
+from domain.upkeep.rekeying import reencrypt, rotation
+from models import Host, Mail, WebhookEndpoint
+from tests.support.database.webhooks import Webhooks
+from tests.support.mail.mail_outbox import Outbox, write
+from tests.support.service.receiver import Receiver
+from web.jobs.retention import encrypt_stored
+
+_SECRET = "gbe-" + "s" * 40
+_LINK = f"http://gatebell.example/users/password/{_SECRET}"
+_TEXT = f"Hello,\n\nChoose a password:\n{_LINK}\n\nIt works for an hour."
+
+
+def stored_rows(outbox: Outbox) -> str:
+    """Return everything that the table of messages contains."""
+    with outbox.engine.connect() as connection:
+        return repr(connection.execute(text("SELECT * FROM mails")).all())
+
+
+def stored_text(outbox: Outbox) -> str:
+    (row,) = outbox.rows()
+    return row.text
+
+
+def queue_as_before(outbox: Outbox, *, tries: int = 0, is_waiting: bool = True) -> None:
+    """Store a message as release 0.1.0 does."""
+    write(outbox, text=_TEXT)
+    values = {
+        "text": _TEXT,
+        "text_ciphertext": None,
+        "send_at": None,
+        "next_try_at": outbox.now if is_waiting else None,
+        "tries": tries,
+    }
+    with Session(outbox.engine) as session, session.begin():
+        session.execute(update(Mail).values(values))
+
+
+def report_host(outbox: Outbox, revision: str) -> None:
+    with Session(outbox.engine) as session, session.begin():
+        session.execute(delete(Host))
+        report = HostReport(
+            name="web-2:8000 worker",
+            key_fingerprints=("a",),
+            revision=revision,
+            clock_lead_ms=None,
+            seen_at=outbox.now,
+        )
+        record_host_report(report, session=session)
+
+
+def encrypt(outbox: Outbox) -> None:
+    encrypt_stored(outbox.settings, clock=lambda: outbox.now)
+
+
+@pytest.mark.both_databases
+def test_a_message_is_encrypted_while_it_waits_and_loses_its_link_when_sent(outbox: Outbox) -> None:
+    write(outbox, text=_TEXT)
+    assert "Choose a password" not in stored_rows(outbox)
+    assert stored_text(outbox) == _TEXT
+
+    outbox.send()
+    (message,) = outbox.mailbox.messages
+    assert _LINK in message.get_content()
+    assert stored_text(outbox) == without_links(_TEXT)
+    assert _SECRET not in stored_text(outbox)
+    assert "Choose a password" in stored_text(outbox)
+
+
+def test_a_message_that_is_given_up_loses_its_link(outbox: Outbox) -> None:
+    write(outbox, text=_TEXT)
+    outbox.mailbox.recipient_answers.append("550 no such user")
+    outbox.send()
+    assert _SECRET not in stored_text(outbox)
+    (row,) = outbox.rows()
+    assert (row.send_at, row.sent_at) == (None, None)
+
+
+def test_a_message_under_a_lost_key_is_given_up_and_stops_no_other(
+    outbox: Outbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(outbox, key="lost")
+    with Session(outbox.engine) as session, session.begin():
+        session.execute(update(Mail).values(text_ciphertext=Keyring("another").encrypt("Lost")))
+    write(outbox, key="found", text="Found")
+    outbox.send()
+    assert [each.get_content().strip() for each in outbox.mailbox.messages] == ["Found"]
+    with Session(outbox.engine) as session:
+        lost = session.scalars(select(Mail).where(Mail.key == "lost")).one()
+        assert (lost.send_at, lost.last_error) == (
+            None,
+            "the text cannot be decrypted: SECRET_KEY was replaced",
+        )
+    assert "mail given up" in caplog.text
+
+
+@pytest.mark.both_databases
+def test_a_message_of_the_previous_release_is_encrypted_and_sent(outbox: Outbox) -> None:
+    queue_as_before(outbox)
+    report_host(outbox, "0103")
+    encrypt(outbox)
+    assert _SECRET not in stored_rows(outbox)
+    outbox.send()
+    assert [_LINK in each.get_content() for each in outbox.mailbox.messages] == [True]
+
+
+@pytest.mark.both_databases
+def test_a_message_that_an_older_worker_may_be_sending_is_left_to_it(outbox: Outbox) -> None:
+    queue_as_before(outbox, tries=1)
+    report_host(outbox, "0103")
+    encrypt(outbox)
+    outbox.send()
+    assert (outbox.mailbox.messages, _SECRET in stored_rows(outbox)) == ([], True)
+    outbox.now += timedelta(minutes=4)  # The older host is gone.
+    encrypt(outbox)
+    assert _SECRET not in stored_rows(outbox)
+    outbox.send()
+    assert len(outbox.mailbox.messages) == 1
+
+
+def test_sent_messages_of_the_previous_release_lose_their_links(outbox: Outbox) -> None:
+    queue_as_before(outbox, tries=1, is_waiting=False)
+    encrypt(outbox)
+    assert _SECRET not in stored_rows(outbox)
+    assert stored_text(outbox) == without_links(_TEXT)
+    outbox.send()
+    assert outbox.mailbox.messages == []
+
+
+def test_messages_are_encrypted_under_a_new_key(outbox: Outbox) -> None:
+    write(outbox, text=_TEXT)
+    both = Keyring("the key of tomorrow, which is long", outbox.settings.secret_key)
+    with Session(outbox.engine) as session, session.begin():
+        before = rotation(both, session=session, now=outbox.now).encrypted["messages"]
+        done = reencrypt(both, session=session)["messages"]
+        after = rotation(both, session=session, now=outbox.now).encrypted["messages"]
+        ciphertext = session.scalars(select(Mail.text_ciphertext)).one() or ""
+    assert (before, done, after) == (1, 1, 0)
+    assert both.is_of_newest_key(ciphertext)
+    assert both.decrypt(ciphertext) == _TEXT
+
+
+@pytest.mark.both_databases
+def test_the_url_of_a_webhook_is_encrypted_and_still_shown_and_sent_to(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    url = f"{receiver.url}?key={_SECRET}"
+    made = webhooks.add(url).destination
+    with webhooks.session() as session:
+        stored = repr(session.execute(text("SELECT * FROM webhook_endpoints")).all())
+    assert _SECRET not in stored
+    assert webhooks.state(made).url == url
+    webhooks.send("Disk full")
+    webhooks.deliver()
+    assert [each.path.partition("?")[2] for each in receiver.received] == [f"key={_SECRET}"]
+
+
+@pytest.mark.both_databases
+def test_urls_of_the_previous_release_are_encrypted_once_no_older_host_is_present(
+    webhooks: Webhooks, outbox: Outbox
+) -> None:
+    url = f"http://127.0.0.1:1/?key={_SECRET}"
+    made = webhooks.add("http://127.0.0.1:1/").destination
+    with webhooks.session() as session:
+        session.execute(update(WebhookEndpoint).values(url=url, url_ciphertext=None))
+    assert webhooks.state(made).url == url
+    outbox.now = webhooks.now
+    report_host(outbox, "0103")
+    encrypt(outbox)
+    with webhooks.session() as session:
+        assert session.scalars(select(WebhookEndpoint.url)).one() == url
+    outbox.now += timedelta(minutes=4)
+    encrypt(outbox)
+    with webhooks.session() as session:
+        assert session.scalars(select(WebhookEndpoint.url)).one() == ENCRYPTED_URL
+    assert webhooks.state(made).url == url
+    assert webhooks.state(made).shown_url == "http://127.0.0.1:1/"

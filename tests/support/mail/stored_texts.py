@@ -1,0 +1,36 @@
+"""The texts of messages in an outbox, which are encrypted there."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import set_committed_value
+
+from domain.keyring import Keyring
+from models import Mail
+from tests.support.accounts.people import Person, database_of, settings_of
+from tests.support.service.live import LiveGatebell
+
+
+def readable(mails: Iterable[Mail], secret_key: str) -> list[Mail]:
+    """Return messages with their texts, which are encrypted in the database."""
+    keyring, found = Keyring(secret_key), list(mails)
+    for each in found:
+        if each.text_ciphertext is not None:
+            set_committed_value(each, "text", keyring.decrypt(each.text_ciphertext))
+    return found
+
+
+def stored_mails(session: Session, secret_key: str) -> list[Mail]:
+    """Return all messages with their texts, the oldest first, without the session."""
+    found = list(session.scalars(select(Mail).order_by(Mail.id)))
+    session.expunge_all()
+    return readable(found, secret_key)
+
+
+def texts_to(service: LiveGatebell, reader: Person | str) -> Sequence[str]:
+    """Return the texts of all messages to an address, the oldest first."""
+    email = reader if isinstance(reader, str) else reader.email
+    with database_of(service) as session:
+        mails = stored_mails(session, settings_of(service).secret_key)
+    return [each.text for each in mails if each.recipient == email]
