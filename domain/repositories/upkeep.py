@@ -25,6 +25,8 @@ from domain.repositories.storage import (
 from models import Project
 
 MANIFEST = "repositories.json"
+#: The mode of the files of a backup.
+_PRIVATE = 0o600
 #: Seconds for one repository: packing and checking read all of it.
 _LONG = 6 * 3600.0
 #: Loose objects and packs from which a repository is packed anew.
@@ -152,6 +154,8 @@ def back_up(git: Git, kept: Iterable[KeptRepository], directory: Path) -> tuple[
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     entries = [_back_up(git, each, directory) for each in kept if each.exists]
     aside = directory / f"{MANIFEST}.new"
+    aside.touch(mode=_PRIVATE)
+    aside.chmod(_PRIVATE)
     aside.write_text(json.dumps({"repositories": entries}, indent=1), encoding="utf-8")
     aside.rename(directory / MANIFEST)
     empty = sum(entry["file"] is None for entry in entries)
@@ -166,6 +170,8 @@ def _back_up(git: Git, kept: KeptRepository, directory: Path) -> dict[str, Any]:
         git.run(
             kept.path, "bundle", "create", "--quiet", str(aside.absolute()), "--all", seconds=_LONG
         )
+        # Git creates the file with the umask of this program.
+        aside.chmod(_PRIVATE)
         aside.rename(directory / name)
     branch = default_branch(kept.path).decode("utf-8", "surrogateescape")
     return {"project": kept.project_path, "file": name, "default_branch": branch}

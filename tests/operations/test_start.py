@@ -15,12 +15,16 @@ from time import monotonic, sleep
 
 import pytest
 import requests
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
+from models import User
 from tests.conftest import KINDS
 from tests.operations.conftest import RunHere
 from tests.operations.programs import run
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.ports import free_port
+from web.database.engine import engine_of
 from web.database.prepare import prepare
 from web.database.schema import migrate
 from web.database.start_checks import require_schema
@@ -92,6 +96,28 @@ def test_who_watches_a_terminal_is_told_the_first_password(
 
 
 @pytest.mark.long
+def test_the_first_password_has_to_be_changed(stopped: LiveGatebell) -> None:
+    settings = read_settings(stopped.environment)
+
+    def must_change() -> bool:
+        with engine_of(settings) as engine, Session(engine) as session:
+            return session.scalars(select(User.must_change_password)).one()
+
+    prepare(settings)
+    assert must_change()
+    # One that an older release made, and that nobody has changed yet.
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+        session.execute(update(User).values(must_change_password=False))
+    prepare(settings)
+    assert must_change()
+    (stopped.instance_path / "first_administrator.txt").unlink()
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+        session.execute(update(User).values(must_change_password=False))
+    prepare(settings)
+    assert not must_change()
+
+
+@pytest.mark.long
 def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
@@ -100,9 +126,7 @@ def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> Non
     finally:
         os.umask(before)
     modes = {
-        file.name: oct(stat.S_IMODE(file.stat().st_mode))
-        for file in (tmp_path / "made").iterdir()
-        if file.name != "migrate.lock"
+        file.name: oct(stat.S_IMODE(file.stat().st_mode)) for file in (tmp_path / "made").iterdir()
     }
     assert modes.keys() >= {"gatebell.db", "secret_key"}
     assert set(modes.values()) == {"0o600"}

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError
 
 from domain.database.locks import AdvisoryLock
+from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
@@ -172,7 +173,9 @@ def _warn_of_long_transactions(engine: Engine) -> None:
 def migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
     """Let one program migrate at a time; the others wait."""
     if settings.uses_sqlite:
-        with (settings.instance_path / "migrate.lock").open("w") as file:
+        path = settings.instance_path / "migrate.lock"
+        make_private_file(path)
+        with path.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
         return

@@ -7,9 +7,14 @@ from pathlib import Path
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.passwords import FIRST_USERNAME, first_password_file
+from domain.accounts.passwords import (
+    FIRST_USERNAME,
+    first_password_file,
+    has_first_password,
+)
 from domain.accounts.users import NewUser, create_user
 from domain.clock import system_clock
+from domain.database.rows import update_rows
 from domain.errors import ConflictError
 from domain.randomness import random_password
 from models import User
@@ -52,6 +57,8 @@ def prepare(settings: Settings) -> None:
         first = ensure_first_administrator(settings)
     if first:
         _print_first_administrator(first)
+    elif has_first_password(FIRST_USERNAME, settings.instance_path):
+        _require_change(settings)
 
 
 def _print_first_administrator(first: Credentials) -> None:
@@ -82,6 +89,20 @@ def ensure_first_administrator(settings: Settings) -> Credentials | None:
         engine.dispose()
 
 
+def _require_change(settings: Settings) -> None:
+    """Make an administrator change the first password, who did not have to in an older release."""
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session, session.begin():
+            session.execute(
+                update_rows(User)
+                .where(User.username == FIRST_USERNAME, ~User.must_change_password)
+                .values(must_change_password=True)
+            )
+    finally:
+        engine.dispose()
+
+
 def _make(settings: Settings, session: Session) -> Credentials:
     password = random_password()
     first = NewUser(
@@ -90,6 +111,8 @@ def _make(settings: Settings, session: Session) -> Credentials:
         name="Administrator",
         password=password,
         is_admin=True,
+        # The password is in a file and perhaps on a screen.
+        must_change_password=True,
     )
     create_user(
         first,

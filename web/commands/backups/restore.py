@@ -29,8 +29,9 @@ from web.instance_files import make_private_file, write_private_file
 from web.services import git, now, services
 from web.settings.reader import Settings
 
-#: Files of the instance that cannot be made anew.
-KEPT_FILES = ("secret_key", "first_administrator.txt")
+#: The files of the instance that a backup with the key contains. Each of them gives access to the
+#: service, and all other files can be created again.
+SECRET_FILES = ("secret_key", "first_administrator.txt")
 INSTANCE, REPOSITORIES = "instance", "repositories"
 
 
@@ -183,17 +184,21 @@ def _copy_database(settings: Settings, directory: Path, pg_dump: str) -> tuple[s
 
 def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> Iterator[str]:
     """Copy the files of the instance, and yield a sentence about each thing that is left out."""
-    is_own_key = has_own_key(settings)
-    for name in KEPT_FILES:
-        source = settings.instance_path / name
-        is_wanted = name != "secret_key" or (is_own_key and not without_key)
-        if is_wanted and source.exists():
-            target = directory / INSTANCE / name
-            target.parent.mkdir(mode=0o700, exist_ok=True)
-            make_private_file(target)
-            shutil.copyfile(source, target)
-    if without_key or not is_own_key:
+    if has_own_key(settings) and not without_key:
+        for name in SECRET_FILES:
+            source = settings.instance_path / name
+            if source.exists():
+                target = directory / INSTANCE / name
+                target.parent.mkdir(mode=0o700, exist_ok=True)
+                make_private_file(target)
+                shutil.copyfile(source, target)
+    else:
         yield "SECRET_KEY is not in the backup: keep it elsewhere. Nothing can be read without it."
+        if (settings.instance_path / _FIRST).exists():
+            yield (
+                f"{_FIRST} is not in the backup, because its password opens the service: change "
+                "the password after the restore with `gatebell users reset-password`."
+            )
     yield "The environment of the service (its settings) is not in the backup: keep it elsewhere."
 
 
