@@ -7,6 +7,7 @@ from blueprints.api_v4 import (
     alert_integrations,
     alerts,
     audit_events,
+    commits,
     instance,
     projects,
     registry_repositories,
@@ -46,7 +47,7 @@ api_v4 = MachineBlueprint(
 )
 for _module in (
     *(instance, release_schedule, users, access_tokens, projects, resources),
-    *(audit_events, registry_repositories, alerts, alert_integrations, reports),
+    *(audit_events, commits, registry_repositories, alerts, alert_integrations, reports),
 ):
     for _each in vars(_module).values():
         if isinstance(_each, Blueprint):

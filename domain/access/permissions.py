@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum
 from functools import partial
 
-from domain.access.roles import Ability, Role
+from domain.access.roles import LEAST_ROLES, Ability, Role
 from domain.access.scopes import BY_NAME
 
 
@@ -38,6 +38,8 @@ class Permission:
     target: Target = Target.INSTANCE
     #: The lowest role in a group, where a project and a group ask for different ones.
     in_group: Role | None = None
+    #: The lowest role in a private project, if everybody who sees another project may do it.
+    in_private: Role | None = None
     is_for_administrators: bool = False
     #: Whether it refuses the tokens of applications: what it makes lives on when their access ends.
     is_for_people: bool = False
@@ -63,6 +65,8 @@ class Permission:
             return f"{token} and admin_mode, of an administrator{own}"
         if self.least is not None:
             return f"{token}, and the {self.least.label} role or higher in {self.target.value}"
+        if self.in_private is not None:
+            token = f"{token}, and the {self.in_private.label} role or higher in private projects"
         return f"{token}, except for what is public" if self.is_open else token
 
 
@@ -302,6 +306,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     "projects.unshare": _project(_WRITE, Role.MAINTAINER, in_archived=True),
     **_rows("deployments", "create edit", _project(_WRITE, Role.DEVELOPER)),
     "deployments.delete": _project(_WRITE, Role.MAINTAINER),
+    "commits.show": _open_project(
+        _READ, None, Ability.READ_CODE, in_private=LEAST_ROLES[Ability.READ_CODE]
+    ),
     "commit_statuses.index": _project(_READ, Role.REPORTER),
     "commit_statuses.create": _project(_WRITE, Role.DEVELOPER),
     **_rows("releases", "index show latest list_links show_link", _open_project(_READ)),

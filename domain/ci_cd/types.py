@@ -182,3 +182,41 @@ class CommitStatus(Resource):
     started_at: Time | None
     finished_at: Time | None
     author: UserReference | None
+
+
+class CommitQuery(GitLabQuery):
+    """What a commit is shown with."""
+
+    stats: bool = Field(default=True, description="Whether the changed lines are counted.")
+
+
+class CommitStats(Resource):
+    """The numbers of lines that a commit changes, compared with its first parent."""
+
+    additions: int
+    deletions: int
+    total: int
+
+
+class RepositoryCommit(Resource):
+    """A commit of the repository of a project."""
+
+    id: str = Field(description="The full hash of the commit.")
+    short_id: str = Field(description="The first 8 digits of the hash.")
+    title: str = Field(description="The first line of the message.")
+    message: str
+    author_name: str
+    author_email: str
+    authored_date: Time | None
+    committer_name: str
+    committer_email: str
+    committed_date: Time | None
+    created_at: Time | None = Field(description="The same as `committed_date`.")
+    parent_ids: list[str]
+    web_url: str = Field(description="The page with this commit and those before it.")
+    project_id: int
+    status: CommitState | None = Field(
+        description="Combined state of the statuses that external CI reported; null without any."
+    )
+    last_pipeline: None = Field(description="Always null: there are no pipelines.")
+    stats: CommitStats | None = Field(description="Null with `stats=false`.")

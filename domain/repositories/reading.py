@@ -4,6 +4,7 @@ Names of files and branches are bytes: Git takes nearly all. Every list and ever
 a page would become too long.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +28,15 @@ _BINARY = b"\x00"
 _LOOKED_AT = 8_192
 _LONGEST_TITLE = 500
 _HEADS = b"refs/heads/"
+#: Longer messages are cut.
+_LONGEST_MESSAGE = 1024 * 1024
+_FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHORT_HASH = re.compile(r"[0-9a-fA-F]{7,64}")
+#: Characters that no name of a branch or tag has (git check-ref-format); Git reads `^`, `~`, `:`
+#: and `@{` as operators.
+_NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$")
+_LONGEST_NAME = 255
+_LINE_COUNTS = re.compile(rb"(\d+)\t(\d+)\t")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +60,40 @@ class Commit:
     title: str
     author: str
     authored_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """The author or committer of a commit, with the time."""
+
+    name: str
+    email: str
+    #: None for a time that no calendar has.
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedLines:
+    """The numbers of lines that a commit adds and deletes, compared with its first parent."""
+
+    additions: int
+    deletions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitDetails:
+    """A commit with its message, its parents and the people behind it."""
+
+    id: str
+    parents: tuple[str, ...]
+    author: Signature
+    committer: Signature
+    message: str
+
+    @property
+    def title(self) -> str:
+        """Return the first line of the message."""
+        return self.message.partition("\n")[0].strip()[:_LONGEST_TITLE]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +164,7 @@ class RepositoryReader:
     def find(self, tail: bytes) -> tuple[Branch, bytes]:
         """Return the branch that `branch/path` begins with, and the path.
 
+        The full hash of a commit stands for a branch that ends with this commit.
         Of several, as `a` and `a/b` cannot both exist, there is one. Raises NotFoundError.
         """
         parts = tail.split(b"/")
@@ -130,8 +175,15 @@ class RepositoryReader:
         found = self._branches(*wanted) if wanted and self._path.exists() else ()
         branch = next((each for each in found if each.name in names), None)
         if branch is None:
+            branch = self._commit_as_branch(parts[0])
+        if branch is None:
             raise NotFoundError("Branch not found.")
         return branch, tail[len(branch.name) + 1 :].strip(b"/")
+
+    def _commit_as_branch(self, name: bytes) -> Branch | None:
+        is_hash = self._path.exists() and _FULL_HASH.fullmatch(name.decode("latin-1"))
+        tip = self._commit_named(name.decode("latin-1")) if is_hash else b""
+        return Branch(name=name, tip=tip.decode()) if tip and tip == name else None
 
     def commits(self, branch: Branch, *, skip: int, count: int) -> CommitPage:
         """Return a page of commits of a branch; raise NotFoundError far beyond the newest."""
@@ -152,6 +204,74 @@ class RepositoryReader:
         )
         found = tuple(_commit(record) for record in output.split(b"\0") if record)
         return CommitPage(commits=found[:count], has_older=len(found) > count)
+
+    def find_commit(self, revision: str) -> CommitDetails:
+        """Return the commit of a hash, branch or tag; raise NotFoundError if there is none.
+
+        An abbreviated hash is at least 7 digits long. As in Git, a full hash comes before the name
+        of a tag, a tag before a branch, and both before an abbreviated hash.
+        """
+        found = self._commit_named(revision) if self._path.exists() else b""
+        if not found:
+            raise NotFoundError("Commit not found.")
+        output = self._git.run(
+            self._path,
+            "log",
+            "--max-count=1",
+            "--no-show-signature",
+            "--no-decorate",
+            "--encoding=UTF-8",
+            "--format=%H%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B",
+            "--end-of-options",
+            found,
+        )
+        return _details(output)
+
+    def changed_lines(self, commit: CommitDetails) -> ChangedLines:
+        """Return how many lines a commit changes; binary files have none."""
+        output = self._git.run(
+            self._path,
+            "show",
+            "--format=",
+            "--numstat",
+            "-z",
+            "--no-renames",
+            "--diff-merges=first-parent",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-show-signature",
+            "--end-of-options",
+            commit.id,
+        )
+        counts = [_LINE_COUNTS.match(record) for record in output.split(b"\0")]
+        return ChangedLines(
+            additions=sum(int(each[1]) for each in counts if each),
+            deletions=sum(int(each[2]) for each in counts if each),
+        )
+
+    def _commit_named(self, revision: str) -> bytes:
+        """Return the hash of the commit that a revision names; empty if there is none."""
+        names = [f"refs/tags/{revision}", f"refs/heads/{revision}"]
+        if _FULL_HASH.fullmatch(revision):
+            candidates = [revision]
+        elif revision == "HEAD":
+            candidates = ["HEAD"]
+        else:
+            is_hash = _SHORT_HASH.fullmatch(revision)
+            candidates = [*(names if _is_name(revision) else ()), *([revision] if is_hash else ())]
+        for candidate in candidates:
+            output = self._git.run(
+                self._path,
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                f"{candidate}^{{commit}}",
+                accepted=(0, 1, 128),
+            )
+            if output:
+                return output.split()[-1]
+        return b""
 
     def entry(self, branch: Branch, path: bytes) -> Entry | None:
         """Return the entry at a path, None for the root folder; raises NotFoundError."""
@@ -239,6 +359,28 @@ def _commit(record: bytes) -> Commit:
         title=text_of(title)[:_LONGEST_TITLE],
         author=text_of(author)[:_LONGEST_TITLE],
         authored_at=_moment(seconds),
+    )
+
+
+def _is_name(revision: str) -> bool:
+    """Return whether a branch or tag can have this name."""
+    return len(revision.encode()) <= _LONGEST_NAME and _NO_NAME.search(revision) is None
+
+
+def _details(record: bytes) -> CommitDetails:
+    parts = (record.split(b"\0", 8) + [b""] * 8)[:9]
+    commit, parents, *people, message = parts
+    author, committer = (
+        Signature(name=text_of(name), email=text_of(email), at=_moment(seconds))
+        for name, email, seconds in (people[:3], people[3:])
+    )
+    return CommitDetails(
+        id=commit.decode(),
+        parents=tuple(parents.decode().split()),
+        author=author,
+        committer=committer,
+        # Git ends its output with a line break of its own.
+        message=message.removesuffix(b"\n")[:_LONGEST_MESSAGE].decode("utf-8", "replace"),
     )
 
 

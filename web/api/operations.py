@@ -32,9 +32,9 @@ from domain.access.actions import Action, operations_in
 from domain.access.checks import check_role, check_state
 from domain.access.permissions import PERMISSIONS, Permission, Target
 from domain.api_usage.schedule_names import SCHEDULE_NAMES
-from domain.projects.access import get_group, get_project
+from domain.projects.access import PRIVATE, get_group, get_project
 from domain.projects.paths import group_path, project_path
-from domain.projects.views import Holder, Viewer
+from domain.projects.views import Holder, ProjectView, Viewer
 from domain.types.base import (
     Body,
     Done,
@@ -315,6 +315,9 @@ def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]
     room, changes = arguments.name.partition(".")[0], request.method not in _READING
     for found in target.values():
         check_role(found, permission.least_in(is_group=found.is_group), permission.ability)
+        is_private = isinstance(found, ProjectView) and found.visibility == PRIVATE
+        if permission.in_private and is_private:
+            check_role(found, permission.in_private, permission.ability)
         check_state(permission, room, found, changes=changes)
     return {**variables, "bearer": bearer, "viewer": viewer, **target}
 

@@ -152,7 +152,7 @@ def read_folder(project: ProjectView, tail: bytes) -> FolderPage | None:
     None stands for a repository without commits, which has no default branch yet. Raises
     NotFoundError, and the errors of `domain.repositories.errors`.
     """
-    with _reader(project) as reader:
+    with open_reader(project) as reader:
         branches = reader.branches()
         if tail:
             branch, path = reader.find(tail)
@@ -178,7 +178,7 @@ def read_folder(project: ProjectView, tail: bytes) -> FolderPage | None:
 
 def read_file(project: ProjectView, tail: bytes) -> FilePage:
     """Return the file at `branch/path`; raises NotFoundError."""
-    with _reader(project) as reader:
+    with open_reader(project) as reader:
         branch, path = reader.find(tail)
         entry = reader.entry(branch, path)
         if entry is None or entry.kind == "folder":
@@ -192,7 +192,7 @@ def read_file(project: ProjectView, tail: bytes) -> FilePage:
 
 def read_commits(project: ProjectView, tail: bytes, *, skip: int, count: int) -> CommitsPage:
     """Return a page of the commits of a branch; raises NotFoundError."""
-    with _reader(project) as reader:
+    with open_reader(project) as reader:
         branch, path = reader.find(tail)
         if path:
             raise NotFoundError("Branch not found.")
@@ -204,7 +204,11 @@ def read_commits(project: ProjectView, tail: bytes, *, skip: int, count: int) ->
 
 
 @contextmanager
-def _reader(project: ProjectView) -> Iterator[RepositoryReader]:
+def open_reader(project: ProjectView) -> Iterator[RepositoryReader]:
+    """Open the repository of a project for one of the few readers, without a database connection.
+
+    Raises GitUnavailableError or RepositoryBusyError.
+    """
     own = git()
     if problem := own.problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")

@@ -197,7 +197,8 @@ def _expected_there(call: Call, caller: Role | str | None, visibility: str) -> s
     role = caller if isinstance(caller, Role) else None
     if role is None and visibility == "private":
         return "unseen"
-    is_enough = call.least is None or (role is not None and role >= call.least)
+    least = call.least or (call.permission.in_private if visibility == "private" else None)
+    is_enough = least is None or (role is not None and role >= least)
     return ADMITTED if is_enough else "role"
 
 
@@ -207,7 +208,7 @@ def cases(call: Call, *, is_first: bool) -> Sequence[tuple[Role | str | None, st
     Of the operations with one border the first is asked by everybody, since a role that is above
     another one may do what that may.
     """
-    least = call.least
+    least = call.least or call.permission.in_private
     below = [role for role in Role if least is not None and role < least]
     near = (None, *([max(below)] if below else []), *([least] if least else []))
     everywhere = CALLERS if is_first else dict.fromkeys((*near, Role.OWNER, ADMINISTRATOR))

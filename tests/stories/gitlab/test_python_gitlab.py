@@ -1,6 +1,7 @@
 """python-gitlab, as its users have it, keeps personal access tokens in order."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from gitlab.exceptions import GitlabAuthenticationError, GitlabGetError, GitlabUserApproveError
@@ -8,6 +9,7 @@ from gitlab.exceptions import GitlabAuthenticationError, GitlabGetError, GitlabU
 from tests.stories.conftest import OpenGitlab
 from tests.support.accounts.people import Person, make_project, make_user, now, set_state
 from tests.support.accounts.personal_tokens import make_token
+from tests.support.git.client import GitClient
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -181,3 +183,24 @@ def test_an_owner_requires_a_second_factor(
     group = library.groups.get(path)
     assert group.require_two_factor_authentication
     assert group.two_factor_grace_period == 24
+
+
+@pytest.mark.spec("M4")
+def test_external_ci_reports_for_a_commit_that_was_pushed(
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, tmp_path: Path
+) -> None:
+    owner = make_user(gatebell)
+    path, token = make_project(gatebell, owner), make_token(gatebell, owner).clear
+    git = GitClient(gatebell=gatebell, home=tmp_path / "home", token=token)
+    work = git.new_work({"a.txt": b"a\n"})
+    assert git.push(work, path).status == 0
+
+    project = open_gitlab(private_token=token).projects.get(path)
+    commit = project.commits.get(git.head(work))
+    commit.statuses.create({"state": "success", "name": "build", "ref": "main"})
+    assert [each.name for each in commit.statuses.list(get_all=True)] == ["build"]
+    seen = project.commits.get("main")
+    assert (seen.id, seen.status, seen.last_pipeline) == (commit.id, "success", None)
+    with pytest.raises(GitlabGetError) as missing:
+        project.commits.get("0123456789abcdef0123456789abcdef01234567")
+    assert missing.value.response_code == 404

@@ -35,6 +35,12 @@ CI_CD_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.deployments.edit", "PUT", f"{DEPLOYMENTS_AT}/{{id}}", ("status",)),
     ("api_v4.deployments.delete", "DELETE", f"{DEPLOYMENTS_AT}/{{id}}", TOKEN),
     (
+        "api_v4.commits.show",
+        "GET",
+        "/api/v4/{project}/repository/commits/main",
+        ("stats",),
+    ),
+    (
         "api_v4.commit_statuses.index",
         "GET",
         f"/api/v4/{{project}}/repository/commits/{SHA}/statuses",

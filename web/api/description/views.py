@@ -44,6 +44,10 @@ _TEXTS = {
     "alert_iid": "The number of the alert in its project.",
     "uid": "The client_id.",
     "tag_name": "The name of the tag.",
+    "revision": (
+        "The hash of the commit, in full or at least its first 7 digits, or the name of a branch "
+        "or tag with slashes as `%2F`."
+    ),
     "sha": "The hash of the commit, with 40 or 64 digits.",
 }
 _PLACES = {"projects": "project", "groups": "group"}

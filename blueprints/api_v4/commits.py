@@ -1,0 +1,22 @@
+"""/api/v4/projects/:id/repository/commits/:revision: a commit of the hosted repository."""
+
+from http import HTTPStatus
+
+from domain.ci_cd.types import CommitQuery, RepositoryCommit
+from domain.projects.views import ProjectView
+from web.api.description.described import refuses_with
+from web.api.operations import Resources, operation
+from web.repositories.commits import read_commit
+
+commits = Resources("commits", __name__, url_prefix="/projects/<path:reference>/repository/commits")
+
+
+@commits.get("/<path:revision>", endpoint="show")
+@refuses_with(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
+@operation("commits.show", query=CommitQuery, returns=RepositoryCommit)
+def show(project: ProjectView, revision: str, query: CommitQuery) -> RepositoryCommit:
+    """Show a commit of the repository.
+
+    The commit must have been pushed. A commit that only has statuses is not found.
+    """
+    return read_commit(project, revision, with_stats=query.stats)
