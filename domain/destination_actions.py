@@ -10,6 +10,7 @@ from domain.clock import written
 from domain.database.locks import release_locks
 from domain.keyring import Keyring
 from domain.mail.outbox import NewMessage, Sign
+from domain.outgoing.addresses import check_can_be_reached
 from domain.outgoing.claims import Attempt
 from domain.outgoing.destinations import DestinationDetails, DestinationKind, NewSecret
 from domain.outgoing.signing import Message
@@ -88,6 +89,7 @@ class Changes(Generic[ViewT, DetailsT]):
         is_paused: bool = False,
     ) -> NewSecret[ViewT]:
         """Create a destination, which gets messages from now on."""
+        _check_url(work, details.url)
         if project is None:
             # Before the destination, which may get this event as its first.
             self._record(work, self.events.created, details.url, None, 0)
@@ -112,6 +114,8 @@ class Changes(Generic[ViewT, DetailsT]):
     ) -> ViewT:
         """Change a destination."""
         before = self.get(work, number, project)
+        if details.url != before.url:
+            _check_url(work, details.url)
         owner, keyring = _owner(project), work.policy(Keyring)
         if self.kind.change(number, details, owner=owner, session=work.session, keyring=keyring):
             before_url = before.shown_url
@@ -185,6 +189,12 @@ class Changes(Generic[ViewT, DetailsT]):
     ) -> None:
         of_project = {"project": project.path, f"{self.kind.noun}_id": number} if project else {}
         work.record(kind, subject=parse_outgoing_url(url).shown, details={**of_project, **details})
+
+
+def _check_url(work: Work, url: str) -> None:
+    """Raise InvalidError for a URL that cannot be read, or never be reached."""
+    networks = work.settings.outgoing_private_addresses
+    check_can_be_reached(parse_outgoing_url(url), networks)
 
 
 def _owner(project: ProjectView | None) -> int | None:

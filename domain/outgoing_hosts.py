@@ -43,6 +43,13 @@ class NamedHosts:
             each.host == wanted and each.first_port <= port <= each.last_port for each in self.hosts
         )
 
+    def have_name(self, host: str, port: int | None) -> bool:
+        """Return whether a host is listed with a port; with any port, if none is given."""
+        if port is not None:
+            return self.have(host, port)
+        wanted = host.lower().rstrip(".")
+        return any(each.host == wanted for each in self.hosts)
+
 
 def _parsed(part: str) -> _NamedHost:
     found = _PART.fullmatch(part)

@@ -87,6 +87,10 @@ class WorkSettings(Protocol):
         """Where mail is sent; empty if none is."""
 
     @property
+    def outgoing_private_addresses(self) -> str:
+        """Networks of private addresses that outgoing requests may reach."""
+
+    @property
     def longest_silence_days(self) -> int:
         """How many days a silence can last."""
 

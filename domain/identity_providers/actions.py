@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, inspect, select
 from sqlalchemy.exc import IntegrityError
 
 from domain.access.actions import action, question
@@ -25,6 +25,7 @@ from domain.identity_providers.types import (
     IdentityProviderQuery,
 )
 from domain.keyring import Keyring, UndecipherableError
+from domain.outgoing.addresses import check_can_be_reached
 from domain.outgoing_urls import parse_outgoing_url
 from domain.projects.access import follow_to_group
 from domain.projects.members import OPERATOR
@@ -179,6 +180,9 @@ def _set(work: Work, row: Row, given: Mapping[str, Any]) -> None:
 
 def _check(work: Work, row: Row) -> None:
     url = parse_outgoing_url(row.issuer, field="issuer")
+    if inspect(row).attrs.issuer.history.has_changes():
+        networks = work.settings.outgoing_private_addresses
+        check_can_be_reached(url, networks, field="issuer")
     if "?" in url.target:
         raise InvalidError("An issuer has no query.", field="issuer")
     if PRESETS[row.preset].is_openid and "openid" not in row.scopes.split():

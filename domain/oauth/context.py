@@ -77,6 +77,8 @@ class OAuthPolicy:
     passwords: PasswordPolicy
     pushed_requests: PushPolicy
     registration: RegistrationPolicy
+    #: Networks of private addresses that requests to applications may reach.
+    private_addresses: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, InvalidError
 from domain.keyring import CredentialType
 from domain.oauth.clients import applications
-from domain.oauth.clients.applications import check_details
+from domain.oauth.clients.applications import check_details, check_logout_uri
 from domain.oauth.clients.authentication import Method
 from domain.oauth.clients.redirect_uris import LONGEST_URI
 from domain.oauth.clients.secrets import is_live, renew_secret
@@ -262,11 +262,16 @@ def register(
 
 def _read(body: Mapping[str, object], context: OAuthContext) -> ClientMetadata:
     policy = context.policy
-    return read_metadata(
+    read = read_metadata(
         body,
         offered=registrable_grant_types(policy),
         require_https=policy.require_https_redirect_uris,
     )
+    try:
+        check_logout_uri(read.details.backchannel_logout_uri, policy.private_addresses)
+    except InvalidError as error:
+        raise InvalidClientMetadataError(_in_ascii(str(error))) from error
+    return read
 
 
 def _instance_owner_id(context: OAuthContext) -> int:

@@ -29,9 +29,9 @@ from typing import Any, NoReturn, TextIO
 from urllib.parse import unquote, urlsplit
 from zoneinfo import TZPATH
 
+from domain.outgoing.addresses import AddressPolicy, literal_address
 from domain.outgoing.errors import AddressRefusedError, problem_with_status
 from domain.outgoing_hosts import NamedHosts
-from web.outgoing.addresses import AddressPolicy
 
 #: Text messages, and push messages of which a telephone shows the beginning.
 _FEW_CHARACTERS = 1_024
@@ -243,7 +243,10 @@ class Program:
             }
         if len(service) > 1:
             return {"problem": "it names several targets: add one for each of them"}
-        if (problem := self._problem_of_files(service) or _problem_of(service)) is not None:
+        problem = self._problem_of_files(service) or _problem_of(service)
+        if problem is None:
+            problem = self._problem_of_address(service)
+        if problem is not None:
             return {"problem": problem}
         host = _host_of(service) or ""
         scheme = urlsplit(service.url(privacy=True)).scheme
@@ -268,6 +271,22 @@ class Program:
             "it names a file, such as a template or a key file, and Gatebell reads none: remove "
             "that part of the URL, or choose another service"
         )
+
+    def _problem_of_address(self, service: Any) -> str | None:
+        """Return why a service can never be reached, if the address in its URL tells.
+
+        A name is resolved when a message is sent.
+        """
+        host, port = getattr(service, "host", None), getattr(service, "port", None)
+        address = literal_address(host) if host and _host_of(service) else None
+        kind = None if address is None else _PUBLIC.refusal(address)
+        if kind is None:
+            return None
+        is_generic = _module(service) in _GENERIC
+        named = (str(host), str(address))
+        if not is_generic and any(self._hosts.have_name(each, port) for each in named):
+            return None
+        return f"it can never be reached: {host} is {kind}, and {_remedy_of(service)}"
 
     def _send(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
@@ -300,16 +319,21 @@ class Program:
     def _allow_hosts(self, service: Any) -> None:
         """Let a request reach what the administrator has named, unless it could say anything."""
         under_way = _request.get()
-        if _module(service) in _GENERIC:
-            under_way.remedy = "JSON, XML and form URLs reach public addresses only"
-        else:
+        under_way.remedy = _remedy_of(service)
+        if _module(service) not in _GENERIC:
             under_way.hosts = self._hosts
-            under_way.remedy = "only OUTGOING_CONTACT_HOSTS can allow that"
 
 
 def _module(service: Any) -> str:
     """Return the name of the module of a service, or of its class."""
     return str(service.__module__).removeprefix("apprise.plugins.").partition(".")[0]
+
+
+def _remedy_of(service: Any) -> str:
+    """Return what allows a service on an address that is not public, in words."""
+    if _module(service) in _GENERIC:
+        return "JSON, XML and form URLs reach public addresses only"
+    return "only OUTGOING_CONTACT_HOSTS can allow that"
 
 
 def _host_of(service: Any) -> str | None:

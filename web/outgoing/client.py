@@ -22,6 +22,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from urllib3.response import HTTPResponse
 
 from domain.encryption import outgoing_tls_context, refusal_reason
+from domain.outgoing.addresses import Address, AddressPolicy
 from domain.outgoing.claims import Attempt
 from domain.outgoing.deadlines import run_within
 from domain.outgoing.errors import (
@@ -34,7 +35,7 @@ from domain.outgoing.errors import (
 )
 from domain.outgoing.signing import Message, signed_headers
 from domain.outgoing_urls import OutgoingUrl, parse_outgoing_url
-from web.outgoing.addresses import Address, AddressPolicy, allowed_addresses
+from web.outgoing.addresses import allowed_addresses
 from web.settings.reader import Settings
 
 #: Seconds for a whole request: name, connection, TLS, sending and the response.

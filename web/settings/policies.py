@@ -87,6 +87,7 @@ def oauth_policy(current: Settings) -> OAuthPolicy:
             is_offered=current.dynamic_client_registration,
             is_open=current.open_client_registration,
         ),
+        private_addresses=current.outgoing_private_addresses,
     )
 
 

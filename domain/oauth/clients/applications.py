@@ -22,6 +22,7 @@ from domain.oauth.clients.redirect_uris import problems_of
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.clients.service_accounts import end_service_accounts, set_service_account
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
+from domain.outgoing.addresses import check_can_be_reached
 from domain.outgoing_urls import parse_outgoing_url
 from domain.randomness import random_hex
 from models import Application
@@ -70,6 +71,16 @@ def _check_backchannel(uri: str | None, *, require_https: bool) -> None:
         raise InvalidError("The URL has a fragment (the part after #).", field=field)
     if not parse_outgoing_url(uri, field=field).is_encrypted and require_https:
         raise InvalidError("The URL must start with https://.", field=field)
+
+
+def check_logout_uri(uri: str | None, networks: str) -> None:
+    """Raise InvalidError for a back-channel logout URL on an address that the settings exclude.
+
+    `networks` is the setting OUTGOING_PRIVATE_ADDRESSES.
+    """
+    field = "backchannel_logout_uri"
+    if uri is not None:
+        check_can_be_reached(parse_outgoing_url(uri, field=field), networks, field=field)
 
 
 def _check_name(name: str) -> None:

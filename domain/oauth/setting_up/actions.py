@@ -137,6 +137,8 @@ def change_application(
     wanted = {"trusted": None, "allowed_grants": None, **change.given}
     if "allowed_grants" in change.given:
         wanted["allowed_grants"] = change.allowed_grants or ()
+    if wanted.get("backchannel_logout_uri") not in {None, present.backchannel_logout_uri}:
+        _check_logout_uri(work, change.backchannel_logout_uri)
     has_lost_trust = applications.change(
         row,
         present.model_copy(update=wanted),
@@ -187,7 +189,12 @@ def _check_choices(work: Work, wanted: OwnApplicationBody | ApplicationChange) -
         raise ForbiddenError("Only administrators of the instance can choose this.")
 
 
+def _check_logout_uri(work: Work, uri: str | None) -> None:
+    applications.check_logout_uri(uri, work.settings.outgoing_private_addresses)
+
+
 def _register(work: Work, details: ApplicationDetails) -> tuple[Row, str]:
+    _check_logout_uri(work, details.backchannel_logout_uri)
     row, secret = applications.store_application(
         details,
         owner_id=work.actor.id or 0,

@@ -229,7 +229,9 @@ def test_the_days_are_entered_and_taken_away_on_the_page(
         assert edit(gatebell, client, refresh_idle_days=wrong).status_code == 422
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "https://", "https://a.example/#x", "x" * 3000])
+@pytest.mark.parametrize(
+    "url", ["ftp://x", "https://", "https://a.example/#x", "x" * 3000, "https://10.1.2.3/out"]
+)
 def test_a_wrong_logout_url_is_refused(
     gatebell: LiveGatebell, client: ClientCredentials, url: str
 ) -> None:

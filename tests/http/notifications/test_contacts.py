@@ -253,6 +253,10 @@ NO_CONTACTS = (
     ({"type": "apprise", "address": "json://a\x00b"}, "URL"),
     ({"type": "apprise", "address": "json://a.example/?method=PUT"}, "It sets a method"),
     ({"type": "apprise", "address": "json://a.example/?+X-Admin=1"}, "It sets a header"),
+    ({"type": "apprise", "address": "json://127.0.0.1:8080/a"}, "public addresses only"),
+    ({"type": "apprise", "address": "forms://localhost/a"}, "can never be reached: localhost is"),
+    ({"type": "apprise", "address": "xml://[::1]/a"}, "can never be reached"),
+    ({"type": "apprise", "address": "ntfy://10.1.2.3/topic"}, "only OUTGOING_CONTACT_HOSTS can"),
     ({"type": "email", "address": "a@b.example", "label": "x" * 101}, "label"),
 )
 

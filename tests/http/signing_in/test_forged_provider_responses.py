@@ -27,6 +27,7 @@ from domain.identity_providers.errors import ExpiredError, ProviderAnswerError
 from domain.identity_providers.relying_party import Secrets, Upstream
 from domain.identity_providers.signing_in import Asked, finish
 from domain.keyring import Keyring
+from domain.outgoing.addresses import AddressPolicy
 from tests.support.accounts.people import (
     cookie_domain,
     make_user,
@@ -50,7 +51,6 @@ from tests.support.signing_in.openid_provider import (
 )
 from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
 from tests.support.wire.html_forms import forms_in
-from web.outgoing.addresses import AddressPolicy
 from web.outgoing.client import OutgoingClient
 
 _LONG = 60_000

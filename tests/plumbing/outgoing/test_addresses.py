@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from domain.outgoing.addresses import AddressPolicy
 from domain.outgoing.errors import AddressRefusedError, NameNotFoundError
-from web.outgoing.addresses import AddressPolicy, allowed_addresses
+from web.outgoing.addresses import allowed_addresses
 
 REFUSED = (
     *("0.0.0.1", "10.1.2.3", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254"),

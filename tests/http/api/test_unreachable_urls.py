@@ -1,0 +1,77 @@
+"""URLs on addresses that the settings exclude are rejected when somebody enters them."""
+
+from typing import Any
+
+import pytest
+
+from domain.errors import InvalidError
+from domain.outgoing.addresses import check_can_be_reached
+from domain.outgoing_urls import parse_outgoing_url
+from tests.support.accounts.administration import root
+from tests.support.accounts.api_caller import ApiCaller, api_caller
+from tests.support.accounts.people import make_project, make_user
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+#: The tests' settings allow 127.0.0.0/8 and no other private network.
+EXCLUDED = "https://10.1.2.3/in"
+
+
+def callers(gatebell: LiveGatebell) -> dict[str, tuple[ApiCaller, dict[str, Any], str]]:
+    """Return who creates what with a URL, and the name of its field."""
+    alice = make_user(gatebell)
+    shop = f"/projects/{make_project(gatebell, alice).replace('/', '%2F')}"
+    provider = {"slug": "inside", "title": "Inside", "client_id": "a", "client_secret": "b" * 20}
+    by_root = root(gatebell)
+    return {
+        "webhook": (api_caller(gatebell, alice, f"{shop}/webhooks"), {}, "url"),
+        "audit stream": (api_caller(gatebell, by_root, "/audit_streams"), {}, "url"),
+        "identity provider": (
+            api_caller(gatebell, by_root, "/admin/identity_providers"),
+            provider,
+            "issuer",
+        ),
+    }
+
+
+def test_no_kind_of_url_is_stored_that_can_never_be_reached(gatebell: LiveGatebell) -> None:
+    for kind, (call, values, field) in callers(gatebell).items():
+        said = call.refused("POST", json={**values, field: EXCLUDED}, status=400)
+        assert "The URL can never be reached: 10.1.2.3 is private." in said, kind
+        assert "OUTGOING_PRIVATE_ADDRESSES" in said, kind
+
+
+def test_a_webhook_cannot_be_changed_to_such_a_url(gatebell: LiveGatebell) -> None:
+    call, _, _ = callers(gatebell)["webhook"]
+    made = call.done("POST", json={"url": "https://hooks.example/in"}, status=201)
+    said = call.refused("PUT", f"/{made['id']}", json={"url": EXCLUDED}, status=400)
+    assert "can never be reached" in said
+
+
+@pytest.mark.parametrize(
+    ("url", "networks", "is_allowed"),
+    [
+        ("http://localhost:9000/", "", False),
+        ("http://a.localhost/", "", False),
+        ("http://127.1/", "", False),
+        ("http://2130706433/", "", False),
+        ("http://0x7f000001/", "", False),
+        ("http://[::1]/", "", False),
+        ("http://[::ffff:10.0.0.1]/", "", False),
+        ("http://169.254.169.254/", "127.0.0.0/8", False),
+        ("http://localhost:9000/", "127.0.0.0/8", True),
+        ("http://10.1.2.3/", "10.0.0.0/8", True),
+        ("http://8.8.8.8/", "", True),
+        # Only DNS can tell, and it may tell something else tomorrow.
+        ("http://chat.internal/", "", True),
+        ("http://3com.example/", "", True),
+    ],
+)
+def test_what_a_url_says_by_itself_decides(url: str, networks: str, is_allowed: bool) -> None:
+    parsed = parse_outgoing_url(url)
+    if is_allowed:
+        check_can_be_reached(parsed, networks)
+        return
+    with pytest.raises(InvalidError, match="can never be reached") as caught:
+        check_can_be_reached(parsed, networks)
+    assert caught.value.field == "url"
