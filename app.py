@@ -16,6 +16,7 @@ from web.http.security_headers import protect_answers
 from web.http.synchronous import SynchronousFlask
 from web.http.transactions import commit_returned_responses
 from web.jobs.worker import log_audit_events
+from web.pages.double_taps import mark_pages_after_changes
 from web.pages.templating import give_pages_their_context
 from web.server.request_body import discard_unread_bodies
 from web.settings.reader import Settings, settings_from_environment
@@ -40,6 +41,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     register_blueprints(app)
     allow_cross_origin(app, cross_origin_policies(app))
     check_requests(app)
+    mark_pages_after_changes(app)
     compress_pages_and_files(app)
     start_limits(app)
     lead_to_setup(app)

@@ -10,6 +10,8 @@ HOST_CLOCK_DIFFERENCE = timedelta(seconds=2)
 #: What was written further ahead of now than this was written by a clock that was wrong. Hosts
 #: agree within two seconds, and a transaction may wait a moment with the time of its beginning.
 CLOCK_TOLERANCE = HOST_CLOCK_DIFFERENCE + timedelta(seconds=3)
+#: Two equal requests that a person sends from a page within this time are a double tap.
+DOUBLE_TAP = timedelta(seconds=10)
 
 
 def system_clock() -> datetime:

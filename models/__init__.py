@@ -37,6 +37,7 @@ from models.escalations import (
     EscalationPage,
     EscalationPolicy,
     EscalationTurn,
+    PendingEscalation,
 )
 from models.heartbeats import Heartbeat, HeartbeatPing
 from models.identity_providers import Identity, IdentityProvider, IdentityRole

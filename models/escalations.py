@@ -149,6 +149,20 @@ class Escalation(Base):
     )
 
 
+class PendingEscalation(Base):
+    """An escalation that somebody asked for on a page, and can still undo for a few seconds."""
+
+    __tablename__ = "pending_escalations"
+
+    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False)
+    #: The status of the alert when the user asked: another one cancels the escalation.
+    status: Mapped[str] = mapped_column(String(16))
+    #: The user who asked. It has no foreign key: the row exists for seconds.
+    asked_by_id: Mapped[int] = mapped_column(BigId)
+    #: When the alert is escalated.
+    due_at: Mapped[datetime] = mapped_column(index=True)
+
+
 class EscalationPage(Numbered):
     """A person or channel that a step paged, or a person that somebody asked for."""
 

@@ -12,9 +12,10 @@ from domain.alerts.handling.alert_detail import get_alert, get_payload
 from domain.alerts.handling.assignments import candidates
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
-from domain.alerts.listing.filters import STATUSES
 from domain.alerts.listing.queries import LARGEST_IID, services_of
+from domain.alerts.listing.status_notes import gave_status
 from domain.escalations.explanation import explain, page_reasons
+from domain.escalations.pending import find_pending
 from domain.incidents.actions import list_of_alert
 from domain.projects.views import ProjectView
 from domain.silences.muting import muted_rows
@@ -91,9 +92,10 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         former=former_alerts(alert.id, session=session),
         environment=reference_to(project.id, alert.environment or "", session=session),
         incidents=list_of_alert(work(), project, alert.id),
-        status_choices=STATUSES,
+        is_own_status=gave_status(alert.id, me, session=session),
         escalation=explain(project.id, alert.id, session=session, now=now(), reading=reading()),
         my_reason=mine.get(alert.id),
+        pending=find_pending(alert.id, session=session),
     )
 
 

@@ -25,7 +25,7 @@ from domain.alerts.listing.saved_filters import delete_filter, save_filter
 from domain.audit.events import Actor
 from domain.database.paging import parse_id
 from domain.errors import ConflictError, InvalidError
-from domain.escalations import handling
+from domain.escalations import handling, pending
 from domain.escalations.types import AlertPageBody, AlertSnooze
 from domain.projects.views import ProjectView
 from domain.time_zones import instant, zone
@@ -203,10 +203,31 @@ def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
     return redirect(url_for("alerts.index", project_path=project.path))
 
 
-@alert_changes.post(f"{_ONE}/<any(escalate, wake, renew):verb>")
+@alert_changes.post(f"{_ONE}/escalate")
+@permitted("alerts.escalate")
+def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Escalate an alert in five seconds, in which the page offers to undo it."""
+    with refusals_shown(ConflictError):
+        pending.ask_to_escalate(work(), project, iid)
+    return _to_alert(project, iid)
+
+
+@alert_changes.post(f"{_ONE}/escalate/undo")
+@permitted("alerts.escalate")
+def undo_escalation(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Cancel an escalation that has not happened yet."""
+    if pending.undo_escalation(work(), project, iid):
+        flash("The escalation is cancelled. Nobody else was paged.")
+    else:
+        message = "There is nothing to undo: it was undone before, or its five seconds are over."
+        flash(message, "warning")
+    return _to_alert(project, iid)
+
+
+@alert_changes.post(f"{_ONE}/<any(wake, renew):verb>")
 @permitted("alerts.escalate")
 def handle(project: ProjectView, iid: int, verb: str) -> ResponseReturnValue:
-    """Escalate an alert, wake it, or say that somebody is still on it."""
+    """Wake an alert, or renew its acknowledgement."""
     act, done = _VERBS[verb]
     with refusals_shown(ConflictError):
         act(work(), project, iid)
@@ -215,7 +236,6 @@ def handle(project: ProjectView, iid: int, verb: str) -> ResponseReturnValue:
 
 
 _VERBS = {
-    "escalate": (handling.escalate_alert, "The alert is escalated: the next step is taken now."),
     "wake": (handling.wake_alert, "The alert is triggered again, and paging begins again."),
     "renew": (handling.renew_acknowledgement, "The acknowledgement holds as long again."),
 }

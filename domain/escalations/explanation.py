@@ -111,6 +111,8 @@ class EscalationView:
     waiting: timedelta | None = None
     #: Whether a policy pages for the alert if somebody escalates it now.
     can_escalate: bool = False
+    #: Whom that pages, in words.
+    escalates_to: str = ""
 
     @property
     def waiting_words(self) -> str:
@@ -152,6 +154,9 @@ def explain(
         was_paged=was_paged,
         can_escalate=is_open and policy is not None and state is not State.HELD,
     )
+    if policy is not None and view.can_escalate:
+        whom = _escalates_to(row, policy, session=session, now=now)
+        view = replace(view, escalates_to=whom)
     if backlog is not None and (state is None or state not in _FITTING[alert.status]):
         return _unprocessed(view, backlog, alert.status, now=now)
     if row is None or state is None or (policy is None and state is State.STOPPED):
@@ -220,6 +225,15 @@ def _of_row(
         waiting=late if late > CLOCK_TOLERANCE else None,
     )
     return replace(shown, sentence=_sentence(row, shown, now=now))
+
+
+def _escalates_to(
+    row: Escalation | None, policy: EscalationPolicy, *, session: Session, now: datetime
+) -> str:
+    """Return whom the step pages that an escalation takes; after the last one, step 1 follows."""
+    steps = plan_of(policy).steps
+    taken = row.step if row and row.policy_id == policy.id else 0
+    return _Reasons(session).whom(steps[taken if taken < len(steps) else 0], now)
 
 
 def unanswered_among(alert_ids: Collection[int], *, session: Session) -> Collection[int]:

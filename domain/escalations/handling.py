@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Row, delete, insert, select
 
 from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actor import Means, Work
 from domain.alerts.following import OPENING, ChangeKind, Follower, find_backlog
 from domain.alerts.formats.base import Reading
 from domain.alerts.handling.activity import NoteKind, add_entry
@@ -14,7 +14,7 @@ from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.audit.events import EventKind
-from domain.clock import date_and_time
+from domain.clock import DOUBLE_TAP, date_and_time
 from domain.durations import duration_text
 from domain.errors import ConflictError, InvalidError
 from domain.escalations.decision import place
@@ -42,7 +42,14 @@ from domain.projects.views import ProjectView
 from domain.silences.muting import muted_alert
 from domain.silences.types import MuteKind
 from domain.time_zones import instant, wall_time, zone
-from models import Alert, Escalation, EscalationPage, EscalationPolicy, User
+from models import (
+    Alert,
+    Escalation,
+    EscalationPage,
+    EscalationPolicy,
+    PendingEscalation,
+    User,
+)
 
 SHORTEST_SNOOZE = timedelta(minutes=1)
 LONGEST_SNOOZE = timedelta(days=7)
@@ -50,7 +57,7 @@ MORNING = time(9)
 _CRITICAL = 0
 _BY_OPERATOR = "on the command line"
 _BRIEF = select(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity)
-_Brief = Row[int, int, int, str, str, int]
+BriefAlert = Row[int, int, int, str, str, int]
 _NO_POLICY = "No escalation policy pages for this alert. Page a person instead."
 
 
@@ -72,6 +79,9 @@ def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
         next_whom=view.next_whom or None,
         acknowledged_until=view.rests_until if view.state is State.ACKNOWLEDGED else None,
         snoozed_until=view.rests_until if view.state is State.SNOOZED else None,
+        escalates_at=work.session.scalar(
+            select(PendingEscalation.due_at).where(PendingEscalation.alert_id == alert_id)
+        ),
     )
 
 
@@ -79,12 +89,12 @@ def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
 def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
     """Take the next step of an alert's policy now; an acknowledged alert is triggered again.
 
-    Raises NotFoundError, or ConflictError if there is no step to take.
+    The step is taken immediately. Only the page holds it for five seconds, in which it can be
+    undone. Raises NotFoundError, or ConflictError if there is no step to take.
     """
-    row = _lock_or_create(work, project, iid)
-    alert = _open_alert(work, project, iid)
+    row, alert = check_can_escalate(work, project, iid)
+    work.session.execute(delete(PendingEscalation).where(PendingEscalation.alert_id == alert.id))
     state = State(row.state)
-    _check_can_escalate(work, alert, state)
     if alert.status == ACKNOWLEDGED:
         # The change that stops it may not be handled yet.
         row.state = State.STOPPED.value if state in UNDER_WAY else row.state
@@ -103,9 +113,15 @@ def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
     return show_paging(work, project, iid)
 
 
-def _check_can_escalate(work: Work, alert: _Brief, state: State) -> None:
-    """Raise ConflictError if no policy pages for the alert, or if something holds pages back."""
-    reading = work.policy(Reading)
+def check_can_escalate(work: Work, project: ProjectView, iid: int) -> tuple[Escalation, BriefAlert]:
+    """Lock the escalation of an alert, and return both.
+
+    Raises NotFoundError, or ConflictError if no policy pages for the alert, or if something holds
+    pages back.
+    """
+    row = _lock_or_create(work, project, iid)
+    alert = _open_alert(work, project, iid)
+    state, reading = State(row.state), work.policy(Reading)
     if state not in UNDER_WAY:
         choices = choose_policies([alert.id], session=work.session, reading=reading)
         if choices[alert.id].policy_id is None or Event.ESCALATE not in MOVES[state]:
@@ -115,6 +131,7 @@ def _check_can_escalate(work: Work, alert: _Brief, state: State) -> None:
     if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
         message = f"Paging is held back: {mute_words(mute)}. End that first, or page a person."
         raise ConflictError(message)
+    return row, alert
 
 
 def _hurry(work: Work, row: Escalation) -> None:
@@ -144,6 +161,8 @@ def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody)
     is_critical = alert.severity == _CRITICAL
     found = check_reachable([body.user], project, work, field="user", is_critical=is_critical)
     ((user_id, name),) = found.items()
+    if _is_double_tap(work, alert.id, user_id):
+        return show_paging(work, project, iid)
     key = f"{ASKED}alert {alert.id}, user {user_id}, {work.now.isoformat()}"
     page = NewPage(
         key=key,
@@ -166,6 +185,18 @@ def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody)
     _say(work, alert, f"paged @{name}")
     _record(work, project, alert, EventKind.ALERT_PERSON_PAGED, person=name)
     return show_paging(work, project, iid)
+
+
+def _is_double_tap(work: Work, alert_id: int, user_id: int) -> bool:
+    """Return whether the same form has just paged this person about this alert."""
+    if work.actor.means is not Means.PAGE:
+        return False
+    same = select(EscalationPage.id).where(
+        *(EscalationPage.alert_id == alert_id, EscalationPage.user_id == user_id),
+        EscalationPage.asked_by_id == work.actor.id,
+        EscalationPage.paged_at > work.now - DOUBLE_TAP,
+    )
+    return work.session.scalar(same.limit(1)) is not None
 
 
 @action("alerts.snooze")
@@ -298,7 +329,7 @@ def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPa
     return show_paging(work, project, iid)
 
 
-def _open_alert(work: Work, project: ProjectView, iid: int) -> _Brief:
+def _open_alert(work: Work, project: ProjectView, iid: int) -> BriefAlert:
     """Return an alert; raise NotFoundError, or ConflictError if nobody is to look at it."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     alert = work.session.execute(_BRIEF.where(Alert.id == alert_id)).one()
@@ -322,7 +353,7 @@ def _lock_or_create(work: Work, project: ProjectView, iid: int) -> Escalation:
     return row
 
 
-def _trigger(work: Work, alert: _Brief, *, via: str) -> None:
+def _trigger(work: Work, alert: BriefAlert, *, via: str) -> None:
     trigger(
         alert.project_id,
         [alert.id],
@@ -333,7 +364,7 @@ def _trigger(work: Work, alert: _Brief, *, via: str) -> None:
     )
 
 
-def _say(work: Work, alert: _Brief, text: str, *, via: str | None = None) -> None:
+def _say(work: Work, alert: BriefAlert, text: str, *, via: str | None = None) -> None:
     """Add what somebody did to the activity of an alert."""
     who = work.actor.source.actor
     entry = add_entry(alert.id, NoteKind.HANDLING, text, by=who, session=work.session, now=work.now)
@@ -341,7 +372,7 @@ def _say(work: Work, alert: _Brief, text: str, *, via: str | None = None) -> Non
 
 
 def _record(
-    work: Work, project: ProjectView, alert: _Brief, kind: EventKind, **details: object
+    work: Work, project: ProjectView, alert: BriefAlert, kind: EventKind, **details: object
 ) -> None:
     about = {"project": project.path, "iid": alert.iid, **details}
     work.record(kind, subject=alert.title, details=about)

@@ -387,6 +387,10 @@ class AlertPaging(Resource):
     )
     acknowledged_until: Time | None = Field(description="Until when its acknowledgement holds.")
     snoozed_until: Time | None
+    escalates_at: Time | None = Field(
+        description="When an escalation takes place that somebody requested on the page and can "
+        "still undo."
+    )
 
 
 class AlertPageBody(Body):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import delete, select
 
 from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actor import Means, Work
 from domain.alerts.formats.base import Reading
 from domain.alerts.listing.queries import ROWS, AlertRow, row_of
 from domain.alerts.listing.sort_orders import read_cursor
@@ -37,7 +37,7 @@ from domain.incidents.listing import (
     locked_incident,
 )
 from domain.incidents.opening import Composer, open_incident
-from domain.incidents.paging import page_people
+from domain.incidents.paging import page_people, were_just_paged
 from domain.incidents.timeline import NewEntry, add_entries, alerts_in
 from domain.incidents.types import (
     OPEN_STATUSES,
@@ -186,6 +186,8 @@ def page_responders(work: Work, project: ProjectView, iid: int, body: IncidentPa
     names = body.users or [person.username for person in incident.assignees]
     if not names:
         raise InvalidError("Nobody is assigned to the incident: name users.", field="users")
+    if work.actor.means is Means.PAGE and were_just_paged(row.id, names, work=work):
+        return incident
     paged = page_people(work, project, row, names, by=_by(work))
     _record(work, project, incident, EventKind.INCIDENT_PEOPLE_PAGED, people=list(paged))
     return incident

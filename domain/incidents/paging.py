@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.audit.events import Actor
+from domain.clock import DOUBLE_TAP
 from domain.incidents.timeline import NewEntry, TimelineEntry, add_entries
 from domain.incidents.types import HIGHEST_URGENCY, EntryKind
 from domain.notifications.asking import check_reachable
@@ -31,6 +32,18 @@ def page_people(
     session.flush()  # The pages read the severity of the incident.
     queue_pages(pages, session=session, now=now)
     return sorted(people.values())
+
+
+def were_just_paged(incident_id: int, names: Collection[str], *, work: Work) -> bool:
+    """Return whether the user has just paged these people about an incident, by the same form."""
+    entries = work.session.scalars(
+        select(IncidentNote.text).where(
+            *(IncidentNote.incident_id == incident_id, IncidentNote.user_id == work.actor.id),
+            IncidentNote.kind == EntryKind.PAGED.value,
+            IncidentNote.created_at > work.now - DOUBLE_TAP,
+        )
+    )
+    return set(names) <= set(entries)
 
 
 def new_pages(

@@ -251,3 +251,45 @@ document.addEventListener("submit", (event) => {
 window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
+
+// On a page that follows a change, buttons ignore taps for a moment (base.css). Where the last tap is
+// known, only buttons near it do.
+
+const NEAR = 48;
+
+function distance(button, x, y) {
+  const box = button.getBoundingClientRect();
+  return Math.max(box.left - x, x - box.right, box.top - y, y - box.bottom);
+}
+
+function freeDistantButtons() {
+  const [x, y] = (sessionStorage.getItem("tap") || "").split(" ").map(Number);
+  if (Number.isNaN(y ?? NaN)) return;
+  for (const button of document.querySelectorAll("main form button")) {
+    if (distance(button, x, y) > NEAR) button.classList.add("settled");
+  }
+}
+
+try {
+  if (document.body.classList.contains("settling")) freeDistantButtons();
+  document.addEventListener("click", ({ clientX, clientY, target }) => {
+    if (target.closest("form button")) sessionStorage.setItem("tap", `${clientX} ${clientY}`);
+  }, true);
+} catch {
+  // Without a storage, all buttons wait.
+}
+
+// What happens in a few seconds, unless somebody undoes it. Afterwards the page is loaded again,
+// except while somebody is typing.
+
+for (const part of document.querySelectorAll("[data-countdown]")) {
+  let left = Number(part.dataset.countdown);
+  const seconds = part.querySelector("[data-seconds]");
+  const timer = setInterval(() => {
+    left -= 1;
+    seconds.textContent = String(Math.max(left, 0));
+    if (left > -2) return;
+    clearInterval(timer);
+    if (!document.activeElement?.matches("input, textarea, select")) location.reload();
+  }, 1000);
+}

@@ -7,13 +7,16 @@ first step is taken with it. This job takes the steps that become due later.
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from typing import cast
 
 from sqlalchemy import or_
 from sqlalchemy.orm import Session
 
+from domain.access.actor import Actor, Means, Policies, Work
 from domain.alerts.following import Change
+from domain.alerts.formats.base import Reading
 from domain.database.failures import is_of_database
-from domain.escalations import running
+from domain.escalations import pending, running
 from domain.escalations.decision import Surroundings
 from web.jobs.pages import policy_of
 from web.jobs.scheduler import Job
@@ -39,6 +42,31 @@ def _surroundings(settings: Settings) -> Surroundings:
         reading=policies.reading(settings),
         paging=policy_of(settings),
     )
+
+
+class PendingEscalations(Job):
+    """Escalates alerts for which the time to undo that has passed."""
+
+    name = "pending_escalations"
+    due = pending.PENDING_ARE_DUE
+
+    def run_due(self) -> int:
+        """Escalate alerts, each in a transaction of its own; return how many."""
+        with Session(self.reading) as session:
+            ids = pending.due_escalations(session=session, now=self.clock())
+        return sum(self._escalate(each) for each in ids if not self.is_stopped.is_set())
+
+    def _escalate(self, alert_id: int) -> int:
+        with Session(self.engine) as session, session.begin():
+            settings = current_settings(self.settings, session=session)
+            work = Work(
+                actor=Actor(means=Means.JOB),
+                session=session,
+                now=self.clock(),
+                settings=settings,
+                policy=cast("Policies", {Reading: policies.reading(settings)}.__getitem__),
+            )
+            return int(pending.escalate_due(work, alert_id))
 
 
 class Escalations(Job):

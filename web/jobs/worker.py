@@ -38,7 +38,7 @@ from web.jobs.alert_changes import AlertBatches, alert_changes_of, open_waiting_
 from web.jobs.backchannel_logout import BackchannelLogout
 from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.destinations import AuditStreaming, WebhookDeliveries
-from web.jobs.escalations import Escalations
+from web.jobs.escalations import Escalations, PendingEscalations
 from web.jobs.heartbeats import Heartbeats
 from web.jobs.identities import check_identities
 from web.jobs.job_pulse import start_pulse
@@ -141,6 +141,7 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         Paging(settings),
         *(followed(settings) for followed in alert_changes_of(settings)),
         Escalations(settings),
+        PendingEscalations(settings),
         Heartbeats(settings),
         AlertBatches(settings),
         WebhookDeliveries(settings),

@@ -3,7 +3,14 @@
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.alerts.handling.assignments import assign
-from domain.alerts.handling.batches import BatchOrder, BatchView, change_selected, get_batch, undo
+from domain.alerts.handling.batches import (
+    BatchOrder,
+    BatchView,
+    change_selected,
+    get_batch,
+    last_batch,
+    undo,
+)
 from domain.alerts.handling.status import (
     StatusChange,
     StatusChangeResult,
@@ -66,7 +73,9 @@ def give_status(work: Work, project: ProjectView, iid: int, status: str) -> Batc
         raise ConflictError("Another open alert has the same fingerprint.", field="status")
     if not outcome.done:
         raise NotFoundError(f"Alert {iid} not found in this project.")
-    return batch
+    # The second of two equal requests offers to undo what the first one did.
+    sent_before = last_batch(order, iid, session=work.session, now=work.now)
+    return (sent_before if outcome.unchanged else None) or batch
 
 
 @action("alerts.change")

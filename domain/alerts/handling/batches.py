@@ -32,6 +32,7 @@ from domain.alerts.listing.status_notes import last_status_notes
 from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor
+from domain.clock import DOUBLE_TAP
 from domain.database.rows import delete_rows
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import Viewer
@@ -55,6 +56,7 @@ class BatchState(StrEnum):
 
 
 _UNDER_WAY = (BatchState.RUNNING.value, BatchState.UNDOING.value)
+_UNDONE = (BatchState.UNDOING.value, BatchState.UNDONE.value)
 
 
 class BatchView(Resource):
@@ -219,13 +221,31 @@ def get_batch(batch_id: int, user_id: int, *, session: Session, now: datetime) -
     return view_of(own_batch(batch_id, user_id, session=session), session=session, now=now)
 
 
+def last_batch(order: BatchOrder, iid: int, *, session: Session, now: datetime) -> BatchView | None:
+    """Return the batch by which the user gave an alert this status a moment ago, if any."""
+    found = session.scalar(
+        select(AlertBatch)
+        .join(AlertBatchItem, AlertBatchItem.batch_id == AlertBatch.id)
+        .join(Alert, Alert.id == AlertBatchItem.alert_id)
+        .where(
+            *(Alert.project_id == order.project_id, Alert.iid == iid),
+            *(AlertBatch.user_id == order.by.id, AlertBatch.status == order.status),
+            *(AlertBatch.state == BatchState.DONE.value, AlertBatch.created_at > now - DOUBLE_TAP),
+        )
+        .order_by(AlertBatch.id.desc())
+        .limit(1)
+    )
+    return None if found is None else view_of(found, session=session, now=now)
+
+
 def undo(batch_id: int, by: Actor, *, session: Session, now: datetime) -> BatchView:
     """Begin to give the alerts of a batch their statuses again; a second time does nothing."""
     batch = own_batch(batch_id, by.id, session=session, is_locked=True)
     view = view_of(batch, session=session, now=now)
+    if batch.state in _UNDONE:
+        return view
     if not view.can_be_undone:
-        message = "This change has already been undone, is in progress, or is older than a day."
-        raise InvalidError(message)
+        raise InvalidError("This change is still in progress, or is older than a day.")
     batch.state = BatchState.UNDOING.value
     _undo_slice(batch, by, session=session, now=now)
     return view_of(batch, session=session, now=now)

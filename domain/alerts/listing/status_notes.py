@@ -37,3 +37,9 @@ def last_status_notes(
 ) -> Mapping[int, Row[*tuple[Any, ...]]]:
     """Return the last of these notes by alert; one that only reports changed has none."""
     return {note.alert_id: note for note in status_notes(alert_ids, session=session)}
+
+
+def gave_status(alert_id: int, user_id: int, *, session: Session) -> bool:
+    """Return whether a user gave an alert the status that it got last."""
+    note = last_status_notes([alert_id], session=session).get(alert_id)
+    return note is not None and bool(note.user_id == user_id)

@@ -12,6 +12,7 @@ from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.integration_pages import words
+from tests.support.alerts.monitoring import wait_until
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
@@ -104,6 +105,28 @@ def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -
     assert (view["state"], view["escalation_policy"]) == ("acknowledged", "Night")
     reader = signed_in(gatebell, alice(gatebell))
     assert "Still on it" in reader.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1").text
+
+
+def test_the_page_names_whom_an_escalation_pages_and_undoes_it(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    mate = person_for(gatebell, Role.MAINTAINER)
+    give_role(gatebell, endpoint.project, mate, Role.MAINTAINER)
+    steps = (f"0s user:{mate.username}", f"1h user:{mate.username}")
+    words_of_steps = [word for step in steps for word in ("--step", step)]
+    gatebell.cli(
+        *("escalations", "create", endpoint.project, "--name", "Night", "--default"),
+        *words_of_steps,
+    )
+    endpoint.accepted(title="Escalated by page")
+    browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+    url = f"{gatebell.url}/{endpoint.project}/-/alerts/1"
+    label = f"Escalate to @{mate.username}"
+    wait_until(lambda: label in words(browser.get(url).text), "the alert is escalated")
+    text = do(browser, endpoint, "escalate")
+    assert f"Escalating to @{mate.username} in 5 s" in text
+    assert label not in text
+    assert "The escalation is cancelled." in do(browser, endpoint, "escalate/undo")
+    assert label in words(browser.get(url).text)
 
 
 def test_the_command_line_does_it_too(gatebell: LiveGatebell) -> None:

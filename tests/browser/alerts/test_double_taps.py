@@ -1,0 +1,159 @@
+"""A second tap at the same place, on a phone: what stands there by then must not be pressed."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from sqlalchemy import select
+
+from models import Alert, Project
+from tests.browser.doors import have_signed_in
+from tests.support.accounts.people import alice, database_of
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.live import LiveGatebell
+
+pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.long]
+#: Seconds between the two taps.
+PAUSES = (0.2, 0.9, 2.0)
+SCRIPTS = pytest.mark.parametrize("telephone", [True, False], indirect=True, ids=["js", "no-js"])
+
+
+@pytest.fixture
+def telephone(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A phone with scripts, or without."""
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844},
+        has_touch=True,
+        is_mobile=True,
+        java_script_enabled=request.param,
+        reduced_motion="reduce",
+    )
+    context.set_default_timeout(60_000)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def monitor(gatebell: LiveGatebell) -> Endpoint:
+    return connect(gatebell)
+
+
+def tap_twice(page: Page, button: Locator, pause: float) -> None:
+    """Tap where a button is, and there again after a pause, whatever is there."""
+    button.tap(trial=True)  # waits until it takes taps
+    box = button.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.touchscreen.tap(x, y)
+    page.wait_for_timeout(pause * 1000)
+    page.touchscreen.tap(x, y)
+    page.wait_for_timeout(500)
+    page.wait_for_load_state()
+
+
+def open_alert(monitor: Endpoint, gatebell: LiveGatebell, page: Page) -> int:
+    """Open an alert, and show its page to somebody who may handle it."""
+    iid: int = monitor.accepted(title="Disk full", severity="critical")["iid"]
+    have_signed_in(page, gatebell, alice(gatebell))
+    page.goto(f"{gatebell.url}/{monitor.project}/-/alerts/{iid}")
+    return iid
+
+
+def status_of(gatebell: LiveGatebell, monitor: Endpoint, iid: int) -> str | None:
+    project = select(Project.id).where(Project.path == monitor.project).scalar_subquery()
+    wanted = select(Alert.status).where(Alert.project_id == project, Alert.iid == iid)
+    with database_of(gatebell) as session:
+        return session.scalar(wanted)
+
+
+@SCRIPTS
+@pytest.mark.parametrize("pause", PAUSES)
+def test_two_taps_acknowledge_an_alert_and_do_not_resolve_it(
+    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float
+) -> None:
+    iid = open_alert(monitor, gatebell, telephone)
+    tap_twice(telephone, telephone.locator(".thumb-bar .primary"), pause)
+    assert status_of(gatebell, monitor, iid) == "acknowledged"
+    expect(telephone.locator(".thumb-bar .given")).to_contain_text("Acknowledged")
+    # Undo is offered although the answer to the first of two quick taps was never shown.
+    expect(telephone.locator(".flashes").get_by_role("button", name="Undo")).to_be_visible()
+
+
+@SCRIPTS
+@pytest.mark.parametrize("pause", PAUSES)
+@pytest.mark.parametrize("place", [".thumb-bar", ".flashes"])
+def test_two_taps_on_undo_trigger_an_alert_and_do_nothing_else(
+    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float, place: str
+) -> None:
+    iid = open_alert(monitor, gatebell, telephone)
+    telephone.locator(".thumb-bar .primary").tap()
+    undo = telephone.locator(place).get_by_role("button", name="Undo")
+    tap_twice(telephone, undo, pause)
+    assert status_of(gatebell, monitor, iid) == "triggered"
+
+
+@SCRIPTS
+@pytest.mark.parametrize("pause", PAUSES)
+def test_two_taps_resolve_an_alert_and_do_not_reopen_it(
+    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float
+) -> None:
+    iid = open_alert(monitor, gatebell, telephone)
+    tap_twice(telephone, telephone.get_by_role("button", name="Resolve", exact=True), pause)
+    assert status_of(gatebell, monitor, iid) == "resolved"
+
+
+@SCRIPTS
+@pytest.mark.parametrize("pause", PAUSES)
+def test_two_taps_acknowledge_an_incident_and_do_not_close_it(
+    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float
+) -> None:
+    open_alert(monitor, gatebell, telephone)
+    telephone.get_by_role("button", name="Create incident").tap()
+    tap_twice(telephone, telephone.get_by_role("button", name="Acknowledge", exact=True), pause)
+    state = telephone.locator(".page-head .state-line")
+    expect(state).to_contain_text("Acknowledged")
+
+
+@SCRIPTS
+@pytest.mark.parametrize("pause", PAUSES)
+def test_two_taps_in_the_list_acknowledge_and_change_nothing_else(
+    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float
+) -> None:
+    iid = open_alert(monitor, gatebell, telephone)
+    telephone.goto(f"{gatebell.url}/{monitor.project}/-/alerts")
+    telephone.get_by_role("checkbox", name=f"Select alert {iid}", exact=True).check()
+    button = telephone.locator("#change-several").get_by_role("button", name="Acknowledge")
+    tap_twice(telephone, button, pause)
+    assert status_of(gatebell, monitor, iid) == "acknowledged"
+
+
+@SCRIPTS
+@pytest.mark.parametrize("pause", PAUSES)
+def test_two_taps_escalate_and_do_not_undo_it(
+    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float
+) -> None:
+    name = alice(gatebell).username
+    steps = ("--step", f"0s user:{name}", "--step", f"1h user:{name}")
+    gatebell.cli("escalations", "create", monitor.project, "--name", "Night", "--default", *steps)
+    open_alert(monitor, gatebell, telephone)
+    button = telephone.get_by_role("button", name=f"Escalate to @{name}")
+    for _ in range(50):  # until the worker has begun
+        if button.count():
+            break
+        telephone.wait_for_timeout(200)
+        telephone.reload()
+    tap_twice(telephone, button, pause)
+    expect(telephone.locator(".escalating")).to_be_visible()
+    expect(telephone.locator("main")).not_to_contain_text("is cancelled")
+
+
+@SCRIPTS
+def test_the_keyboard_and_buttons_elsewhere_do_not_wait_with_scripts(
+    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page
+) -> None:
+    iid = open_alert(monitor, gatebell, telephone)
+    telephone.locator(".thumb-bar .primary").tap()
+    resolve = telephone.get_by_role("button", name="Resolve", exact=True)
+    resolve.press("Enter")
+    expect(telephone.locator(".thumb-bar .given")).to_contain_text("Resolved")
+    assert status_of(gatebell, monitor, iid) == "resolved"

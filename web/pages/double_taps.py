@@ -1,0 +1,38 @@
+"""Marks pages that follow a change, so that a second tap at the same place does nothing.
+
+After a change, another button may stand where the finger still is. On a marked page the style sheet
+(base.css) ignores the pointer on buttons that change something for 2.5 seconds. The keyboard works.
+"""
+
+from flask import Flask, Response, request, session
+
+from web.http.endpoints import page_blueprints
+from web.services import now
+
+_CHANGED = "changed_at"
+#: Number of seconds after which a page no longer counts as the one that follows a change.
+_FOLLOWS_WITHIN = 10
+
+
+def mark_pages_after_changes(app: Flask) -> None:
+    """Remember in the session that a form led to another page, and tell templates."""
+    for name in page_blueprints(app):
+        app.after_request_funcs.setdefault(name, []).append(_remember)
+    app.jinja_env.globals["follows_a_change"] = follows_a_change
+
+
+def follows_a_change() -> bool:
+    """Return whether this page is the result of a form; each change counts for one page."""
+    if request.method == "POST":
+        return True
+    if _CHANGED not in session:
+        return False
+    changed_at: int = session.pop(_CHANGED)
+    return int(now().timestamp()) - changed_at <= _FOLLOWS_WITHIN
+
+
+def _remember(response: Response) -> Response:
+    is_signed_in = "_user_id" in session
+    if request.method == "POST" and response.status_code in {302, 303} and is_signed_in:
+        session[_CHANGED] = int(now().timestamp())
+    return response
