@@ -151,9 +151,13 @@ def find_stories(
 
 
 def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
-    progress = _progress_of(row)
+    # The former escalation may have ended by a clock that was ahead.
+    ahead = _ahead(row, now)
+    progress = shifted(_progress_of(row), -ahead)
     held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
     last = row.last_paged_at
+    if last is not None and last > now:
+        last = min(last - ahead, now)
     again_at = last + back.between_repeats if last else now
     return Story(
         policy_id=row.policy_id,
@@ -164,6 +168,12 @@ def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
         again_at=min(max(again_at, now), now + back.between_repeats),
         turns=row.turns,
     )
+
+
+def _ahead(row: Escalation, now: datetime) -> timedelta:
+    """Return by how much the clock was ahead that wrote the times of an escalation, if it was."""
+    ahead = row.decided_at - now if row.decided_at else timedelta()
+    return ahead if ahead > CLOCK_TOLERANCE else timedelta()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +311,8 @@ class Decision:
     def _set_back(self) -> None:
         """Move all times back if they were written by a clock that was ahead."""
         row = self._row
-        ahead = row.decided_at - self._now if row.decided_at else timedelta()
-        if ahead <= CLOCK_TOLERANCE:
+        ahead = _ahead(row, self._now)
+        if not ahead:
             return
         self._move(Event.CLOCK_BACK)
         place(row, shifted(self._progress, -ahead))

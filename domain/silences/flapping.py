@@ -199,6 +199,12 @@ def _continuing(
         if not stories:
             break
         before = _before(list(stories), window, session=session)
+        # What ended later than this one opened was ended by a clock that was ahead.
+        before = {
+            alert_id: row
+            for alert_id, row in before.items()
+            if row.ended_at <= row.created_at + CLOCK_TOLERANCE
+        }
         notes = last_status_notes([row.id for row in before.values()], session=session)
         for alert_id, row in before.items():
             note, story = notes.get(row.id), stories[alert_id]

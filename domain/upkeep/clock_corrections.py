@@ -43,12 +43,14 @@ from domain.notifications.recipients import (
     wake_recipients,
 )
 from domain.notifications.rules import LONGEST_DELAY
+from domain.oauth.openid import backchannel_logout
 from domain.outgoing.claims import CLAIM_LIFETIME, LONGEST_PAUSE
 from domain.programs import CLOCK_CORRECTION, last_turn, record_turn
 from domain.registry import removal
 from models import (
     AlertChange,
     AuditStream,
+    BackchannelSession,
     Contact,
     Heartbeat,
     IdempotentRequest,
@@ -135,6 +137,20 @@ _WAITS_BY_RULE = exists().where(
     PageMessage.ended_at.is_(None),
     PageMessage.due_at == Contact.next_try_at,
 )
+
+
+def _sign_in_is_wrong(now: Moment) -> ColumnElement[bool]:
+    # The first try is due when the sign-in ends.
+    latest, latest_retry = (
+        later(now, CLOCK_TOLERANCE + each) for each in (_NONE, backchannel_logout.LONGEST_PAUSE)
+    )
+    return and_(
+        BackchannelSession.sign_in_id.is_(None),
+        BackchannelSession.due_at > latest,
+        or_(BackchannelSession.tries == 0, BackchannelSession.due_at > latest_retry),
+    )
+
+
 #: Escalations know themselves when their last decision was taken (`domain/escalations/`).
 GATES = (
     Gate(
@@ -165,6 +181,12 @@ GATES = (
     _gate(AuditStream.claimed_until, CLAIM_LIFETIME),
     _gate(RegistryRemoval.due_at, removal.LONGEST_PAUSE, RegistryRemoval.requested_at),
     _gate(IdempotentRequest.claimed_at, _NONE),
+    Gate(
+        name="backchannel_sessions.due_at",
+        table=BackchannelSession,
+        is_wrong=_sign_in_is_wrong,
+        values=lambda now: {"due_at": now},
+    ),
 )
 _PAGES = "pages.due_at"
 

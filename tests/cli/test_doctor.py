@@ -4,13 +4,14 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from flask import Flask
 
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.programs import HostReport, record_host_report
+from domain.programs import WORKER_HEARTBEAT, HostReport, record_host_report, record_turn
 from tests.conftest import KINDS
 from tests.support.accounts.people import now
 from tests.support.mail.mail_server import Mailbox, running_mail_server
@@ -58,6 +59,16 @@ def test_what_is_missing_is_said_and_the_exit_status_tells(app: Flask) -> None:
     assert found["database"][0] == found["migrations"][0] == "ok"
     # Nobody listens at BASE_URL.
     assert found["proxy"][0] == "failed"
+
+
+def test_a_report_ahead_of_the_clock_does_not_show_that_a_worker_runs(app: Flask) -> None:
+    with app.app_context():
+        ahead = now() + timedelta(hours=1)
+        record_turn(WORKER_HEARTBEAT, session=db.session(), now=ahead)
+        db.session.commit()
+    _, found = diagnosis(app)
+    said = "The background worker has reported at a time ahead of the clock only."
+    assert found["worker"] == ("failed", said)
 
 
 @pytest.mark.one_database("postgres")

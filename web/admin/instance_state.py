@@ -76,7 +76,7 @@ def state_of_the_instance() -> InstanceState:
         database=_database(),
         missing=missing,
         worker_seen_at=seen_at,
-        is_worker_alive=seen_at is not None and now() - seen_at < LONGEST_SILENCE,
+        is_worker_alive=seen_at is not None and abs(now() - seen_at) < LONGEST_SILENCE,
         first_password_of=FIRST_USERNAME if is_first else None,
         risks=tuple(security_warnings(current)),
         former_tokens=list_former_tokens(session=db.session(), now=now()),

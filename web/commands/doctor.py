@@ -227,6 +227,10 @@ def check_worker(settings: Settings) -> Iterator[Finding]:
         yield failed("No background worker has ever reported: nobody is paged.")
         return
     silence = moment - seen_at
+    if silence < -LONGEST_SILENCE:
+        # A worker that is running corrects this within a minute.
+        yield failed("The background worker has reported at a time ahead of the clock only.")
+        return
     if silence > LONGEST_SILENCE:
         yield failed(f"No background worker has reported for {_words(silence)}: nobody is paged.")
         return

@@ -29,6 +29,7 @@ _CLAIM_LIFETIME = timedelta(minutes=2)
 _FIRST_PAUSE = timedelta(minutes=1)
 #: The last try is some four hours after the first.
 _MOST_TRIES = 8
+LONGEST_PAUSE = _FIRST_PAUSE * 2 ** (_MOST_TRIES - 2)
 _HAS_ENDED = BackchannelSession.sign_in_id.is_(None)
 #: Whether an application waits to hear that a sign-in has ended.
 SIGN_INS_HAVE_ENDED = exists().where(_HAS_ENDED, BackchannelSession.due_at <= NOW)

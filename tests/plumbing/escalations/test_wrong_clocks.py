@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
 from domain.silences.flapping import store_settings
 from domain.silences.types import FlapSettings
 from domain.upkeep.clock_corrections import bring_back, correction_remark, times_ahead
-from models import Alert, Contact, Escalation, Page, PageRecipient
+from models import Alert, Application, BackchannelSession, Contact, Escalation, Page, PageRecipient
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import subjects
@@ -127,6 +127,45 @@ def test_an_alert_that_opened_by_a_clock_ahead_is_not_held_until_then(shop: Esca
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
+def test_an_alert_that_comes_back_goes_on_by_the_right_clock(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    shop.wait(hours=1)
+    former = shop.alert(fingerprint=b"disk")
+    shop.pass_time()
+    shop.wait(minutes=1)
+    with shop.session() as session:
+        row = session.get_one(Alert, former)
+        row.status, row.ended_at = "resolved", shop.now
+    shop.follow()
+    shop.wait(hours=-1)
+    alert = shop.alert(fingerprint=b"disk")
+    shop.follow()
+    assert shop.explained(alert).next_step == 2
+    next_at = shop.explained(alert).next_at
+    assert next_at is not None
+    assert timedelta(minutes=3) < next_at - shop.now <= timedelta(minutes=4)
+
+
+def test_an_alert_is_not_held_for_one_that_was_acknowledged_and_ended_by_a_clock_ahead(
+    shop: Escalated,
+) -> None:
+    shop.policy("0s user:alice")
+    with shop.session() as session:
+        store_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
+    shop.wait(hours=3)
+    former = shop.alert(fingerprint=b"disk")
+    shop.follow()
+    shop.act(former, "acknowledged", by=shop.alice)
+    with shop.session() as session:
+        row = session.get_one(Alert, former)
+        row.status, row.ended_at = "resolved", shop.now
+    shop.follow()
+    shop.wait(hours=-1)  # two hours later in truth
+    alert = shop.alert(fingerprint=b"disk")
+    shop.follow()
+    assert shop.paged(alert) == [("alice", 1, 1)]
+
+
 @pytest.mark.long
 def test_a_contact_that_failed_by_a_clock_ahead_is_tried_again(
     shop: Escalated, mailbox: Mailbox
@@ -151,6 +190,24 @@ def test_a_claim_of_a_clock_ahead_ends(shop: Escalated, mailbox: Mailbox) -> Non
     look(shop)
     shop.run_for(2)
     assert len(mailbox.messages) == 1
+
+
+def test_an_application_hears_of_a_sign_in_that_ended_by_a_clock_ahead(shop: Escalated) -> None:
+    with shop.session() as session:
+        given = {"uid": "a", "name": "App", "redirect_uris": [], "scopes": ""}
+        session.add(Application(id=1, owner_id=shop.alice.id, created_at=shop.now, **given))
+        session.flush()
+        for sid, hours, tries in (("new", 3, 0), ("tried", 1, 3), ("far", 3, 3)):
+            due_at = shop.now + timedelta(hours=hours)
+            row = {"application_id": 1, "user_id": shop.alice.id, "sid": sid, "tries": tries}
+            session.add(BackchannelSession(due_at=due_at, **row))
+    assert ahead(shop) == {"backchannel_sessions.due_at": 2}
+    look(shop)
+    assert ahead(shop) == {}
+    with shop.session() as session:
+        due = dict(session.execute(select(BackchannelSession.sid, BackchannelSession.due_at)).all())
+    later = shop.now + timedelta(hours=1)
+    assert due == {"new": shop.now, "tried": later, "far": shop.now}
 
 
 @pytest.mark.long
