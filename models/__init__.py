@@ -4,6 +4,7 @@ from models.accounts import (
     AttemptCount,
     Bot,
     EmailConfirmation,
+    KeptPage,
     Passkey,
     RecoveryCode,
     SignIn,

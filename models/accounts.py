@@ -120,6 +120,18 @@ class SignIn(Numbered):
     is_proof: Mapped[bool] = mapped_column(default=True, server_default=true())
 
 
+class KeptPage(Numbered):
+    """The URL of a page to return to, too long to be a part of another URL."""
+
+    __tablename__ = "kept_pages"
+
+    #: Keyed hash of the handle that the browser carries.
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    #: The path with the query.
+    path: Mapped[str] = mapped_column(Text)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
 class TotpDevice(Numbered):
     """The authenticator app of a user (RFC 6238)."""
 

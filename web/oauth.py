@@ -4,8 +4,7 @@ An application may ask for authorization by POST (OpenID Connect Core section 3.
 origin; the browser leaves our cookie behind then, so that nobody knows who is signed in. The
 request goes on as a GET, with which the cookie comes, and which decides nothing without the user.
 
-One that needs a new sign-in comes back after it, and says when it came first: sealed, since who
-could choose that moment would get by without.
+A request that needs a new sign-in returns after it with the sealed time of its first visit.
 """
 
 import json
@@ -19,6 +18,7 @@ from urllib.parse import parse_qs, urlencode
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from flask import Response, has_request_context, request, url_for
 from flask.typing import ResponseReturnValue
+from flask_login import current_user
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from werkzeug.datastructures import Headers, MultiDict
@@ -27,12 +27,19 @@ from werkzeug.utils import redirect
 from domain.access.scopes import ADMIN_MODE
 from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import EventSource
-from domain.errors import DomainError
 from domain.oauth.consent.approvals import Approval
+from domain.oauth.consent.pushed_requests import PREFIX
 from domain.oauth.context import OAuthContext, RefusedRequest
 from domain.oauth.discovery import openid_provider
-from domain.oauth.protocol import OAuthResponse, ProtocolRequest, in_description
+from domain.oauth.protocol import (
+    NO_STORE,
+    FirstAsked,
+    OAuthResponse,
+    ProtocolRequest,
+    in_description,
+)
 from domain.oauth.setting_up.refusals import flush, store_refusal
+from web.access.kept_pages import KEPT_REQUEST, find_address, short_address
 from web.access.marks import get_current_user, is_signed_in_afresh
 from web.extensions import db
 from web.http.audit_events import event_source
@@ -188,8 +195,33 @@ def request_in_form() -> ProtocolRequest:
 
 
 def request_in_query() -> ProtocolRequest:
-    """Return the request of the authorization endpoint."""
-    return ProtocolRequest("GET", _lists(request.args), {})
+    """Return the request in the URL, or the one that is kept under the handle in the URL.
+
+    Raises invalid_request for a handle that has expired.
+    """
+    handle = request.args.get(KEPT_REQUEST)
+    parameters = _lists(request.args) if handle is None else _kept_parameters(handle)
+    asked = ProtocolRequest("GET", parameters, {})
+    sealed = request.args.get(_FIRST_ASKED) or asked.value(_FIRST_ASKED) or ""
+    asked.first_asked = _read_first_asked(sealed)
+    return asked
+
+
+def _kept_parameters(handle: str) -> Mapping[str, Sequence[str]]:
+    address = find_address(handle)
+    if address is None:
+        raise InvalidRequestError(
+            "The authorization request has expired. Start again from the application."
+        )
+    return parameters_of(address)
+
+
+def parameters_of(address: str) -> dict[str, list[str]]:
+    """Return the parameters of an authorization request in the address of this service."""
+    path, _, query = address.partition("?")
+    if path != url_for("authorize.consent"):
+        return {}
+    return parse_qs(query, keep_blank_values=True, errors="werkzeug.url_quote")
 
 
 def request_from(parameters: Mapping[str, Sequence[str]]) -> ProtocolRequest:
@@ -215,7 +247,10 @@ def send(oauth_response: OAuthResponse) -> ResponseReturnValue:
     """Return the HTTP response for a response of the protocol."""
     location = next((value for name, value in oauth_response.headers if name == "Location"), None)
     if location is not None:
-        return redirect(location, code=oauth_response.status, Response=_VerbatimRedirect)
+        response = redirect(location, code=oauth_response.status, Response=_VerbatimRedirect)
+        # The location may contain a code.
+        response.headers.extend(NO_STORE)
+        return response
     body = oauth_response.body
     if not isinstance(body, str) and "error" in body:
         body = explained(body)
@@ -243,10 +278,8 @@ _METADATA = {
     "openid-configuration": "OpenID Connect metadata",
     "oauth-authorization-server": "OAuth metadata",
 }
-#: The web server reads a line of 8190 characters, with the method and the version.
-_LONGEST = 8000
-_ASKED_AT = "asked_at"
-_PURPOSE = "authorization request"
+_FIRST_ASKED = "first_asked"
+_PURPOSE = "first visit of an authorization request"
 #: For signing in, with a second factor or a new password.
 _LIFETIME = timedelta(hours=1)
 
@@ -278,31 +311,36 @@ def endpoints() -> tuple[EndpointUrl, ...]:
     return (issuer, *documents, *others, EndpointUrl(id="url-info", label="Token info", url=info))
 
 
-class LongRequestError(DomainError):
-    """The parameters do not fit into a URL."""
-
-    def __init__(self) -> None:
-        """Set the message."""
-        super().__init__("The authorization request of the application is too long.")
-
-
 def authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
-    """Return the URL, with every value of every parameter, or raise LongRequestError."""
-    url = f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}"
-    if len(url) > _LONGEST:
-        raise LongRequestError
-    return url
+    """Return the URL with all values of all parameters; a long request is kept under a handle.
+
+    Of a pushed request, the URL has only the reference: its parameters never pass the browser.
+    """
+    if any(uri.startswith(PREFIX) for uri in parameters.get("request_uri", ())):
+        parameters = {n: parameters[n] for n in ("client_id", "request_uri") if n in parameters}
+    return short_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
 
 
-def with_asked_at(parameters: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """Return the parameters with a sealed `asked_at` of now."""
-    return {**parameters, _ASKED_AT: [seal(now().isoformat(), purpose=_PURPOSE)]}
+def url_after_sign_in(asked: ProtocolRequest) -> str:
+    """Return the URL of this authorization request, to which a new sign-in leads back.
+
+    The URL contains when and with which sign-in the browser brought the request first. The value is
+    sealed, because a user who could choose it would not have to sign in again.
+    """
+    first = asked.first_asked or FirstAsked(at=now(), sign_in_id=_sign_in_id())
+    sealed = seal([first.at.isoformat(), first.sign_in_id], purpose=_PURPOSE)
+    parameters = {**request.args.to_dict(flat=False), _FIRST_ASKED: [sealed]}
+    return short_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
 
 
-def read_asked_at(parameters: MultiDict[str, str]) -> datetime | None:
-    """Return the sealed time in `asked_at`, or None if it is absent or invalid."""
+def _sign_in_id() -> int | None:
+    return get_current_user().sign_in_id if current_user.is_authenticated else None
+
+
+def _read_first_asked(sealed: str) -> FirstAsked | None:
+    """Return the sealed value, or None if it is absent or invalid."""
     try:
-        moment = unseal(parameters.get(_ASKED_AT, ""), purpose=_PURPOSE, lifetime=_LIFETIME)
+        moment, sign_in_id = unseal(sealed, purpose=_PURPOSE, lifetime=_LIFETIME)
     except BrokenSealError:
         return None
-    return datetime.fromisoformat(moment)
+    return FirstAsked(at=datetime.fromisoformat(moment), sign_in_id=sign_in_id)

@@ -35,6 +35,7 @@ from domain.accounts.signing_in.sessions import Authentication, renew_sign_in
 from domain.accounts.users import SignInAttempt, find_user_to_sign_in
 from domain.identity_providers.signing_in import Asked, begin
 from domain.randomness import random_hex
+from web.access.kept_pages import short_address
 from web.access.marks import get_current_user, load_current_user
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.extensions import db
@@ -105,8 +106,6 @@ def sign_in_attempt(login: str, password: str) -> SignInAttempt:
 
 _SESSION_KEY = "recovery_codes"
 _KEPT_PAGE = "kept_page"
-#: Browsers drop a cookie of four kilobytes, and the session has more in it.
-_LONGEST_KEPT_PAGE = 2_000
 
 
 def complete(authentication: Authentication, next_page: str = "") -> ResponseReturnValue:
@@ -154,7 +153,7 @@ def next_url() -> str:
 
 def requested_page() -> str:
     """Return the page of this service in the parameter `next`, or an empty string."""
-    target = request.args.get("next", "")
+    target = request.values.get("next", "")
     # Browsers drop tabs and newlines, treat a backslash as a slash, and resolve two dots.
     path = unquote(target.partition("?")[0]).replace("\\", "/")
     is_ours = target.startswith(url_for("home.index")) and not path.startswith("//")
@@ -163,7 +162,8 @@ def requested_page() -> str:
 
 def keep_page(path: str) -> None:
     """Keep the page of this service that is shown after what has to come first."""
-    session[_KEPT_PAGE] = path if len(path) <= _LONGEST_KEPT_PAGE else ""
+    # Browsers drop a cookie of four kilobytes, and the session has more in it.
+    session[_KEPT_PAGE] = short_address(path)
 
 
 def kept_page() -> str:
@@ -229,8 +229,6 @@ def lead_to_security() -> ResponseReturnValue:
 
 
 _KEY = "asked_provider"
-#: With more, the cookie of the session would be too large for browsers.
-_LONGEST_PAGE = 2_000
 
 
 def send_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
@@ -253,9 +251,11 @@ def send_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseRe
         "asked_at": asked.asked_at.isoformat(),
         "is_again": asked.is_again,
         "sign_in_id": asked.sign_in_id,
-        "next": next_page if len(next_page) <= _LONGEST_PAGE else "",
+        "next": short_address(next_page),
     }
-    return redirect(url)
+    response = redirect(url)
+    response.headers["Cache-Control"] = "no-store"  # the URL contains a state
+    return response
 
 
 def take_asked(slug: str) -> tuple[Asked, str]:

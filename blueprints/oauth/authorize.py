@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from flask import g, make_response, redirect, render_template, request, url_for
+from flask import flash, g, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
@@ -19,23 +19,25 @@ from domain.oauth.consent.pushed_requests import open_pushed
 from domain.oauth.grants.authorization_code import UnknownRedirectUriError
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
+from web.access.kept_pages import short_address
 from web.access.marks import get_current_user, open_to_anyone
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.api.description.described import FORM, HTML, OAUTH, Answer, Description
 from web.api.schemas.oauth import AuthorizationRequest
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
+from web.http.outdated_forms import OUTDATED_FORM, leads_back
+from web.http.public_urls import current_path
 from web.oauth import (
     authorization_url,
     decided_approval,
     needs_new_proof,
     oauth_context,
-    read_asked_at,
     request_from,
     request_in_query,
     send,
+    url_after_sign_in,
     visitors_approval,
-    with_asked_at,
 )
 from web.sealing.forms import consume, open_consent_form, seal_consent_form
 from web.services import now
@@ -66,10 +68,9 @@ def consent() -> ResponseReturnValue:
     """Redirect to the sign-in, show the consent page, or redirect back with a code."""
     if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
         return ""
-    server = AuthorizationServer(oauth_context())
-    asked = request_in_query()
-    asked.asked_at = read_asked_at(request.args)
+    server, asked = AuthorizationServer(oauth_context()), request_from({})
     try:
+        asked = request_in_query()
         asked = open_pushed(asked, server.context)
         checked = authorization.check_request(asked, server)
         return _follow(
@@ -98,20 +99,40 @@ def consent_by_post() -> ResponseReturnValue:
     return redirect(authorization_url(request.form.to_dict(flat=False)), code=303)
 
 
+def _back_to_question() -> ResponseReturnValue:
+    """Redirect to the same question, for the user who is signed in now; nothing is decided."""
+    form = open_consent_form(request.form.get("request", ""))
+    flash(OUTDATED_FORM, "warning")
+    return redirect(authorization_url(form.parameters), code=303)
+
+
 @authorize.post("/authorize/decision")
 @open_to_anyone
+@leads_back(_back_to_question)
 def decide() -> ResponseReturnValue:
     """Apply the decision of the consent page, once."""
     form = open_consent_form(request.form.get("request", ""))
-    begin = authorization_url(form.parameters)
     if not current_user.is_authenticated:
-        return redirect(url_for("sessions.sign_in", next=begin))
+        return redirect(url_for("sessions.sign_in", next=authorization_url(form.parameters)))
     if needs_new_proof():
+        begin = authorization_url(form.parameters)
         return redirect(url_for("sessions.sign_in", again="yes", next=begin))
-    if not consume(form, sign_in_id=get_current_user().sign_in_id):
-        # The form was submitted before: show the consent page again.
-        return redirect(authorization_url({**form.parameters, "prompt": ["consent"]}), code=303)
-    return _answer(request_from(form.parameters))
+    if form.is_expired or form.sign_in_id != get_current_user().sign_in_id:
+        return _back_to_question()
+    asked = request_from(form.parameters)
+    asked.decision = form.number
+    return _answer(asked) if consume(form) else _repeat(asked)
+
+
+def _repeat(asked: ProtocolRequest) -> ResponseReturnValue:
+    """Answer a form that was submitted before: its first decision counts."""
+    server = AuthorizationServer(oauth_context())
+    is_yes = request.form.get("decision") == "authorize"
+    user_id = get_current_user().id
+    first = authorization.repeat_decision(asked, user_id, is_yes=is_yes, server=server)
+    if first is not None:
+        return send(first)
+    return render_template("authorize/answered.html")
 
 
 def _answer(asked: ProtocolRequest) -> ResponseReturnValue:
@@ -152,8 +173,9 @@ def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnVal
     """
     if current_user.is_authenticated and not is_known:
         return lead_to_security()
-    asked = request.args.to_dict(flat=False)
-    return_url = authorization_url(with_asked_at(asked) if checked.may_need_new_sign_in else asked)
+    return_url = short_address(current_path())
+    if checked.may_need_new_sign_in:
+        return_url = url_after_sign_in(checked.request)
     again = "yes" if is_known else None
     return redirect(url_for("sessions.sign_in", again=again, next=return_url))
 

@@ -35,6 +35,7 @@ from domain.projects.views import GroupView, ProjectView
 from domain.releases.schedule import BY_ID
 from domain.silences.muting import in_force, muted_rows
 from forms.projects import ProjectForm, ProjectSettingsForm
+from web.access.kept_pages import short_address
 from web.access.marks import (
     get_current_user,
     open_to_anyone,
@@ -148,7 +149,7 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         # An anonymous visitor may be a member, so the sign-in does not reveal which paths exist.
         if current_user.is_authenticated or not can_be_path(full_path):
             raise
-        return redirect(url_for("sessions.sign_in", next=current_path()))
+        return redirect(url_for("sessions.sign_in", next=short_address(current_path())))
 
 
 def _sees(project_path: str) -> bool:

@@ -1,7 +1,5 @@
 """Sign in and sign out."""
 
-from urllib.parse import parse_qs
-
 from flask import flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
@@ -14,11 +12,12 @@ from domain.identity_providers.identities import offered
 from domain.oauth.clients.applications import find_application
 from domain.oauth.consent.pushed_requests import read_parameters
 from forms.signing_in import PasskeyResponseForm, SignInForm
+from web.access.kept_pages import KEPT_REQUEST, find_address, short_address
 from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.oauth import oauth_context, request_from
+from web.oauth import oauth_context, parameters_of, request_from
 from web.pages.markdown import rendered_markdown
 from web.sealing.sign_ins import (
     find_relying_party,
@@ -95,13 +94,25 @@ def sign_out() -> ResponseReturnValue:
     logout_user()
     session.clear()
     flash("You are signed out.")
-    return redirect(url_for("sessions.sign_in", next=request.values.get("next")))
+    next_page = short_address(request.values.get("next", ""))
+    return redirect(url_for("sessions.sign_in", next=next_page or None))
+
+
+@sessions.get("/sign_in/next/<handle>")
+@open_to_anyone
+def go_on(handle: str) -> ResponseReturnValue:
+    """Redirect to the page that is kept under a handle, because its URL is long."""
+    address = find_address(handle)
+    if address is None:
+        flash("The page that you asked for was kept for an hour. Open it again.", "warning")
+    return redirect(address or url_for("home.index"))
 
 
 def _asking() -> dict[str, list[str]]:
     """Return the parameters of the authorization request that redirected here, if any."""
-    path, _, query = requested_page().partition("?")
-    return parse_qs(query) if path == url_for("authorize.consent") else {}
+    asked = parameters_of(requested_page())
+    handle = asked.get(KEPT_REQUEST, [""])[0]
+    return parameters_of(find_address(handle) or "") if handle else asked
 
 
 def _login_hint() -> str:

@@ -13,15 +13,17 @@ from authlib.oauth2.rfc6749 import (
     InvalidScopeError,
     OAuth2Error,
 )
+from sqlalchemy import or_, select
 
 from domain.access.scopes import ADMIN_MODE, grantable
 from domain.audit.events import EventKind
+from domain.clock import CLOCK_TOLERANCE
 from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.authentication import Client
 from domain.oauth.consent.approvals import Approval, ConsentPrompt, consent_prompt_for, remember
 from domain.oauth.consent.pushed_requests import consume
-from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
+from domain.oauth.grants.authorization_code import DENIED_BY_USER, AuthorizationCodeGrant
 from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.reasons import (
@@ -32,7 +34,7 @@ from domain.oauth.reasons import (
     RefusedParameterError,
 )
 from domain.oauth.server import AuthorizationServer
-from models import Application
+from models import Application, Authorization
 
 #: What a request is told that was not pushed, and had to be.
 _NOT_PUSHED = Refusal(sentence="Authorization requests have to be pushed first.", reason=NOT_PUSHED)
@@ -112,18 +114,18 @@ class CheckedRequest:
         """Whether the time of the sign-in matters."""
         return bool(self.prompts & _SIGNING_IN) or self.request.value("max_age") is not None
 
-    def needs_new_sign_in(self, auth_time: datetime, now: datetime) -> bool:
+    def needs_new_sign_in(self, approval: Approval, now: datetime) -> bool:
         """Return whether the client requires a new sign-in (`prompt=login`, `max_age`)."""
         max_age = self.request.value("max_age")
-        if self._was_signed_in_for(auth_time):
+        if self._was_signed_in_for(approval):
             return False
         if "login" in self.prompts or max_age == "0":
             return True
-        return max_age is not None and (now - auth_time).total_seconds() > int(max_age)
+        return max_age is not None and (now - approval.auth_time).total_seconds() > int(max_age)
 
-    def requires_prompt(self, auth_time: datetime) -> bool:
+    def requires_prompt(self, approval: Approval) -> bool:
         """Return whether the client requires the consent page even for approved scopes."""
-        done = _SIGNING_IN if self._was_signed_in_for(auth_time) else frozenset()
+        done = _SIGNING_IN if self._was_signed_in_for(approval) else frozenset()
         return bool((self.prompts & _ASKING) - done)
 
     def narrow(self, approval: Approval) -> None:
@@ -135,12 +137,17 @@ class CheckedRequest:
                 "The user has not granted the scope.", redirect_uri=self.redirect_uri
             )
 
-    def _was_signed_in_for(self, auth_time: datetime) -> bool:
+    def _was_signed_in_for(self, approval: Approval) -> bool:
         """Return whether the user has signed in since the request was first made.
 
-        A user who signed in for it has chosen the account as well.
+        A user who signed in for it has chosen the account as well. The host that noted the sign-in
+        may have another clock than the host that noted the request. So a sign-in that replaced the
+        one of the first visit may seem older than the request.
         """
-        return self.request.asked_at is not None and auth_time >= self.request.asked_at
+        first, pushed_at = self.request.first_asked, self.request.pushed_at
+        if first is not None and approval.sign_in_id != first.sign_in_id:
+            return approval.auth_time >= first.at - CLOCK_TOLERANCE
+        return pushed_at is not None and approval.auth_time >= pushed_at
 
 
 def _application_of(checked: CheckedRequest) -> Application:
@@ -204,14 +211,14 @@ def next_step(
         )
     checked.narrow(approval)
     is_too_old = approval.has_old_proof and ADMIN_MODE in checked.scopes.split()
-    if is_too_old or checked.needs_new_sign_in(approval.auth_time, server.context.now):
+    if is_too_old or checked.needs_new_sign_in(approval, server.context.now):
         return _unless_silent(
             AuthorizationStep.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent
         )
     _check_hint(checked, approval.user_id, server)
     _check_groups(checked, approval, server)
     prompt = consent_prompt(checked, user_id=approval.user_id, server=server)
-    if prompt.is_needed or checked.requires_prompt(approval.auth_time):
+    if prompt.is_needed or checked.requires_prompt(approval):
         keeps_secret = _application_of(checked).confidential
         error = ConsentRequiredError if keeps_secret else AskedEachTimeError
         return _unless_silent(AuthorizationStep.CONSENT, error, checked, is_silent=is_silent)
@@ -276,6 +283,44 @@ def refuse(
     consume(checked.request, server.context)
     _record(EventKind.CONSENT_REFUSED, checked, approval, server)
     return _send_back(checked, None, server)
+
+
+def repeat_decision(
+    request: ProtocolRequest, user_id: int, *, is_yes: bool, server: AuthorizationServer
+) -> OAuthResponse | None:
+    """Send the browser to where the first decision of the same form led.
+
+    Returns None if there is nothing to repeat: the code was redeemed, has expired or was revoked,
+    or the first decision was another one.
+    """
+    grant, context = server.get_authorization_grant(request), server.context
+    try:
+        redirect_uri = grant.check_client_and_redirect_uri()
+    except OAuth2Error:  # the application was changed since
+        return None
+    codes = {
+        digest: code
+        for code in grant.codes_of_decision(request.decision or "")
+        for digest in context.keyring.digests(code)
+    }
+    first = context.session.execute(
+        select(
+            Authorization.code_digest,
+            Authorization.user_id,
+            or_(
+                Authorization.code_used_at.is_not(None),
+                Authorization.revoked_at.is_not(None),
+                Authorization.code_expires_at <= context.now,
+            ).label("is_over"),
+        ).where(Authorization.code_digest.in_(codes))
+    ).first()
+    if first is None:
+        denied = AccessDeniedError(DENIED_BY_USER, redirect_uri=redirect_uri)
+        return None if is_yes else server.handle_error_response(request, denied)
+    if first.user_id != user_id or first.is_over or first.code_digest is None:
+        return None
+    location = grant.location_with(redirect_uri, codes[first.code_digest])
+    return OAuthResponse(status=302, headers=(("Location", location),))
 
 
 def _record(

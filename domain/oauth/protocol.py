@@ -52,6 +52,15 @@ class Pushed:
     id: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class FirstAsked:
+    """When the browser brought a request for the first time, and the sign-in that it had then."""
+
+    at: datetime
+    #: None for a browser that was not signed in.
+    sign_in_id: int | None
+
+
 class ProtocolRequest(OAuth2Request):
     """A request to an OAuth endpoint.
 
@@ -70,8 +79,12 @@ class ProtocolRequest(OAuth2Request):
         self.payload = Parameters(parameters)
         #: Set if the parameters were pushed, and not brought by the browser.
         self.pushed: Pushed | None = None
-        #: When it was first made, if that is known: a later sign-in was made for this request.
-        self.asked_at: datetime | None = None
+        #: When the application pushed it: a later sign-in was made for this request.
+        self.pushed_at: datetime | None = None
+        #: Known once the request has led to a sign-in.
+        self.first_asked: FirstAsked | None = None
+        #: The number of the consent form that decided it; its code is derived from it.
+        self.decision: str | None = None
         #: The application that the client credentials name, right or wrong; None if unknown.
         self.named_application_id: int | None = None
 

@@ -32,6 +32,7 @@ from web.access.bearer_token import (
     check_key,
     presented_token,
 )
+from web.access.kept_pages import short_address
 from web.access.rate_limits import by_api_user
 from web.extensions import db, login_manager
 from web.http.endpoints import Guard, Mark
@@ -95,7 +96,7 @@ checks_registry_secret = Mark(access="the container registry, with its secret")
 
 def to_sign_in() -> ResponseReturnValue:
     """Redirect to the sign-in page, and back here afterwards."""
-    return redirect(url_for("sessions.sign_in", next=current_path()))
+    return redirect(url_for("sessions.sign_in", next=short_address(current_path())))
 
 
 def _for_users(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,7 +184,7 @@ def _to_sign_in_again() -> ResponseReturnValue:
     flash("Sign in again to confirm that it is you, then repeat the action.", "warning")
     user_id = (request.view_args or {}).get("user_id")
     begin = nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
-    return redirect(url_for("sessions.sign_in", again="yes", next=begin))
+    return redirect(url_for("sessions.sign_in", again="yes", next=short_address(begin)))
 
 
 def project_member(

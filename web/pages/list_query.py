@@ -135,8 +135,9 @@ class SizeChoice:
     size: int
     #: Those to choose from, with the present one.
     sizes: tuple[int, ...]
-    #: The address that keeps a size and leads back to the first page of the list.
-    action: str
+    #: The first page of the list, to which the choice leads back. It is a field of the form, since
+    #: with many filters it is too long for another URL.
+    next: str
 
 
 def size_choice() -> SizeChoice | None:
@@ -147,5 +148,5 @@ def size_choice() -> SizeChoice | None:
     return SizeChoice(
         size=size,
         sizes=tuple(sorted({*PAGE_SIZES, size})),
-        action=url_for("page_sizes.choose", next=first_page_url()),
+        next=first_page_url(),
     )

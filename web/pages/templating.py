@@ -12,14 +12,17 @@ from typing import Any
 from flask import Flask, g, has_request_context, request, url_for
 from flask_login import current_user
 from markupsafe import Markup
+from sqlalchemy.exc import SQLAlchemyError
 
 from domain.alerts.reading.times import written_time
 from domain.durations import duration_text
+from domain.errors import DomainError
 from domain.on_call.rotation_syntax import written_cadence, written_restriction
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
 from domain.text_links import alert_parts, is_web_url, link_parts
 from domain.time_zones import offset_of, zone
+from web.access.kept_pages import short_address
 from web.access.marks import may_open_group
 from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
@@ -104,6 +107,20 @@ def _context() -> dict[str, Any]:
         "current_path": current_path,
         "second_factor_to_come": second_factor_to_come,
     }
+
+
+def return_address(path: str | None = None) -> str | None:
+    """Return what leads back to a page, by default to this one, after a sign-in.
+
+    Without a database, a long address loses its query: an error page must not fail.
+    """
+    path = path or current_path()
+    if g.get("asks_no_database"):
+        return path.partition("?")[0]
+    try:
+        return short_address(path)
+    except (DomainError, SQLAlchemyError):
+        return path.partition("?")[0]
 
 
 def _nav() -> tuple[NavLink, ...]:
@@ -266,4 +283,5 @@ def init_app(app: Flask) -> None:
     app.jinja_env.tests["open_group"] = may_open_group
     app.jinja_env.globals["asset"] = asset
     app.jinja_env.globals["page_url"] = page_url
+    app.jinja_env.globals["return_address"] = return_address
     app.jinja_env.globals["size_choice"] = size_choice

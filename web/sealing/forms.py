@@ -18,6 +18,8 @@ from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services
 
 _LIFETIME = timedelta(hours=1)
+#: An older form decides nothing, but still leads back to its question.
+_LEADS_BACK_FOR = timedelta(days=1)
 _CONSENT, _DEVICE, _LOGOUT = "consent", "device", "logout question"
 #: A cross-site POST by an application comes without our cookie, so the user is unknown: the
 #: validated request is sealed into a redirect to a GET, without its ID token.
@@ -39,6 +41,8 @@ class ConsentForm:
     number: str
     parameters: Mapping[str, Sequence[str]]
     sign_in_id: int
+    #: The form is too old for a decision; its parameters lead back to the question.
+    is_expired: bool
 
 
 def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) -> str:
@@ -53,21 +57,22 @@ def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: in
 
 def open_consent_form(sealed_text: str) -> ConsentForm:
     """Return the form, or raise ExpiredFormError; the sign-in is not checked here."""
-    sealed = _opened(sealed_text, _CONSENT, _LIFETIME)
+    is_expired = False
+    try:
+        sealed = unseal(sealed_text, purpose=_CONSENT, lifetime=_LIFETIME)
+    except BrokenSealError:
+        is_expired = True
+        sealed = _opened(sealed_text, _CONSENT, _LEADS_BACK_FOR)
     return ConsentForm(
         number=sealed.get("number", sealed_text),  # former releases gave none
         parameters=sealed["parameters"],
         sign_in_id=sealed["sign_in"],
+        is_expired=is_expired,
     )
 
 
-def consume(form: ConsentForm, *, sign_in_id: int) -> bool:
-    """Mark the form as used; return False if it was used before.
-
-    Raises ExpiredFormError if it belongs to another sign-in.
-    """
-    if form.sign_in_id != sign_in_id:
-        raise ExpiredFormError
+def consume(form: ConsentForm) -> bool:
+    """Mark the form as used; return False if it was used before."""
     return claim_once(
         f"consent question {form.number}",
         lifetime=_LIFETIME,

@@ -157,10 +157,15 @@ def is_registered(requested: str, registered: list[str]) -> bool:
     return wanted is not None and any(wanted == _without_port(known) for known in registered)
 
 
+#: Characters of a query that need no encoding (RFC 3986 section 3.4) and are frequent in `state`. A
+#: long value stays as short as the application sent it.
+_UNENCODED = "/:,"
+
+
 def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
     """Append parameters without changing the registered part."""
     base, mark, query = uri.partition("?")
-    return f"{base}?{query}{'&' if mark and query else ''}{urlencode(parameters)}"
+    return f"{base}?{query}{'&' if mark and query else ''}{urlencode(parameters, safe=_UNENCODED)}"
 
 
 def without_secrets(uri: str) -> str:

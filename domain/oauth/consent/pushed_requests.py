@@ -85,7 +85,8 @@ def open_pushed(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequ
     uri = request.required("request_uri")
     opened = ProtocolRequest("GET", {**parameters, "request_uri": [uri]}, {})
     opened.pushed = Pushed(id=row.id)
-    opened.asked_at = row.created_at
+    opened.pushed_at = row.created_at
+    opened.first_asked, opened.decision = request.first_asked, request.decision
     return opened
 
 

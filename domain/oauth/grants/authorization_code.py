@@ -88,6 +88,11 @@ OTHER_URI = Refusal(
 OTHER_KEY = Refusal(
     sentence="The authorization code needs a DPoP proof with the key of dpop_jkt.", reason=PROOF
 )
+DENIED_BY_USER = "The resource owner denied the request."
+#: Maximum number of characters of the URL that brings a code to an application. Few web servers
+#: accept longer request lines, and many accept only half of it.
+LONGEST_ANSWER = 16_000
+_CODE_LENGTH = 64
 #: Numbers have one spelling, without leading zeros.
 _SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
@@ -153,7 +158,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
         Errors of the first two carry no redirect URI and end on a page (section 4.1.2.1).
         """
-        redirect_uri = self._check_client_and_redirect_uri()
+        redirect_uri = self.check_client_and_redirect_uri()
         try:
             self._check_the_rest()
         except OAuth2Error as error:
@@ -161,7 +166,8 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             raise
         return redirect_uri
 
-    def _check_client_and_redirect_uri(self) -> str:
+    def check_client_and_redirect_uri(self) -> str:
+        """Return the redirect URI; raise the errors that are shown on a page."""
         for name in ("client_id", "redirect_uri"):
             if name in self.request.payload.repeated:
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
@@ -174,6 +180,12 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         if not is_registered(redirect_uri, application.redirect_uris):
             raise UnknownRedirectUriError(redirect_uri, view_of(application))
         self.request.client = Client(application)
+        if len(self.location_with(redirect_uri, "x" * _CODE_LENGTH)) > LONGEST_ANSWER:
+            raise InvalidRequestError(
+                "The state is too long: the URL that returns it to the application may have at "
+                f"most {LONGEST_ANSWER:,} characters. Use a short random state, and store the rest "
+                "at the application."
+            )
         return redirect_uri
 
     def _check_the_rest(self) -> None:
@@ -233,21 +245,38 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         `grant_user` is the sign-in that approved, or None after a refusal (section 4.1.2).
         """
         if grant_user is None:
-            raise AccessDeniedError(
-                "The resource owner denied the request.", redirect_uri=redirect_uri
-            )
+            raise AccessDeniedError(DENIED_BY_USER, redirect_uri=redirect_uri)
         code = self._store_code(redirect_uri, grant_user)
+        return 302, "", [("Location", self.location_with(redirect_uri, code))]
+
+    def location_with(self, redirect_uri: str, code: str) -> str:
+        """Return the URL that brings a code to the application (section 4.1.2)."""
         parameters = [("code", code)]
         state = self.request.value("state")
         if state is not None:
             parameters.append(("state", state))
         parameters += issuer_parameter(self.request.client.application, self.server.context.policy)
-        return 302, "", [("Location", with_parameters(redirect_uri, parameters))]
+        return with_parameters(redirect_uri, parameters)
+
+    def codes_of_decision(self, number: str) -> tuple[str, ...]:
+        """Return the code that a consent form with this number leads to, under each key.
+
+        A form that is submitted twice leads to the same code, which is not stored in the clear.
+        """
+        keyring = self.server.context.keyring
+        return keyring.derived_credentials(
+            f"consent form {number}", CredentialType.AUTHORIZATION_CODE
+        )
 
     def _store_code(self, redirect_uri: str, approval: Approval) -> str:
         context = self.server.context
         application: Application = self.request.client.application
-        credential = context.keyring.issue(CredentialType.AUTHORIZATION_CODE)
+        number = self.request.decision
+        code = (
+            context.keyring.issue(CredentialType.AUTHORIZATION_CODE).clear
+            if number is None
+            else self.codes_of_decision(number)[0]
+        )
         sid = sid_of(approval.sign_in_id, application.uid, keyring=context.keyring)
         context.session.add(
             Authorization(
@@ -261,7 +290,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
                 auth_time=approval.auth_time,
                 methods=approval.methods,
                 sid=sid,
-                code_digest=credential.digest,
+                code_digest=context.keyring.digest(code),
                 code_expires_at=context.now + context.policy.code_lifetime,
                 created_at=context.now,
             )
@@ -275,7 +304,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
                 session=context.session,
                 now=context.now,
             )
-        return credential.clear
+        return code
 
     # The token endpoint, section 4.1.3
 

@@ -141,10 +141,23 @@ def test_it_leads_nowhere_but_to_the_address_that_asks_the_same(gatebell: LiveGa
     assert "Set-Cookie" not in answer.headers
 
 
-def test_what_fits_into_no_address_is_refused_on_a_page(gatebell: LiveGatebell) -> None:
-    answer = posted(gatebell, server_application(gatebell), state="x" * 9000)
-    assert_refused_on_a_page(answer)
-    assert "too long" in answer.text
+def test_a_form_that_fits_into_no_address_is_kept(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    state = "x" * 9_000
+    answer = posted(gatebell, server_application(gatebell), state=state)
+    assert len(answer.headers["Location"]) < 200
+    assert landing(followed(browser, answer))["state"] == state
+
+
+@pytest.mark.parametrize("length", [20_000, 40_000])
+def test_a_state_that_fits_into_no_answer_is_refused_on_a_page(
+    gatebell: LiveGatebell, browser: requests.Session, length: int
+) -> None:
+    answer = posted(gatebell, server_application(gatebell), state="x" * length)
+    page = followed(browser, answer) if answer.status_code == 303 else answer
+    assert_refused_on_a_page(page)
+    assert "too long" in page.text
 
 
 @pytest.mark.rfc("rfc6749-10.12-a")
@@ -161,5 +174,5 @@ def test_a_form_of_another_site_decides_nothing(
     decided = browser.post(
         f"{gatebell.url}/oauth/authorize/decision", data=yes, allow_redirects=False
     )
-    assert_refused_on_a_page(decided)
+    assert 'name="decision"' in followed(browser, decided).text
     assert "code" in landing(decide(browser, page))

@@ -18,8 +18,10 @@ from tests.support.accounts.people import (
     make_user,
     open_browser,
     set_state,
+    settings_of,
     signed_in,
 )
+from tests.support.accounts.sign_ups import opened, sealed
 from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
@@ -29,9 +31,11 @@ from tests.support.oauth.oauth_wire import (
     decide,
     landing,
     phone_application,
+    redeem,
     server_application,
     sign_in_on,
 )
+from tests.support.oauth.pushes import pushed
 from tests.support.oauth.visits import Visit
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, forms_in, submit
@@ -258,26 +262,48 @@ def test_a_question_of_one_session_cannot_be_answered_in_another(visit: Visit) -
         page = ask(other, visit.gatebell, visit.client)
         form = form_with(page, "decision")
         answer = submit(other, page, form, request=asked_of_alice, decision="authorize")
-        assert_refused_on_a_page(answer)
+        assert answer.status_code == 303
+        assert is_question(ask_at(other, urljoin(page.url, answer.headers["Location"])))
 
 
-@pytest.mark.parametrize("first", ["authorize", "cancel"])
-@pytest.mark.parametrize("is_confidential", [True, False])
-def test_a_page_is_good_for_one_answer_and_the_next_is_asked_for_anew(
+@pytest.mark.both_databases
+@pytest.mark.parametrize("is_pushed", [True, False], ids=["pushed", "in the URL"])
+def test_a_second_click_leads_to_the_first_code(
     gatebell: LiveGatebell,
     browser: requests.Session,
-    first: str,
-    is_confidential: bool,  # noqa: FBT001 - a column of the table
+    is_pushed: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    client = make_application(gatebell, bob(gatebell), confidential=is_confidential)
-    page = ask(browser, gatebell, client, state="s", **PKCE)
-    assert landing(decide(browser, page, first))["state"] == "s"
-    second = decide(browser, page)
-    assert second.status_code == 303
-    asked_anew = ask_at(browser, urljoin(page.url, second.headers["Location"]))
-    assert is_question(asked_anew)
-    brought = landing(decide(browser, asked_anew))
-    assert (brought["state"], "code" in brought) == ("s", True)
+    client = make_application(gatebell, bob(gatebell))
+    if is_pushed:
+        page = ask_at(browser, pushed(gatebell, client, state="s"))
+    else:
+        page = ask(browser, gatebell, client, state="s")
+    first = decide(browser, page)
+    assert first.headers["Cache-Control"] == "no-store"
+    again = [decide(browser, page, each) for each in ("authorize", "cancel")]
+    assert [each.headers["Location"] for each in again] == [first.headers["Location"]] * 2
+    assert redeem(gatebell, client, landing(first)["code"]).status_code == 200
+    too_late = decide(browser, page)
+    assert (too_late.status_code, "Already answered" in too_late.text) == (200, True)
+
+
+def test_a_second_click_on_cancel_leads_to_the_first_answer(visit: Visit) -> None:
+    page = visit.ask(prompt="consent")
+    first = visit.decide(page, "cancel")
+    assert visit.decide(page, "cancel").headers["Location"] == first.headers["Location"]
+    changed_mind = visit.decide(page)
+    assert (changed_mind.status_code, "Already answered" in changed_mind.text) == (200, True)
+
+
+def test_a_form_that_is_an_hour_old_leads_back_to_its_question(visit: Visit) -> None:
+    page = visit.ask(prompt="consent")
+    form = form_with(page, "decision")
+    key = settings_of(visit.gatebell).secret_key
+    content = opened(form.value("request") or "", "consent", key=key)
+    old = sealed(content, "consent", age=4_000, key=key)
+    answer = submit(visit.browser, page, form, request=old, decision="authorize")
+    assert answer.status_code == 303
+    assert is_question(ask_at(visit.browser, urljoin(page.url, answer.headers["Location"])))
 
 
 def test_who_was_signed_out_meanwhile_signs_in_and_is_asked_the_same(

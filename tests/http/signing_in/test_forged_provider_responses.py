@@ -449,14 +449,15 @@ def test_who_confirms_that_it_is_them_has_to_sign_in_there_again(
     assert_signed_in(come_back(browser, provider.response_to(begun.headers["Location"])))
 
 
-def test_a_very_long_way_back_is_left_out(
+def test_a_very_long_way_back_is_kept(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
-    browser = gatebell.http()
-    begun = ask_to_sign_in(
-        gatebell, browser, slug, at=f"/users/sign_in?next=/help?search={unique('x' * 6_000)}"
-    )
-    assert_signed_in(come_back(browser, provider.response_to(begun.headers["Location"])))
+    browser, wanted = gatebell.http(), f"/help?search={unique('x' * 6_000)}"
+    begun = ask_to_sign_in(gatebell, browser, slug, at=f"/users/sign_in?next={wanted}")
+    assert begun.headers["Cache-Control"] == "no-store"
+    back = come_back(browser, provider.response_to(begun.headers["Location"]))
+    onward = browser.get(gatebell.url + back.headers["Location"], allow_redirects=False)
+    assert onward.headers["Location"] == wanted
 
 
 @pytest.mark.parametrize(("minutes", "is_expired"), [(9, False), (11, True)])

@@ -1,6 +1,7 @@
 """Who is signed in and is asked by an application to prove it again."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from urllib.parse import unquote, urljoin
 
 import pytest
@@ -9,7 +10,14 @@ from sqlalchemy import func, select
 
 from domain.accounts.users import get_user
 from models import Authorization, SignIn, User
-from tests.support.accounts.people import Person, database_of, make_user, open_browser
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_user,
+    open_browser,
+    settings_of,
+)
+from tests.support.accounts.sign_ups import opened
 from tests.support.oauth.oauth_wire import (
     Changes,
     ask,
@@ -73,7 +81,7 @@ def test_nobody_gets_by_without_signing_in_again(
     following = form_with(page, "password").action.partition("next=")[2]
     assert_asks_again(ask_at(browser, urljoin(gatebell.url, unquote(following))))
     for moment in ("2020-01-01T00:00:00+00:00", "", "e30.x.y"):
-        assert_asks_again(ask(browser, gatebell, client, asked_at=moment, **changes))
+        assert_asks_again(ask(browser, gatebell, client, first_asked=moment, **changes))
 
 
 @pytest.mark.both_databases
@@ -96,6 +104,52 @@ def test_a_new_sign_in_takes_the_place_of_the_former_and_is_what_the_application
             select(Authorization.auth_time).where(Authorization.user_id == user.id)
         ).one()
     assert datetime.now(UTC) - when < timedelta(hours=1)
+
+
+def sign_in_elsewhere(
+    browser: requests.Session, page: requests.Response, person: Person, gatebell: LiveGatebell
+) -> requests.Response:
+    """Sign in at a host whose clock is four seconds behind; return where that leads."""
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=person.username, password=person.password)
+    with database_of(gatebell) as session:
+        user_id = select(User.id).where(User.username == person.username).scalar_subquery()
+        row = session.scalars(select(SignIn).where(SignIn.user_id == user_id)).one()
+        row.created_at -= timedelta(seconds=4)
+    return ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["signed in", "not signed in"])
+@pytest.mark.parametrize("changes", AGAIN)
+def test_a_sign_in_that_another_clock_noted_is_enough(
+    gatebell: LiveGatebell,
+    charlie: Person,
+    changes: dict[str, Changes],
+    is_known: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    browser = open_browser(gatebell, charlie) if is_known else gatebell.http()
+    client = server_application(gatebell)
+    page = ask(browser, gatebell, client, **changes)
+    assert "code" in landing(sign_in_elsewhere(browser, page, charlie, gatebell))
+    pushed_page = ask_at(browser, pushed(gatebell, client, **changes))
+    assert_asks_again(pushed_page)
+    assert "code" in landing(sign_in_elsewhere(browser, pushed_page, charlie, gatebell))
+
+
+def test_the_first_time_counts_through_all_rounds(gatebell: LiveGatebell, charlie: Person) -> None:
+    browser = open_browser(gatebell, charlie)
+    page = ask(browser, gatebell, server_application(gatebell), prompt="login")
+    first = form_with(page, "password").action
+    again = ask_at(browser, urljoin(gatebell.url, unquote(first.partition("next=")[2])))
+    assert form_with(again, "password").action.count("first_asked") == 1
+    key = settings_of(gatebell).secret_key
+    asked = [first_asked_in(each, key) for each in (first, form_with(again, "password").action)]
+    assert asked[0] == asked[1]
+
+
+def first_asked_in(action: str, key: str) -> Any:
+    sealed = unquote(unquote(action)).rpartition("first_asked=")[2]
+    return opened(sealed, "first visit of an authorization request", key=key)
 
 
 @pytest.mark.long

@@ -87,6 +87,6 @@ def sealed(value: Any, purpose: str, *, age: float = 0, key: str = SECRET_KEY) -
     return str(URLSafeTimedSerializer(key, salt=purpose, signer=Former).dumps(value))
 
 
-def opened(text: str, purpose: str) -> Any:
+def opened(text: str, purpose: str, *, key: str = SECRET_KEY) -> Any:
     """Return the value in a sealed text."""
-    return URLSafeTimedSerializer(SECRET_KEY, salt=purpose).loads(text)
+    return URLSafeTimedSerializer(key, salt=purpose).loads(text)

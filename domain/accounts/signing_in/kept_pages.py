@@ -1,0 +1,43 @@
+"""URLs to return to after a sign-in that are too long to be a part of another URL.
+
+The path and its query stay in the database, and the browser carries a handle. Anybody can send a
+browser to a long URL, so each network can store a limited number of them.
+"""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.ip_addresses import client_prefix
+from domain.keyring import Keyring
+from domain.randomness import random_hex
+from models import KeptPage
+
+#: Time for a sign-in with a second factor, a new password or an identity provider.
+LIFETIME = timedelta(hours=1)
+#: Maximum number of characters of a stored path with its query.
+LONGEST = 32_768
+_MOST, _WINDOW = 300, timedelta(minutes=10)
+
+
+def keep_page(
+    path: str, *, address: str | None, session: Session, keyring: Keyring, now: datetime
+) -> str:
+    """Store a path and return its handle; raise TooManyAttemptsError above the network's limit."""
+    subject = f"kept pages, address {client_prefix(address or '')}"
+    limit = AttemptLimit(subject=subject, attempts=_MOST, window=_WINDOW)
+    claim_attempt(limit, session=session, keyring=keyring, now=now)
+    handle = random_hex(16)
+    session.add(KeptPage(digest=keyring.digest(handle), path=path, expires_at=now + LIFETIME))
+    return handle
+
+
+def find_kept_page(handle: str, *, session: Session, keyring: Keyring, now: datetime) -> str | None:
+    """Return the stored path of a handle, or None if it is unknown or has expired."""
+    return session.scalar(
+        select(KeptPage.path).where(
+            KeptPage.digest.in_(keyring.digests(handle)), KeptPage.expires_at > now
+        )
+    )

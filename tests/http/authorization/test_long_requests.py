@@ -1,0 +1,193 @@
+"""Authorization requests that are long: they stay on the server while the person signs in."""
+
+import json
+from urllib.parse import urlencode, urljoin
+
+import pytest
+import requests
+from sqlalchemy import func, select, update
+
+from models import KeptPage, User
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    now,
+    open_browser,
+)
+from tests.support.oauth.oauth_wire import (
+    Changes,
+    ask,
+    ask_at,
+    assert_refused_on_a_page,
+    decide,
+    landing,
+    server_application,
+    sign_in_on,
+)
+from tests.support.oauth.pushes import pushed
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import code_of, give_app, give_code
+from tests.support.wire.html_forms import form_with, submit
+
+#: Such as applications of one page make it: their own URL with all filters.
+STATE_IN_JSON = json.dumps({"to": "/" + "a/b?c=d&" * 300, "n": "1"}, separators=(",", ":"))
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application of Bob's that nobody has approved yet."""
+    return make_application(gatebell, bob(gatebell))
+
+
+@pytest.fixture
+def dora(gatebell: LiveGatebell) -> Person:
+    """Somebody who has never signed in."""
+    return make_user(gatebell, name="dora")
+
+
+def assert_short(page: requests.Response) -> None:
+    """Check that every address on the way fits into another one."""
+    urls = [each.url for each in (*page.history, page)]
+    assert max(map(len, urls[1:] or urls)) < 700, urls
+
+
+def kept_pages(gatebell: LiveGatebell) -> int:
+    with database_of(gatebell) as session:
+        return session.scalar(select(func.count(KeptPage.id))) or 0
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("changes", [{}, {"prompt": "login"}, {"max_age": "0"}])
+def test_a_long_request_comes_back_whole_after_the_sign_in(
+    gatebell: LiveGatebell, client: ClientCredentials, dora: Person, changes: dict[str, Changes]
+) -> None:
+    browser = gatebell.http()
+    page = ask(browser, gatebell, client, state=STATE_IN_JSON, **changes)
+    assert_short(page)
+    assert "to continue to" in page.text
+    question = sign_in_on(browser, page, dora)
+    assert_short(question)
+    assert landing(decide(browser, question))["state"] == STATE_IN_JSON
+
+
+def test_it_outlives_a_second_factor(
+    gatebell: LiveGatebell, client: ClientCredentials, dora: Person
+) -> None:
+    app = give_app(gatebell, dora)
+    browser = gatebell.http()
+    page = ask(browser, gatebell, client, state=STATE_IN_JSON)
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=dora.username, password=dora.password)
+    step = browser.get(urljoin(page.url, answer.headers["Location"]))
+    onward = give_code(browser, step, code_of(app))
+    question = ask_at(browser, urljoin(page.url, onward.headers["Location"]))
+    assert landing(decide(browser, question))["state"] == STATE_IN_JSON
+
+
+def test_it_outlives_a_password_that_has_to_be_changed(
+    gatebell: LiveGatebell, client: ClientCredentials, dora: Person
+) -> None:
+    with database_of(gatebell) as session:
+        row = User.username == dora.username
+        session.execute(update(User).where(row).values(must_change_password=True))
+    browser = gatebell.http()
+    page = ask(browser, gatebell, client, state=STATE_IN_JSON)
+    security = sign_in_on(browser, page, dora)
+    new = f"{dora.password} but longer"
+    given = {"current_password": dora.password, "new_password": new, "repeat_password": new}
+    done = submit(browser, security, form_with(security, "new_password"), **given)
+    question = ask_at(browser, urljoin(gatebell.url, done.headers["Location"]))
+    assert landing(decide(browser, question))["state"] == STATE_IN_JSON
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("decision", ["authorize", "cancel"])
+def test_a_long_pushed_request_can_be_answered(
+    gatebell: LiveGatebell, client: ClientCredentials, dora: Person, decision: str
+) -> None:
+    browser = open_browser(gatebell, dora)
+    url = pushed(gatebell, client, login_hint="d" * 9_000, nonce="n" * 3_000)
+    brought = landing(decide(browser, ask_at(browser, url), decision))
+    assert ("code" in brought) == (decision == "authorize")
+
+
+def test_what_was_pushed_never_passes_the_address_bar(
+    gatebell: LiveGatebell, client: ClientCredentials, dora: Person
+) -> None:
+    browser = open_browser(gatebell, dora)
+    page = ask_at(browser, pushed(gatebell, client, nonce="the-nonce", state="the-state"))
+    form = form_with(page, "decision")
+    browser.cookies.clear()
+    answer = submit(browser, page, form, decision="authorize")
+    again = submit(open_browser(gatebell, dora), page, form, decision="authorize")
+    for each in (answer, again):
+        assert each.status_code in {302, 303}
+        assert "the-nonce" not in each.headers["Location"]
+        assert "the-state" not in each.headers["Location"]
+
+
+def test_slashes_do_not_make_a_request_too_long(
+    gatebell: LiveGatebell, client: ClientCredentials, dora: Person
+) -> None:
+    state = "/" * 2_900
+    url = f"{gatebell.url}/oauth/authorize?" + urlencode(
+        {
+            "client_id": client.client_id,
+            "redirect_uri": client.redirect_uri,
+            "response_type": "code",
+            "scope": "read_user",
+        }
+    )
+    browser = open_browser(gatebell, dora)
+    answer = decide(browser, ask_at(browser, f"{url}&state={state}"))
+    assert landing(answer)["state"] == state
+    assert len(answer.headers["Location"]) < 3_200
+
+
+def test_a_handle_that_nobody_has_kept_is_explained(gatebell: LiveGatebell, dora: Person) -> None:
+    browser = open_browser(gatebell, dora)
+    page = ask_at(browser, f"{gatebell.url}/oauth/authorize?kept={'0' * 32}")
+    assert_refused_on_a_page(page)
+    assert "has expired" in page.text
+    other = browser.get(f"{gatebell.url}/users/sign_in/next/{'0' * 32}")
+    assert "was kept for an hour" in other.text
+
+
+def test_a_kept_request_ends_after_an_hour(
+    gatebell: LiveGatebell, client: ClientCredentials, dora: Person
+) -> None:
+    browser = gatebell.http()
+    page = ask(browser, gatebell, client, state=STATE_IN_JSON)
+    with database_of(gatebell) as session:
+        session.execute(update(KeptPage).values(expires_at=now()))
+    assert_refused_on_a_page(sign_in_on(browser, page, dora))
+
+
+@pytest.mark.both_databases
+def test_a_list_with_many_filters_comes_back_after_the_sign_in(
+    gatebell: LiveGatebell, dora: Person
+) -> None:
+    path = "/-/alerts?" + urlencode({"search": 'label="a/b" ' * 200})
+    browser = gatebell.http()
+    page = browser.get(gatebell.url + path)
+    assert_short(page)
+    answer = submit(
+        browser,
+        page,
+        form_with(page, "password"),
+        login=dora.username,
+        password=dora.password,
+    )
+    onward = browser.get(urljoin(gatebell.url, answer.headers["Location"]), allow_redirects=False)
+    assert urljoin(gatebell.url, onward.headers["Location"]) == gatebell.url + path
+
+
+def test_a_short_request_stores_nothing(gatebell: LiveGatebell) -> None:
+    before = kept_pages(gatebell)
+    page = ask(gatebell.http(), gatebell, server_application(gatebell), state="s" * 500)
+    assert 'name="password"' in page.text
+    assert kept_pages(gatebell) == before

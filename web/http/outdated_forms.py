@@ -1,0 +1,39 @@
+"""Forms whose session has ended or changed: their views lead back to the same question."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from flask.typing import ResponseReturnValue
+from flask_wtf.csrf import CSRFError
+
+from web.extensions import csrf
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+OUTDATED_FORM = (
+    "The page was out of date, because you signed in or out since. Nothing was changed: check the "
+    "page and try again."
+)
+
+
+def leads_back(find_question: Callable[[], ResponseReturnValue]) -> Callable[[View], View]:
+    """Return a decorator that checks the token of the form, in place of the check before all views.
+
+    If the token belongs to another session, the view is not called: the response of
+    `find_question` leads back to the page with the question.
+    """
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            try:
+                csrf.protect()
+            except CSRFError:
+                return find_question()
+            return view(*args, **kwargs)
+
+        csrf.exempt(checked)
+        return cast("View", checked)
+
+    return decorate
