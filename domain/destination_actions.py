@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from domain.access.actor import Work
+from domain.accounts import message_limits as claimed
 from domain.audit.events import EventKind
 from domain.clock import written
 from domain.database.locks import release_locks
@@ -172,8 +173,11 @@ class Changes(Generic[ViewT, DetailsT]):
         self, work: Work, number: int, message: Message, project: ProjectView | None = None
     ) -> Attempt:
         """Send a message at once, before those that wait, and return what came of it."""
-        url = self.get(work, number, project).url
-        keyring = work.policy(Keyring)
+        url, keyring = self.get(work, number, project).url, work.policy(Keyring)
+        sender_id = None if work.actor.is_trusted else work.actor.id
+        about = claimed.Sending(recipient=url, sender_id=sender_id)
+        limit = claimed.TEST_REQUESTS
+        claimed.claim_sending(limit, about, session=work.session, keyring=keyring, now=work.now)
         secrets = self.kind.secrets(number, session=work.session, keyring=keyring, now=work.now)
         release_locks(work.session)  # The other side may take its time.
         return work.policy(Sending).send(url, message, secrets)

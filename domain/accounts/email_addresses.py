@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.accounts.attempt_limits import claim_attempt
+from domain.accounts.message_limits import CONFIRMATIONS, Sending, claim_sending
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, checked_email
 from domain.audit.events import EventKind
@@ -81,7 +82,7 @@ def request_change(work: Work, user_id: int, email: str) -> None:
     sends messages to an address of the user's choice.
     """
     normal = checked_email(email)
-    _claim_message(work, user_id)
+    _claim_message(work, user_id, normal)
     user = work.session.get_one(User, user_id)
     writer = _Writer(user, work.policy(Letterhead), _store(work, user, normal))
     is_free = work.session.scalar(others_with(normal, user.id)) is None
@@ -102,7 +103,7 @@ def send_link(work: Work) -> None:
         return
     if user.email_confirmed_at is not None:
         raise ConflictError("Your e-mail address is confirmed already.")
-    _claim_message(work, user.id)
+    _claim_message(work, user.id, user.email)
     welcome(work, user.id)
 
 
@@ -112,9 +113,11 @@ def keep_address(work: Work) -> bool:
     return forget_waiting(work.actor.id or 0, session=work.session)
 
 
-def _claim_message(work: Work, user_id: int) -> None:
+def _claim_message(work: Work, user_id: int, email: str) -> None:
     limit, keyring = work.policy(SignInLimits).email_limit(user_id), work.policy(Keyring)
     claim_attempt(limit, session=work.session, keyring=keyring, now=work.now)
+    sending = Sending(recipient=email, sender_id=None)
+    claim_sending(CONFIRMATIONS, sending, session=work.session, keyring=keyring, now=work.now)
 
 
 def welcome(work: Work, user_id: int) -> None:

@@ -72,7 +72,14 @@ def create_contact(work: Work, new: ContactBody) -> Contact:
 def send_code(work: Work, contact_id: int) -> Contact:
     """Send a new code to a contact that is not confirmed."""
     keyring = work.policy(Keyring)
-    contacts.send_code(contact_id, _own(work), session=work.session, keyring=keyring, now=work.now)
+    contacts.send_code(
+        contact_id,
+        _own(work),
+        sender_id=work.actor.id,
+        session=work.session,
+        keyring=keyring,
+        now=work.now,
+    )
     return show_contact(work, contact_id)
 
 
@@ -210,7 +217,12 @@ def _create(work: Work, owner: Owner, new: ContactBody, *, is_confirmed: bool) -
 def _send_test(work: Work, contact_id: int, owner: Owner) -> ContactTest:
     """Send a test message through the worker, as pages are, and wait a while for its end."""
     message_id = contacts.send_test(
-        contact_id, owner, session=work.session, keyring=work.policy(Keyring), now=work.now
+        contact_id,
+        owner,
+        sender_id=work.actor.id,
+        session=work.session,
+        keyring=work.policy(Keyring),
+        now=work.now,
     )
     release_locks(work.session)
     find_outcome = work.policy(ContactMeans).find_outcome

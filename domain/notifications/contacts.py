@@ -14,7 +14,7 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.accounts.message_limits import CONTACT_MESSAGES, Sending, claim_sending
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.contact_types.base import Address, ContactType
@@ -32,9 +32,6 @@ _LONGEST_SHOWN = 255
 _CODE_LIFETIME = timedelta(minutes=15)
 _CODE_DIGITS = 6
 _MOST_GUESSES = 5
-#: Codes and tests go to addresses that anybody may enter.
-_MOST_MESSAGES = 20
-_WINDOW = timedelta(hours=1)
 
 
 class ContactState(StrEnum):
@@ -201,34 +198,62 @@ def _is_of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
 
 
 def send_code(
-    contact_id: int, owner: Owner, *, session: Session, keyring: Keyring, now: datetime
+    contact_id: int,
+    owner: Owner,
+    *,
+    sender_id: int | None,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
 ) -> int:
     """Send a new code to a contact that is not confirmed, and return the id of the message."""
     row = get_row(contact_id, owner, session=session)
     if row.confirmed_at is not None:
         raise InvalidError("This contact is already confirmed.", field="code")
-    _count(owner, session=session, keyring=keyring, now=now)
+    _count(row, owner, sender_id, session=session, keyring=keyring, now=now)
     row.code_ciphertext = keyring.encrypt(random_letters("0123456789", _CODE_DIGITS))
     row.code_expires_at, row.code_tries = now + _CODE_LIFETIME, 0
     return queue_message(row.id, MessageKind.CODE, session=session, now=now)
 
 
 def send_test(
-    contact_id: int, owner: Owner, *, session: Session, keyring: Keyring, now: datetime
+    contact_id: int,
+    owner: Owner,
+    *,
+    sender_id: int | None,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
 ) -> int:
     """Send a test message to a confirmed contact, and return the id of the message."""
     row = get_row(contact_id, owner, session=session)
     if row.confirmed_at is None:
         message = "Confirm the contact first. Until then it only gets codes."
         raise InvalidError(message, field="contact")
-    _count(owner, session=session, keyring=keyring, now=now)
+    _count(row, owner, sender_id, session=session, keyring=keyring, now=now)
     return queue_message(row.id, MessageKind.TEST, session=session, now=now)
 
 
-def _count(owner: Owner, *, session: Session, keyring: Keyring, now: datetime) -> None:
-    subject = f"messages to contacts of {owner.user_id} {owner.project_id} {owner.group_id}"
-    limit = AttemptLimit(subject=subject, attempts=_MOST_MESSAGES, window=_WINDOW)
-    claim_attempt(limit, session=session, keyring=keyring, now=now)
+def _count(
+    row: ContactRow,
+    owner: Owner,
+    sender_id: int | None,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> None:
+    try:
+        address = keyring.decrypt(row.address_ciphertext or "")
+    except UndecipherableError:
+        # The account's own address, or one that no message reaches.
+        address = f"contact {row.id}"
+    sending = Sending(
+        recipient=address,
+        sender_id=sender_id,
+        place=f"contacts of {owner.user_id} {owner.project_id} {owner.group_id}",
+    )
+    claim_sending(CONTACT_MESSAGES, sending, session=session, keyring=keyring, now=now)
 
 
 def confirm_contact(

@@ -13,6 +13,12 @@ from domain.access.actions import action, question
 from domain.access.actor import Seal, Work
 from domain.access.roles import Role
 from domain.accounts.email_addresses import Letterhead
+from domain.accounts.message_limits import (
+    INVITATIONS,
+    RecipientLimitError,
+    Sending,
+    claim_sending,
+)
 from domain.accounts.users import ACTIVE, checked_email, view_of
 from domain.audit.events import EventKind
 from domain.database.paging import fetch_part
@@ -154,7 +160,8 @@ def _invite(work: Work, namespace: Namespace, email: str, new: NewInvitations) -
         return _NO_MAIL
     try:
         made = _store(work, namespace, email, new)
-    except ConflictError as error:
+        _claim_message(work, namespace, made.invite_email)
+    except (ConflictError, RecipientLimitError) as error:
         return str(error)
     except InvalidError as error:
         if error.field != "email":
@@ -168,6 +175,31 @@ def _invite(work: Work, namespace: Namespace, email: str, new: NewInvitations) -
     )
     _recorded(work, EventKind.INVITATION_SENT, made)
     return ""
+
+
+def _claim_message(work: Work, namespace: Namespace, address: str) -> None:
+    """Count an invitation; raise TooManyAttemptsError, and withdraw it if the recipient is why."""
+    kind, number = (
+        ("group", namespace.group_id)
+        if namespace.group_id is not None
+        else ("project", namespace.project_id)
+    )
+    sending = Sending(
+        recipient=address,
+        sender_id=None if work.actor.is_trusted else work.actor.id,
+        place=f"{kind} {number}",
+    )
+    try:
+        claim_sending(
+            INVITATIONS,
+            sending,
+            session=work.session,
+            keyring=work.policy(Keyring),
+            now=work.now,
+        )
+    except RecipientLimitError:
+        _delete(work, _is_to(namespace, address))
+        raise
 
 
 def _was_added(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> bool:

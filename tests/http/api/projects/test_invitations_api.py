@@ -146,6 +146,25 @@ def test_nobody_is_invited_to_more_than_the_inviter_has(mailing: LiveGatebell) -
     assert set(found["message"]) == {"no", "address"}
 
 
+def test_inviting_and_revoking_again_and_again_sends_few_messages(mailing: LiveGatebell) -> None:
+    owner, stranger = make_user(mailing), f"{unique('stranger')}@people.example"
+    projects = [make_project(mailing, owner) for _ in range(2)]
+    script, problems = script_of(mailing, owner), []
+    for number in range(8):
+        project = projects[number % 2]
+        problems.append(invite(script, project, stranger).get("message", {}).get(stranger))
+        script.send("DELETE", f"{path_of(project)}/invitations/{stranger}")
+    assert problems[:5] == [None] * 5
+    assert {str(each).partition(".")[0] for each in problems[5:]} == {
+        "Too many invitations were sent there"
+    }
+    assert all("Try again in" in str(each) for each in problems[5:])
+    assert len(texts_to(mailing, stranger)) == 5
+    assert script.send("GET", f"{path_of(projects[1])}/invitations").json() == []
+    others = invite(script, projects[0], f"{unique('other')}@people.example")
+    assert others == {"status": "success"}
+
+
 def test_without_mail_the_answer_says_so(gatebell: LiveGatebell) -> None:
     owner, bob = make_user(gatebell), make_user(gatebell)
     project = make_project(gatebell, owner)

@@ -1,0 +1,104 @@
+"""Limits on messages that users cause to be sent to addresses of their choice.
+
+Each kind of message is counted by its recipient, by its sender and by what it is about, in the
+database, so that the limits hold for all hosts together. The addresses are stored as keyed hashes.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.errors import TooManyAttemptsError
+from domain.keyring import Keyring
+from models.folding import fold
+
+_HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageLimit:
+    """The limits of a kind of message; None where something is not counted."""
+
+    #: The name of the counters, and what errors call such messages.
+    name: str
+    #: Messages of all senders to one address within `recipient_window`.
+    per_recipient: int
+    recipient_window: timedelta
+    #: Messages of one sender to all addresses within an hour.
+    per_sender: int | None = None
+    #: Messages about one project, group or webhook within an hour.
+    per_place: int | None = None
+
+
+INVITATIONS = MessageLimit(
+    name="invitations",
+    per_recipient=5,
+    recipient_window=_DAY,
+    per_sender=200,
+    per_place=200,
+)
+CONFIRMATIONS = MessageLimit(name="confirmation messages", per_recipient=10, recipient_window=_HOUR)
+CONTACT_MESSAGES = MessageLimit(
+    name="codes and test messages",
+    per_recipient=20,
+    recipient_window=_HOUR,
+    per_sender=40,
+    per_place=20,
+)
+TEST_REQUESTS = MessageLimit(
+    name="test requests", per_recipient=60, recipient_window=_HOUR, per_sender=120
+)
+
+
+class RecipientLimitError(TooManyAttemptsError):
+    """The address was sent enough messages of this kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sending:
+    """A message that is about to be sent, or a request to a URL."""
+
+    recipient: str
+    #: None for the operator, whose messages are counted by recipient only.
+    sender_id: int | None
+    #: What the message is about, such as `group 4`.
+    place: str | None = None
+
+
+def claim_sending(
+    limit: MessageLimit, sending: Sending, *, session: Session, keyring: Keyring, now: datetime
+) -> None:
+    """Count a message before it is sent.
+
+    Raises TooManyAttemptsError if the sender or the place has sent too many messages, and
+    RecipientLimitError if the recipient has got too many.
+    """
+
+    def claim(subject: str, attempts: int, window: timedelta) -> None:
+        counted = AttemptLimit(subject=subject, attempts=attempts, window=window)
+        claim_attempt(counted, session=session, keyring=keyring, now=now)
+
+    try:
+        if sending.sender_id is not None and limit.per_sender is not None:
+            claim(f"{limit.name} of user {sending.sender_id}", limit.per_sender, _HOUR)
+        if sending.place is not None and limit.per_place is not None:
+            claim(f"{limit.name} of {sending.place}", limit.per_place, _HOUR)
+    except TooManyAttemptsError as error:
+        message = f"Too many {limit.name} were sent within an hour. {_advice(error.retry_after)}"
+        raise TooManyAttemptsError(message, retry_after=error.retry_after) from None
+    try:
+        subject = f"{limit.name} to {fold(sending.recipient)}"
+        claim(subject, limit.per_recipient, limit.recipient_window)
+    except TooManyAttemptsError as error:
+        message = f"Too many {limit.name} were sent there. {_advice(error.retry_after)}"
+        raise RecipientLimitError(message, retry_after=error.retry_after) from None
+
+
+def _advice(seconds: int) -> str:
+    minutes = max(1, round(seconds / 60))
+    if minutes < 2 * 60:
+        return f"Try again in {minutes} minute{'s' if minutes > 1 else ''}."
+    return f"Try again in {round(minutes / 60)} hours."

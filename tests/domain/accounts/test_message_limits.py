@@ -1,0 +1,76 @@
+"""How many messages users can cause to be sent to addresses of their choice."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy.orm import Session
+
+from domain.accounts.message_limits import (
+    MessageLimit,
+    RecipientLimitError,
+    Sending,
+    claim_sending,
+)
+from domain.errors import TooManyAttemptsError
+from domain.keyring import Keyring
+from web.database.engine import open_engine
+from web.settings.reader import Settings
+
+_HOUR = timedelta(hours=1)
+_NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_LIMIT = MessageLimit(
+    name="letters", per_recipient=2, recipient_window=_HOUR * 24, per_sender=3, per_place=4
+)
+
+
+class Post:
+    """Sends letters in a database of the test's own."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.engine, self.now = open_engine(settings), _NOON
+        self.keyring = Keyring(settings.secret_key)
+
+    def send(self, recipient: str, sender_id: int | None = 1, place: str | None = None) -> None:
+        sending = Sending(recipient=recipient, sender_id=sender_id, place=place)
+        with Session(self.engine) as session, session.begin():
+            claim_sending(_LIMIT, sending, session=session, keyring=self.keyring, now=self.now)
+
+
+@pytest.fixture
+def post(settings: Settings) -> Iterator[Post]:
+    made = Post(settings)
+    yield made
+    made.engine.dispose()
+
+
+def test_an_address_gets_few_whoever_sends_them_and_however_it_is_written(post: Post) -> None:
+    post.send("bob@people.example", sender_id=1)
+    post.send("Bob@People.example", sender_id=2)
+    with pytest.raises(RecipientLimitError, match=r"sent there\. Try again in 24 hours\.") as error:
+        post.send("bob@people.example", sender_id=3)
+    assert error.value.retry_after == 24 * 3600
+    post.now += timedelta(days=1)
+    post.send("bob@people.example", sender_id=3)
+
+
+def test_a_user_sends_few_in_an_hour(post: Post) -> None:
+    for number in range(3):
+        post.send(f"{number}@people.example")
+    with pytest.raises(
+        TooManyAttemptsError, match=r"within an hour\. Try again in 60 minutes"
+    ) as error:
+        post.send("3@people.example")
+    assert not isinstance(error.value, RecipientLimitError)
+    post.send("3@people.example", sender_id=2)
+    post.send("4@people.example", sender_id=None)
+    post.now += _HOUR
+    post.send("4@people.example")
+
+
+def test_about_one_project_few_are_sent_in_an_hour_whoever_sends_them(post: Post) -> None:
+    for number in range(4):
+        post.send(f"{number}@people.example", sender_id=number, place="project 1")
+    with pytest.raises(TooManyAttemptsError, match="Too many letters"):
+        post.send("4@people.example", sender_id=4, place="project 1")
+    post.send("4@people.example", sender_id=4, place="project 2")
