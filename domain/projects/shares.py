@@ -11,7 +11,7 @@ from domain.access.actor import Work
 from domain.access.checks import check_no_person, check_role
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.errors import InvalidError, NotFoundError
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group
 from domain.projects.member_types import GivenRole
 from domain.projects.members import check_day, check_gift, lock_members
@@ -50,7 +50,8 @@ def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
     Raises NotFoundError, ForbiddenError or InvalidError.
     """
     session, viewer = work.session, viewer_of(work)
-    check_gift(new.group_access, lock_members(project.namespace, viewer, session=session))
+    giver = lock_members(project.namespace, viewer, session=session)
+    check_gift(new.group_access, giver)
     check_day(new.expires_at, work.now.date())
     path = group_path(str(new.group_id), session=session)
     group = get_group(path, viewer, session=session)
@@ -63,6 +64,8 @@ def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
     if share is None:
         share = ProjectShare(project_id=project.id, group_id=group.id, created_at=work.now)
         session.add(share)
+    else:
+        _check_taking(share, giver, work.now.date())
     share.role, share.expires_at = int(new.group_access), new.expires_at
     session.flush()
     _record(work, project, group.path, new.group_access.label)
@@ -71,14 +74,28 @@ def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
 
 @action("projects.unshare")
 def unshare_project(work: Work, project: ProjectView, group_id: int) -> None:
-    """Stop sharing a project with a group."""
-    lock_members(project.namespace, viewer_of(work), session=work.session)
+    """Stop sharing a project with a group.
+
+    Raises NotFoundError or ForbiddenError.
+    """
+    giver = lock_members(project.namespace, viewer_of(work), session=work.session)
     found = select(ProjectShare, Group.path).join(Group, Group.id == ProjectShare.group_id)
     row = work.session.execute(found.where(*_is(project, group_id))).one_or_none()
     if row is None:
         raise NotFoundError("The project is not shared with this group.")
+    _check_taking(row.ProjectShare, giver, work.now.date())
     work.session.delete(row.ProjectShare)
     _record(work, project, row.path, "none")
+
+
+def _check_taking(share: ProjectShare, giver: Role, today: date) -> None:
+    """Raise ForbiddenError for a share that gives a role above the caller's."""
+    is_live = share.expires_at is None or share.expires_at > today
+    if is_live and share.role > giver:
+        raise ForbiddenError(
+            f"You cannot change or end a share with the role {Role(share.role).label}: "
+            f"your own is {giver.label}."
+        )
 
 
 def _is(project: ProjectView, group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

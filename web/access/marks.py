@@ -58,6 +58,20 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
         """Return the sign-in's token, which Flask-Login stores in place of the user's id."""
         return self.token
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the sign-in is recent enough for an administrator."""
+        lifetime = timedelta(seconds=settings().administrator_proof_seconds)
+        return self.has_proven and now() - self.auth_time <= lifetime
+
+    @property
+    def may_administer(self) -> bool:
+        """Whether the request has the rights of an administrator.
+
+        A change needs a recent sign-in, wherever it is made.
+        """
+        return self.is_admin and (request.method != "POST" or self.is_fresh)
+
 
 @login_manager.user_loader  # type: ignore[untyped-decorator]
 def load_current_user(token: str) -> CurrentUser | None:
@@ -79,7 +93,7 @@ def viewer() -> Viewer:
     """Return the viewer of this request, signed in or anonymous."""
     if not current_user.is_authenticated:
         return Viewer(user_id=None)
-    return Viewer(user_id=current_user.id, is_admin=current_user.is_admin, today=now().date())
+    return Viewer(user_id=current_user.id, is_admin=current_user.may_administer, today=now().date())
 
 
 #: Everybody may call the view.
@@ -108,14 +122,27 @@ def _for_users(view: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-#: Signed-in users may call the view; others are redirected to the sign-in page.
-signed_in = Mark(access="a signed-in user", guard=_for_users)
-
-
 def is_signed_in_afresh() -> bool:
     """Return whether the user of this browser signed in recently enough for an administrator."""
-    lifetime, user = timedelta(seconds=settings().administrator_proof_seconds), get_current_user()
-    return user.has_proven and now() - user.auth_time <= lifetime
+    return get_current_user().is_fresh
+
+
+def _asking_to_sign_in_again(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a view that redirects to a new sign-in where an old one was not enough for a change.
+
+    With an old sign-in, an administrator changes only what their own roles allow.
+    """
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return view(*args, **kwargs)
+        except (ForbiddenError, NotFoundError):
+            if not current_user.is_authenticated or not _needs_new_sign_in():
+                raise
+            db.session.rollback()
+            return _to_sign_in_again()
+
+    return guarded
 
 
 def _administrating(*proven: str) -> Guard:
@@ -150,6 +177,12 @@ administrator_afresh = Mark(
 def _needs_new_sign_in() -> bool:
     """Return whether an administrator changes something with an old sign-in."""
     return request.method == "POST" and current_user.is_admin and not is_signed_in_afresh()
+
+
+#: Signed-in users may call the view; others are redirected to the sign-in page.
+signed_in = Mark(
+    access="a signed-in user", guard=lambda view: _asking_to_sign_in_again(_for_users(view))
+)
 
 
 def _for_users_with_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -209,7 +242,7 @@ def project_member(
                 check_takes_changes(project)
             return view(project=_shown(project), **kwargs)
 
-        return guarded
+        return _asking_to_sign_in_again(guarded)
 
     return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
 
@@ -256,7 +289,7 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
             found = _shown(project)
             return view(**{"holder" if takes_either else "project": found}, **kwargs)
 
-        return guarded
+        return _asking_to_sign_in_again(guarded)
 
     least, in_group = permission.least, permission.in_group
     role = f"{least.label if least else 'any role'} or higher"

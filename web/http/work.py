@@ -50,7 +50,7 @@ def _caller() -> Actor:
             means=Means.PAGE,
             id=current_user.id,
             name=current_user.username,
-            is_admin=current_user.is_admin,
+            is_admin=current_user.may_administer,
             source=source,
         )
     return Actor(means=Means.PAGE, source=source)

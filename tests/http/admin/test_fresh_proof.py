@@ -9,6 +9,7 @@ import pytest
 import requests
 from sqlalchemy import select, update
 
+from domain.access.roles import Role
 from models import PersonalAccessToken, SignIn, User
 from tests.http.admin.test_admin_access import administrations, csrf_token, those_not
 from tests.support.accounts.administration import id_of
@@ -22,6 +23,7 @@ from tests.support.accounts.people import (
     open_browser,
 )
 from tests.support.accounts.personal_tokens import make_token
+from tests.support.accounts.team import give_role
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.addresses import listed_addresses
 from tests.support.wire.html_forms import form_with, submit
@@ -90,6 +92,34 @@ def test_no_owner_member_or_token_changes_with_an_old_sign_in_of_an_administrato
         return answer.status_code, answer.headers.get("Location", "").partition("&")[0]
 
     assert those_not(AGAIN, ask, accesses(project.partition("/")[0], project)) == {}
+
+
+def test_an_old_sign_in_changes_no_project_in_which_the_administrator_has_no_role(
+    gatebell: LiveGatebell,
+) -> None:
+    person, owner = make_user(gatebell, name="ruth", admin=True), make_user(gatebell)
+    project = make_project(gatebell, owner)
+    alerts, silences = (f"{gatebell.url}/{project}/-/{each}" for each in ("alerts", "silences/new"))
+    browser = old_browser(gatebell, person)
+    assert browser.get(alerts).status_code == 200
+    sent = {"csrf_token": csrf_token(gatebell, browser), "comment": "x", "matchers": "service=db"}
+    for path in ("silences/new", "settings/webhooks/new", "alerts/status"):
+        answer = browser.post(
+            f"{gatebell.url}/{project}/-/{path}", data=sent, allow_redirects=False
+        )
+        assert answer.headers.get("Location", "").startswith("/users/sign_in?again=yes"), path
+    give_role(gatebell, project, person, Role.DEVELOPER)
+    own = browser.post(silences, data=sent, allow_redirects=False)
+    assert "again=yes" not in own.headers.get("Location", "")
+    # Only what the role allows: webhooks are for Maintainers.
+    above = browser.post(
+        f"{gatebell.url}/{project}/-/settings/webhooks/new", data=sent, allow_redirects=False
+    )
+    assert above.headers.get("Location", "").startswith("/users/sign_in?again=yes")
+    fresh = open_browser(gatebell, person).post(
+        f"{gatebell.url}/{project}/-/settings/webhooks/new", data=sent, allow_redirects=False
+    )
+    assert "again=yes" not in fresh.headers.get("Location", "")
 
 
 def test_owners_who_are_no_administrators_need_no_new_sign_in(gatebell: LiveGatebell) -> None:

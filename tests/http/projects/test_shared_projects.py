@@ -195,6 +195,24 @@ def test_who_may_share_and_with_whom(gatebell: LiveGatebell) -> None:
     assert (above.status_code, "members of its projects already" in above.text) == (400, True)
 
 
+def test_nobody_changes_or_ends_a_share_above_their_own_role(gatebell: LiveGatebell) -> None:
+    owner, keeper = make_user(gatebell), make_user(gatebell)
+    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
+    give_role(gatebell, project, keeper, Role.MAINTAINER)
+    group, people = team_of(gatebell, owner, chief=Role.OWNER)
+    give_role(gatebell, group["full_path"], keeper, Role.MAINTAINER)
+    chief, own = script_of(gatebell, people["chief"]), script_of(gatebell, keeper)
+    made(share(script, project, group, group_access=50))
+    lowered = share(own, project, group, group_access=30)
+    ended = own.send("DELETE", f"{path_of(project)}/share/{group['id']}")
+    for refused in (lowered, ended):
+        assert refused.status_code == 403
+        assert "a share with the role Owner: your own is Maintainer" in refused.text
+    assert role_of(chief, project) == 50
+    made(share(script, project, group, group_access=40))
+    assert own.send("DELETE", f"{path_of(project)}/share/{group['id']}").status_code == 204
+
+
 def test_visitors_of_an_open_project_do_not_learn_with_whom_it_is_shared(
     gatebell: LiveGatebell,
 ) -> None:
