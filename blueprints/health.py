@@ -90,7 +90,9 @@ _NOT_FROM_HERE = "Only this host and METRICS_NETWORKS have access without METRIC
 @Description(name="health.liveness", tag=HEALTH, returns=Liveness)
 @open_to_anyone
 def healthz() -> Response:
-    """Return 200 if this process is running, without further checks.
+    """Return 200 if this process is running.
+
+    There are no further checks.
 
     `gatebell doctor` also gets the IP address that its request seemed to have.
     """
@@ -102,11 +104,19 @@ def healthz() -> Response:
     name="health.readiness",
     tag=HEALTH,
     returns=Readiness,
-    others={503: Answer(text="What is missing.", returns=Readiness, headers=("Retry-After",))},
+    others={
+        503: Answer(
+            text="The service is not ready. The body names what is missing.",
+            returns=Readiness,
+            headers=("Retry-After",),
+        )
+    },
 )
 @open_to_anyone
 def readyz() -> Response:
-    """Return 200 if requests can be served: the database responds and its schema is current.
+    """Return 200 if the database responds and its schema is current.
+
+    Requests can then be served.
 
     A host that was told to stop answers 503 until it has stopped.
     """

@@ -162,7 +162,10 @@ def success(key: str) -> Response:
 @_description("start")
 @checks_its_url.but(writes=False)
 def start(key: str) -> Response:
-    """Report that the job has started: its duration is measured, and it has to finish in time."""
+    """Report that the job has started, so that its duration is measured.
+
+    The job has to finish in time.
+    """
     return _answer(key, PingKind.START)
 
 
@@ -170,7 +173,10 @@ def start(key: str) -> Response:
 @_description("fail")
 @checks_its_url.but(writes=False)
 def fail(key: str) -> Response:
-    """Report that the job has failed, which opens an alert immediately."""
+    """Report that the job has failed and open an alert.
+
+    The alert opens immediately.
+    """
     return _answer(key, PingKind.FAIL)
 
 
@@ -186,7 +192,7 @@ def log(key: str) -> Response:
 @_description("exit_status")
 @checks_its_url.but(writes=False)
 def exit_status(key: str, exit_status: int) -> Response:
-    """Report the exit status of the job: 0 is a success, all others are failures."""
+    """Report the exit status of the job, where only 0 is a success."""
     kind = PingKind.FAIL if exit_status else PingKind.SUCCESS
     return _answer(key, kind, exit_status)
 

@@ -230,7 +230,10 @@ def certificates() -> Response:
 )
 @checks_registry_secret
 def receive() -> Response:
-    """Store events of the registry; events of unknown projects are only counted."""
+    """Store events of the container registry.
+
+    Events of unknown projects are only counted.
+    """
     check_notification_secret()
     received = read_bounded(LARGEST_BODY)
     check_media_type()

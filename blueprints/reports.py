@@ -128,7 +128,7 @@ on_call_handover_notes = NamespaceBlueprint(
 @on_call_handover_notes.route("/new", methods=["GET", "POST"])
 @permitted("on_call_handover_notes.create")
 def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
-    """Leave a note for whoever is on call next."""
+    """Create a handoff note for the next user on call."""
     schedule = show_schedule(work(), holder, schedule_id)
     form = HandoverNoteForm()
     if request.method == "GET":

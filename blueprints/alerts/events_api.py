@@ -62,7 +62,10 @@ def enqueue() -> Response:
 @checks_its_key.but(writes=False)
 @by_events_address
 def enqueue_change() -> Response:
-    """Receive a change event, which is kept in the delivery log and opens no alert."""
+    """Receive a change event for the delivery log.
+
+    Change events open no alert.
+    """
     return _receive(is_change=True)
 
 

@@ -36,7 +36,10 @@ _receiver = partial(
 @_receiver(name="receivers.integration", body=AnyAlerts)
 @checks_its_key
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
-    """Receive alerts at the URL of an integration; the slug is ignored."""
+    """Receive alerts at the URL of an integration.
+
+    The slug is ignored.
+    """
     if (slug, endpoint_identifier) == ("alerts", "notify"):  # no identifier is so short
         return notify_http(f"{project_path}/alerts/notify")
     find = partial(receivers.find_receiver, project_path, endpoint_identifier)
@@ -56,7 +59,10 @@ def notify_http(project_path: str) -> Response:
 @_receiver(name="receivers.metrics", body=MetricsAlerts)
 @checks_its_key
 def notify_prometheus(project_path: str) -> Response:
-    """Receive for the project's oldest Prometheus integration, or a project named prometheus."""
+    """Receive alerts for the project's oldest Prometheus integration.
+
+    A project named prometheus has this URL for its oldest HTTP endpoint.
+    """
     return _answer(*receive_request(partial(receivers.find_metrics_receiver, project_path)))
 
 

@@ -70,7 +70,7 @@ def show() -> Resource:
     returns=InstanceSettings | InstanceSettingsOfRelease,
 )
 def change(body: Body) -> Resource:
-    """Change settings; every process applies them within a second."""
+    """Change settings, which every process applies within a second."""
     session = db.session()
     release = changed_settings(body).get("release")
     rehearsal = rehearse_change(release, settings_now(session=session), session=session, now=now())

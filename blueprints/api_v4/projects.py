@@ -74,7 +74,10 @@ runners = Blueprint("runners", __name__)
 @refuses_with(HTTPStatus.NOT_FOUND)
 @operation("runners.register", status=HTTPStatus.GONE)
 def register() -> None:
-    """Register a runner; from release 17.0 on, registration tokens and arguments are gone."""
+    """Register a runner with a registration token, until release 17.0.
+
+    Registration tokens and arguments are gone from release 17.0 on.
+    """
     raise _no_runners()
 
 
@@ -82,7 +85,7 @@ def register() -> None:
 @refuses_with(HTTPStatus.NOT_FOUND)
 @operation("runners.reset_token", status=HTTPStatus.GONE)
 def reset_token() -> None:
-    """Reset the registration token of the instance; gone from release 18.0 on."""
+    """Reset the registration token of the instance, until release 18.0."""
     raise _no_runners()
 
 
@@ -90,7 +93,7 @@ def reset_token() -> None:
 @refuses_with(HTTPStatus.NOT_FOUND)
 @operation("runners.reset_project_token", status=HTTPStatus.GONE)
 def reset_project_token() -> None:
-    """Reset the registration token of a project; gone from release 18.0 on."""
+    """Reset the registration token of a project, until release 18.0."""
     raise _no_runners()
 
 
@@ -98,7 +101,7 @@ def reset_project_token() -> None:
 @refuses_with(HTTPStatus.NOT_FOUND)
 @operation("runners.reset_group_token", status=HTTPStatus.GONE)
 def reset_group_token() -> None:
-    """Reset the registration token of a group; gone from release 18.0 on."""
+    """Reset the registration token of a group, until release 18.0."""
     raise _no_runners()
 
 

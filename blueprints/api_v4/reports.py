@@ -27,7 +27,7 @@ on_call_reports.bind("GET", "/report", actions.show_report)
 @answers_with(md="text/markdown", csv="text/csv")
 @operation("on_call_reports.download", query=ReportQuery)
 def download(holder: Holder, query: ReportQuery, file_type: str) -> Response:
-    """Export a report: all of it in Markdown, or its pages as CSV."""
+    """Export a report in Markdown, or its pages as CSV."""
     return text_file(actions.write_report(work(), holder, query, file_type), f"report.{file_type}")
 
 
@@ -48,5 +48,5 @@ incident_documents.bind("PUT", "/document", documents.change_document)
 @answers_with(file="text/markdown")
 @operation("incident_documents.download")
 def download_document(project: ProjectView, iid: int) -> Response:
-    """Export the document after an incident in Markdown."""
+    """Export the post-incident document in Markdown."""
     return text_file(documents.write_document(work(), project, iid), f"incident-{iid}.md")

@@ -54,7 +54,7 @@ def rename_current(bearer: Bearer, body: NameBody) -> Response:
 @users.get("/user/keys")
 @operation("users.ssh_keys", query=SshKeyQuery, returns=SshKey)
 def ssh_keys(query: SshKeyQuery) -> Found[SshKey]:
-    """List the SSH keys of the user: there are none, because Git is only reached by HTTP."""
+    """List the SSH keys of the user, which are none because Git requires HTTP."""
     del query
     return Found(items=[], total=0)
 
@@ -62,7 +62,7 @@ def ssh_keys(query: SshKeyQuery) -> Found[SshKey]:
 @users.get("/users")
 @operation("users.index", query=UserQuery, returns=Account | User, limit=Family.USERS)
 def index(query: UserQuery) -> Found[Account] | Found[User]:
-    """List users: people with an active account, or all accounts for administrators."""
+    """List users with an active account, or all accounts for administrators."""
     if _OFFSET_PAGINATION.applies_in(requested_release()):
         if query.order_by != "id":
             message = "order_by can only be id: this list has no numbered pages any more."

@@ -115,7 +115,7 @@ def switch(project: ProjectView, rule_id: int, action: str) -> ResponseReturnVal
 @incident_rules.post(f"{_ONE}/delete")
 @permitted("incident_rules.delete")
 def delete(project: ProjectView, rule_id: int) -> ResponseReturnValue:
-    """Delete a rule; incidents that it opened are kept."""
+    """Delete an incident rule and keep its incidents."""
     gone = actions.delete_rule(work(), project, rule_id)
     flash(f"The rule “{gone.name}” was deleted. Incidents that it opened are kept.")
     return _to_list(project)

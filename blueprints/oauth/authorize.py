@@ -54,7 +54,8 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
     content_type=HTML,
     others={
         302: Answer(
-            text="To the sign-in, or back to the application with a code or an error.",
+            text="Redirect to the sign-in page, or back to the application with a code or an "
+            "error.",
             content_type=HTML,
             headers=("Location",),
         ),

@@ -128,7 +128,10 @@ def end(holder: Holder, schedule_id: int) -> ResponseReturnValue:
 )
 @open_to_anyone.but(writes=True)
 def show(token: str) -> Response:
-    """Return the calendar of a secret URL, with all shifts, or with your own by `?shifts=mine`."""
+    """Return the calendar of a secret URL with all shifts, or with your own shifts.
+
+    `?shifts=mine` selects your own shifts.
+    """
     query = read_query(CalendarQuery, dict(request.args.lists()))
     opened = feeds.open_feed(work(), token)
     content = calendar_of(opened, only_own=opened.is_own or query.shifts == "mine")

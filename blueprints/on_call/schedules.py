@@ -133,7 +133,7 @@ def new_override(holder: Holder, schedule_id: int) -> ResponseReturnValue:
 @on_call_changes.post("/overrides/<int:override_id>/delete")
 @permitted("on_call_overrides.delete")
 def delete_override(holder: Holder, schedule_id: int, override_id: int) -> ResponseReturnValue:
-    """Delete an override; one that has begun ends now."""
+    """Delete an override, or end an override that has begun."""
     return _ended(holder, schedule_id, override_id, end_override, "Override removed.")
 
 

@@ -49,7 +49,9 @@ class UserQuery(PagedQuery, GitLabQuery):
     external: AbsentFlag = False
     #: For administrators; others find nothing by it.
     extern_uid: Text = Field(default="", description="The `sub` at an identity provider.")
-    provider: Text = Field(default="", description="With `extern_uid`: the provider's slug.")
+    provider: Text = Field(
+        default="", description="Slug of the identity provider, together with `extern_uid`."
+    )
     public_email: AbsentWord = ""
     saml_provider_id: AbsentWord = ""
     #: Nobody here is internal or external, or comes from LDAP: nobody is left out.
@@ -206,7 +208,8 @@ class AccountBody(Body):
     time_zone: RequiredText = "UTC"
     skip_confirmation: bool = Field(
         default=False,
-        description="Vouches for the e-mail address; otherwise a link to confirm it is sent there.",
+        description="True to confirm the email address without a message. Otherwise a link to "
+        "confirm it is sent there.",
     )
 
 
@@ -236,10 +239,11 @@ class AccountChangeBody(Body):
         default=None,
         description="Time zone of their pages and messages, such as Europe/Berlin.",
     )
-    admin: bool | None = Field(default=None, description="Whether they are an administrator.")
+    admin: bool | None = Field(default=None, description="True if the user is an administrator.")
     skip_confirmation: Annotated[bool, Option("--verified")] = Field(
         default=False,
-        description="Vouch for the e-mail address; otherwise a link to confirm a new one is sent.",
+        description="True to confirm the new email address without a message. Otherwise a link to "
+        "confirm it is sent there.",
     )
     skip_reconfirmation: bool = Field(
         default=False, description="The same, by the name that clients written for GitLab send."
@@ -326,7 +330,9 @@ class ErasureBody(Body):
     applications_to: Text = Field(
         default="", description="The user name or e-mail address of their next owner."
     )
-    delete_applications: bool = Field(default=False, description="Delete them as well.")
+    delete_applications: bool = Field(
+        default=False, description="True to delete the applications of the user as well."
+    )
 
 
 class Erased(Resource):

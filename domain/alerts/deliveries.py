@@ -46,8 +46,8 @@ class Delivery(Resource):
     received_at: Time
     outcome: Annotated[Outcome, BeforeValidator(outcome_of)] = Field(validation_alias="status_code")
     status_code: int
-    reason: str | None = Field(description="Why it was refused.")
-    size: int = Field(description="In bytes as it was received.")
+    reason: str | None = Field(description="Reason why the delivery was rejected.")
+    size: int = Field(description="Size of the body as it was received, in bytes.")
     sender: str = Field(description="An IP address, or the user who sent a test alert.")
     created: int = Field(
         validation_alias="opened", description="The number of alerts that were opened."
@@ -64,7 +64,7 @@ class Delivery(Resource):
     )
     dropped: int = Field(description="The number of items that a rule of the mapping dropped.")
     is_test: bool
-    duration: int | None = Field(description="In microseconds.")
+    duration: int | None = Field(description="Duration of the processing, in microseconds.")
     skipped: int = Field(
         description="The number of similar deliveries that were rejected and not stored."
     )
@@ -83,8 +83,8 @@ class StoredDelivery(Delivery):
     """A delivery with its body."""
 
     body: Annotated[str | None, BeforeValidator(_pretty)] = Field(
-        description="As indented JSON if it is that; null if it was not stored. Its bytes are at "
-        "`…/body`."
+        description="Body of the delivery, indented if it is JSON. Null if it was not stored. The "
+        "bytes are at `…/body`."
     )
 
 

@@ -35,15 +35,18 @@ class AuditEventFilters(Query):
         default=None, description="An event without an entity concerns the instance."
     )
     entity_id: Id | None = Field(
-        default=None, description="What an event concerns; without a type, the account."
+        default=None,
+        description="Id of the entity that an event concerns. Without `entity_type`, it is the id "
+        "of an account.",
     )
     event_name: Annotated[str, AfterValidator(_known_kind)] = Field(
-        default="", description="Such as `token.revoked`."
+        default="", description="Kind of the event, such as `token.revoked`."
     )
     author_id: Id | None = Field(default=None, description="The account that acted.")
     author: _Name = Field(default="", description="The user name of the account that acted.")
     target: _Name = Field(
-        default="", description="What an event is about: the path of a project, a token's name …"
+        default="",
+        description="Subject of the event, such as the path of a project or the name of a token.",
     )
     ip_address: Annotated[str, AfterValidator(_as_stored)] = ""
     created_after: GivenTime | None = Field(default=None, description="Inclusive.")

@@ -40,7 +40,10 @@ def show_stream(work: Work, stream_id: int) -> AuditStream:
 
 @action("audit_streams.create")
 def create_stream(work: Work, new: AuditStreamBody) -> NewAuditStream:
-    """Create a destination; only this response contains its secret."""
+    """Create a destination of audit events and return its secret once.
+
+    No other response contains the secret.
+    """
     details = DestinationDetails(url=new.url)
     return _with_secret(_CHANGES.create(work, details, is_paused=new.paused))
 
@@ -69,20 +72,29 @@ def resume_stream(work: Work, stream_id: int) -> AuditStream:
 
 @action("audit_streams.rotate_secret", command="rotate")
 def rotate_secret(work: Work, stream_id: int, rotation: SecretRotationBody) -> NewAuditStream:
-    """Create a new secret; the old one signs beside it until a chosen time."""
+    """Create a new signing secret, which overlaps with the old one.
+
+    The old secret also signs until a chosen time.
+    """
     return _with_secret(_CHANGES.rotate_secret(work, stream_id, rotation))
 
 
 @action("audit_streams.send_test", command="test")
 def send_test(work: Work, stream_id: int) -> SentTest:
-    """Send a test event immediately, and return the result."""
+    """Send a test event and return the result.
+
+    The event is sent immediately.
+    """
     message = message_of_test(work.actor, now=work.now)
     return SentTest.of(_CHANGES.send(work, stream_id, message))
 
 
 @action("audit_streams.delete")
 def delete_stream(work: Work, stream_id: int) -> AuditStream:
-    """Delete a destination; events that are waiting for it are never sent."""
+    """Delete a destination with its queued events.
+
+    Queued events are never sent.
+    """
     return _CHANGES.remove(work, stream_id)
 
 

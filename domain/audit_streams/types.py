@@ -38,4 +38,4 @@ class AuditStream(Destination):
 class NewAuditStream(AuditStream, SecretResource):
     """A destination with its secret, which is shown once."""
 
-    secret: str = Field(description="Of signatures as in Standard Webhooks: `whsec_…`.")
+    secret: str = Field(description="Secret of signatures as in Standard Webhooks: `whsec_…`.")

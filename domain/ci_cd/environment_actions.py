@@ -35,7 +35,7 @@ _MOST_ALERTS = 500
 def list_environments(
     work: Work, project: ProjectView, query: EnvironmentQuery
 ) -> Found[Environment]:
-    """List environments, all or by name."""
+    """List environments."""
     if query.name and query.search:
         raise InvalidError("name, search are mutually exclusive")
     wanted = EnvironmentFilter(
@@ -74,7 +74,10 @@ def change_environment(
 
 @action("environments.stop")
 def stop_environment(work: Work, project: ProjectView, environment_id: int) -> Environment:
-    """Stop an environment until its next deployment; its alerts are not concerned."""
+    """Stop an environment until its next deployment.
+
+    Alerts of the environment do not change.
+    """
     found = get_numbered_environment(project.id, environment_id, session=work.session)
     if found.stopped_at is None:
         work.session.get_one(EnvironmentRow, found.id).stopped_at = work.now

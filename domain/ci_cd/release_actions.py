@@ -192,7 +192,7 @@ def create_release(work: Work, project: ProjectView, new: NewRelease) -> Project
 def change_release(
     work: Work, project: ProjectView, tag_name: str, change: ReleaseChange
 ) -> ProjectRelease:
-    """Change name, notes or time of a release."""
+    """Change the name, the notes or the time of a release."""
     row = _row(work, project, tag_name)
     for name, value in _given(change).items():
         setattr(row, name, value)
@@ -202,7 +202,10 @@ def change_release(
 
 @action("releases.delete")
 def delete_release(work: Work, project: ProjectView, tag_name: str) -> ProjectRelease:
-    """Delete a release and its links, and return it; the tag stays."""
+    """Delete a release and its links, and keep the tag.
+
+    The response contains the deleted release.
+    """
     row = _row(work, project, tag_name)
     deleted = _shown(work, [row])[0]
     work.session.delete(row)

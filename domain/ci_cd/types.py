@@ -31,7 +31,7 @@ _ExternalUrl = Annotated[WebUrl, Field(max_length=2048)]
 _Ref = Annotated[Text, Field(min_length=1, max_length=255)]
 _JobName = Annotated[Text, Field(max_length=255)]
 _Limited = Field(
-    max_length=_LONGEST_TEXT, description="At most 255 characters from release 16.0 on."
+    max_length=_LONGEST_TEXT, description="Text of at most 255 characters from release 16.0 on."
 )
 
 
@@ -145,7 +145,10 @@ class CommitStatusQuery(PagedQuery, GitLabQuery):
 
 
 class NewCommitStatus(Body):
-    """What a job of external CI says of a commit; what is omitted stays as it said before."""
+    """Status of a commit, reported by a job of external CI.
+
+    Omitted fields keep the values of the last report.
+    """
 
     state: CommitState
     ref: Annotated[Text, _Limited] = ""
@@ -165,7 +168,7 @@ class NewCommitStatus(Body):
 
 
 class CommitStatus(Resource):
-    """What a job of external CI said of a commit."""
+    """Status of a commit, as a job of external CI reported it."""
 
     id: int
     sha: str
@@ -187,7 +190,7 @@ class CommitStatus(Resource):
 class CommitQuery(GitLabQuery):
     """What a commit is shown with."""
 
-    stats: bool = Field(default=True, description="Whether the changed lines are counted.")
+    stats: bool = Field(default=True, description="True to count the changed lines.")
 
 
 class CommitStats(Resource):

@@ -63,7 +63,10 @@ def show_contact(work: Work, contact_id: int) -> Contact:
 
 @action("contacts.create")
 def create_contact(work: Work, new: ContactBody) -> Contact:
-    """Create a contact and send it a code to confirm it; the operator's are confirmed."""
+    """Create a contact and send it a code to confirm it.
+
+    Contacts that the operator creates are already confirmed.
+    """
     made = _create(work, _own(work), new, is_confirmed=work.actor.is_trusted)
     return made if made.confirmed_at else send_code(work, made.id)
 
@@ -105,7 +108,7 @@ def confirm_contact(work: Work, contact_id: int, given: ContactCodeBody) -> Cont
 
 @action("contacts.send_test", command="test")
 def send_contact_test(work: Work, contact_id: int) -> ContactTest:
-    """Send a test message, and return the result."""
+    """Send a test message and return the result."""
     return _send_test(work, contact_id, _own(work))
 
 
@@ -117,13 +120,13 @@ def delete_contact(work: Work, contact_id: int) -> Contact:
 
 @question("contacts.preferences")
 def show_preferences(work: Work) -> ContactPreferences:
-    """Show your quiet hours, and whether you get follow-ups."""
+    """Show your quiet hours and your follow-up setting."""
     return ContactPreferences.of(_preferences(work))
 
 
 @action("contacts.change_preferences")
 def change_preferences(work: Work, change: ContactPreferencesBody) -> ContactPreferences:
-    """Change your quiet hours, and whether you get follow-ups."""
+    """Change your quiet hours or your follow-up setting."""
     present = _preferences(work)
     wanted = change.on(present)
     if wanted == present:
@@ -163,7 +166,7 @@ def create_channel(work: Work, holder: Holder, new: ContactBody) -> Channel:
 
 @action("notification_channels.send_test", command="test")
 def send_channel_test(work: Work, holder: Holder, channel_id: int) -> ContactTest:
-    """Send a test message, and return the result."""
+    """Send a test message and return the result."""
     return _send_test(work, channel_id, _of(holder))
 
 

@@ -38,7 +38,7 @@ def list_rules(work: Work, query: ContactRuleQuery) -> Found[ContactRule]:
 
 @question("contact_rules.summary")
 def summarize_rules(work: Work) -> ContactRuleSummary:
-    """Say what your notification rules come to, and for which alerts there is none."""
+    """Summarize your notification rules and the alerts that no rule matches."""
     rules = [rule_of(each) for each in _rows(work)]
     return ContactRuleSummary(
         sentences=list(sentences(rules, _labels(work))), gaps=list(gaps(rules))
@@ -53,7 +53,7 @@ def show_rule(work: Work, rule_id: int) -> ContactRule:
 
 @action("contact_rules.create")
 def create_rule(work: Work, new: NewContactRule) -> ContactRule:
-    """Create a notification rule for pages that leave from now on."""
+    """Create a notification rule for pages that are sent from now on."""
     if len(_rows(work)) >= MOST_RULES:
         message = f"There can be at most {MOST_RULES} rules. Delete one first."
         raise InvalidError(message, field="contact_id")
@@ -67,7 +67,7 @@ def create_rule(work: Work, new: NewContactRule) -> ContactRule:
 
 @action("contact_rules.change")
 def change_rule(work: Work, rule_id: int, change: ContactRuleChange) -> ContactRule:
-    """Change a notification rule for pages that leave from now on."""
+    """Change a notification rule for pages that are sent from now on."""
     row = _get(work, rule_id)
     present = _view(row, _labels(work)).model_dump()
     _set(work, row, NewContactRule.model_validate({**present, **change.given}))
@@ -78,7 +78,10 @@ def change_rule(work: Work, rule_id: int, change: ContactRuleChange) -> ContactR
 
 @action("contact_rules.delete")
 def delete_rule(work: Work, rule_id: int) -> ContactRule:
-    """Delete a notification rule; messages that wait by it are still sent."""
+    """Delete a notification rule and keep its queued messages.
+
+    Queued messages are still sent.
+    """
     row = _get(work, rule_id)
     gone = _view(row, _labels(work))
     work.session.delete(row)

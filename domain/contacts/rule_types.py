@@ -40,7 +40,7 @@ class ContactRuleQuery(OffsetQuery):
 
 
 class ContactRule(Resource):
-    """Which alerts a contact is told of, and when."""
+    """Notification rule of a contact: its alerts and its times."""
 
     id: int
     contact_id: int
@@ -74,9 +74,11 @@ class ContactRuleChange(NewContactRule):
 
 
 class ContactRuleSummary(Resource):
-    """What the rules of a user come to."""
+    """Summary of the notification rules of a user."""
 
-    sentences: list[str] = Field(description="What happens, by kind of alert and time.")
+    sentences: list[str] = Field(
+        description="Effect of the rules by kind of alert and time, as sentences."
+    )
     gaps: list[str] = Field(description="Alerts without a rule, and those that are told late.")
 
 

@@ -41,7 +41,7 @@ class ContactBody(Body):
     """A new contact or channel."""
 
     type: Literal[*CONTACT_TYPE_NAMES]  # type: ignore[valid-type]
-    address: RequiredText = Field(description=f"Such as {ADDRESS_WORDS}.")
+    address: RequiredText = Field(description=f"Address of the contact, such as {ADDRESS_WORDS}.")
     label: Annotated[Text, Option("--name", former="--label")] = Field(default="", max_length=100)
 
 
@@ -61,11 +61,15 @@ class ContactTest(Resource):
 class QuietHoursBody(Body):
     """The part of each day in which somebody is not paged."""
 
-    starts_at: RequiredText = Field(description="Such as 22:00.")
-    ends_at: RequiredText = Field(description="Such as 07:00, on the same or the next day.")
-    time_zone: RequiredText = Field(description="Such as Europe/Berlin.")
+    starts_at: RequiredText = Field(description="Start of the quiet hours, such as 22:00.")
+    ends_at: RequiredText = Field(
+        description="End of the quiet hours on the same or the next day, such as 07:00."
+    )
+    time_zone: RequiredText = Field(
+        description="Time zone of the quiet hours, such as Europe/Berlin."
+    )
     critical_breaks_quiet_hours: bool = Field(
-        default=True, description="Whether pages about critical alerts are sent anyway."
+        default=True, description="True to send pages about critical alerts anyway."
     )
 
     @property
@@ -80,13 +84,13 @@ class QuietHoursBody(Body):
 
 
 class ContactPreferencesBody(Body):
-    """How a user wants to be paged; omitted fields are kept."""
+    """Changes to the paging preferences of a user. Omitted fields are kept."""
 
     quiet_hours: QuietHoursBody | None = Field(default=None, description="Null for none.")
     follow_ups: bool | None = Field(
         default=None,
-        description="Whether to be told when somebody else acknowledged an alert, when it ended, "
-        "and when somebody assigned something to the user.",
+        description="True to send the user a message when somebody else acknowledges an alert, "
+        "when the alert ends, and when somebody assigns something to the user.",
     )
 
     def on(self, present: PagingPreferences) -> PagingPreferences:
@@ -120,7 +124,7 @@ class QuietHoursView(Resource):
 
 
 class ContactPreferences(Resource):
-    """How a user wants to be paged."""
+    """Paging preferences of a user."""
 
     quiet_hours: QuietHoursView | None
     follow_ups: bool

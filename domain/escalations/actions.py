@@ -115,7 +115,9 @@ def create_policy(work: Work, holder: Holder, new: NewPolicy) -> EscalationPolic
 def change_policy(
     work: Work, holder: Holder, policy_id: int | str, change: PolicyChange
 ) -> EscalationPolicy:
-    """Change an escalation policy; omitted fields are kept.
+    """Change an escalation policy.
+
+    Omitted fields are kept.
 
     Escalations under way go on with the new steps at once, from the number of the step that is
     next. Raises NotFoundError, InvalidError or ConflictError.
@@ -151,7 +153,7 @@ def change_policy(
 
 @action("escalation_policies.delete")
 def delete_policy(work: Work, holder: Holder, policy_id: int | str) -> EscalationPolicy:
-    """Delete an escalation policy that no route leads to; its escalations end.
+    """Delete an escalation policy that no route uses, and end its escalations.
 
     They begin again with the policies that are chosen then. Without any policy, alerts page nobody.
     Returns the policy as it was; raises NotFoundError or ConflictError.
@@ -288,7 +290,7 @@ def _record_policy(work: Work, holder: Holder, policy: EscalationPolicy, kind: E
 
 @question("alert_routes.index")
 def list_routes(work: Work, holder: Holder, query: RouteQuery) -> Found[AlertRoute]:
-    """List the alert routes, in the order in which they are applied."""
+    """List the alert routes in the order in which they are applied."""
     if query.include_ancestor_groups:
         found = used_routes(lineage_of(holder, session=work.session), session=work.session)
     else:
@@ -331,7 +333,9 @@ def create_route(work: Work, holder: Holder, new: NewRoute) -> AlertRoute:
 
 @action("alert_routes.change")
 def change_route(work: Work, holder: Holder, route_id: int, change: RouteChange) -> AlertRoute:
-    """Change an alert route; omitted fields are kept.
+    """Change an alert route.
+
+    Omitted fields are kept.
 
     Raises NotFoundError or InvalidError.
     """
@@ -352,7 +356,7 @@ def change_route(work: Work, holder: Holder, route_id: int, change: RouteChange)
 
 @action("alert_routes.delete")
 def delete_route(work: Work, holder: Holder, route_id: int) -> AlertRoute:
-    """Delete an alert route; those after it move up.
+    """Delete an alert route and move up the routes after it.
 
     Returns it as it was; raises NotFoundError.
     """
@@ -369,7 +373,7 @@ def delete_route(work: Work, holder: Holder, route_id: int) -> AlertRoute:
 
 @question("alert_routes.dry_run")
 def show_dry_run(work: Work, holder: Holder, asked: DryRunBody) -> AlertRouteDryRun:
-    """Show who would have been paged for past alerts, and when.
+    """Show the pages that past alerts would have caused.
 
     Raises InvalidError for a period that is too long, or lies in the future.
     """

@@ -87,7 +87,7 @@ _DUE_STATES = (*UNDER_WAY, State.ACKNOWLEDGED, State.SNOOZED)
 
 @dataclass(frozen=True, kw_only=True)
 class EscalationView:
-    """How it stands with the paging for an alert."""
+    """State of the paging for an alert."""
 
     #: None without an escalation.
     state: State | None

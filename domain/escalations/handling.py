@@ -63,7 +63,7 @@ _NO_POLICY = "No escalation policy pages for this alert. Page a person instead."
 
 @question("alerts.paging")
 def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
-    """Show how it stands with the paging for an alert."""
+    """Show the state of the paging for an alert."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     view = explain(
         project.id, alert_id, session=work.session, now=work.now, reading=work.policy(Reading)
@@ -87,7 +87,9 @@ def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
 
 @action("alerts.escalate")
 def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
-    """Take the next step of an alert's policy now; an acknowledged alert is triggered again.
+    """Escalate an alert to the next step of its policy now.
+
+    An acknowledged alert is triggered again.
 
     The step is taken immediately. Only the page holds it for five seconds, in which it can be
     undone. Raises NotFoundError, or ConflictError if there is no step to take.
@@ -152,7 +154,9 @@ def _hurry(work: Work, row: Escalation) -> None:
 
 @action("alerts.page")
 def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody) -> AlertPaging:
-    """Page a member of the project about an alert now, beside its policy.
+    """Page a member of the project about an alert now.
+
+    The page does not depend on the escalation policy.
 
     Raises NotFoundError, ConflictError if the alert is over, or InvalidError if no page would reach
     that person now.
@@ -201,7 +205,9 @@ def _is_double_tap(work: Work, alert_id: int, user_id: int) -> bool:
 
 @action("alerts.snooze")
 def snooze_alert(work: Work, project: ProjectView, iid: int, body: AlertSnooze) -> AlertPaging:
-    """Let an open alert rest: it pages nobody for a time, and is then triggered again.
+    """Snooze an open alert until it is triggered again.
+
+    The alert pages nobody until then.
 
     Raises NotFoundError, ConflictError if it is over, or InvalidError.
     """
@@ -284,7 +290,9 @@ def tomorrow_morning(work: Work) -> datetime:
 
 @action("alerts.wake")
 def wake_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
-    """End the snooze of an alert: it is triggered again, and its policy begins at step 1.
+    """End the snooze of an alert and start its policy at step 1.
+
+    The alert is triggered again.
 
     Raises NotFoundError, or ConflictError if it is not snoozed.
     """
@@ -300,7 +308,9 @@ def wake_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
 
 @action("alerts.renew")
 def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPaging:
-    """Say that somebody is still on an alert: its acknowledgement holds as long again.
+    """Extend the acknowledgement of an alert.
+
+    The acknowledgement expires after the full timeout again.
 
     Raises NotFoundError, or ConflictError if the alert has none that runs out.
     """

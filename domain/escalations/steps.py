@@ -52,7 +52,7 @@ _MUTE_WORDS = {
 
 
 class TargetKind(StrEnum):
-    """Whom a step pages."""
+    """Target of an escalation step."""
 
     USER = "user"
     #: Whoever is on call when the step is due.

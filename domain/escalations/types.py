@@ -59,11 +59,11 @@ _Kind = Literal["user", "schedule", "channel"]
 
 
 class EscalationTarget(Resource):
-    """Whom a step pages."""
+    """Target of an escalation step."""
 
     type: _Kind
     id: int
-    name: str | None = Field(description="null if it was deleted.")
+    name: str | None = Field(description="Name of the target. Null if it was deleted.")
 
     @property
     def text(self) -> str:
@@ -77,7 +77,8 @@ class EscalationStep(Resource):
     delay_seconds: int = Field(description="Since the beginning of the round.")
     targets: list[EscalationTarget]
     round_robin: bool = Field(
-        description="Whether the targets take turns: each new alert pages the next one alone."
+        description="True if the targets take turns, so that each new alert pages only the next "
+        "target."
     )
 
     @property
@@ -111,7 +112,7 @@ class EscalationPolicy(Resource):
     acknowledgement_timeout_seconds: int | None = Field(
         description="Null: an acknowledgement holds without an end."
     )
-    summary: str = Field(description="What it does, in words.")
+    summary: str = Field(description="Summary of the policy as a sentence.")
     created_at: Time
     updated_at: Time
 
@@ -142,7 +143,7 @@ def describe(plan: Plan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
 
 
 class GivenTarget(Body):
-    """Whom a step pages: by id or by name."""
+    """Target of an escalation step, by id or by name."""
 
     type: _Kind
     id: Id | None = None
@@ -167,7 +168,8 @@ class GivenStep(Body):
     )
     round_robin: bool = Field(
         default=False,
-        description="Whether the targets take turns: each new alert pages the next one alone.",
+        description="True if the targets take turns, so that each new alert pages only the next "
+        "target.",
     )
 
     @property
@@ -189,12 +191,12 @@ class NewPolicy(Body):
         Field(
             min_length=1,
             max_length=MOST_STEPS,
-            description="In order of time: objects, or texts such as `5m schedule:primary`. In "
-            "one like `0s round-robin user:alice user:bob`, the targets take turns.",
+            description="Steps in order of time: objects, or texts such as `5m schedule:primary`. "
+            "In `0s round-robin user:alice user:bob`, the targets take turns.",
         ),
     ]
     repeats: Annotated[int, Field(ge=0, le=MOST_REPEATS)] = Field(
-        default=0, description="How often the steps are repeated."
+        default=0, description="Number of repetitions of the steps."
     )
     repeat_pause: Duration = Field(
         default=USUAL_PAUSE, description="Between the last step and the next round."
@@ -207,7 +209,9 @@ class NewPolicy(Body):
             "triggered again: 5 minutes to 24 hours. Null for never."
         ),
     ] = None
-    default: bool = Field(default=False, description="For alerts that match no route.")
+    default: bool = Field(
+        default=False, description="True for the policy of alerts that match no route."
+    )
 
     @property
     def named_steps(self) -> Sequence[NamedStep]:
@@ -235,7 +239,9 @@ class AlertRoute(ConditionsResource):
     group: str | None = Field(description="The group that it belongs to; null for a project's.")
     name: str
     position: int
-    escalation_policy_id: int | None = Field(description="null if matching alerts page nobody.")
+    escalation_policy_id: int | None = Field(
+        description="Id of the policy. Null if matching alerts page nobody."
+    )
     created_at: Time
     updated_at: Time
 
@@ -268,7 +274,8 @@ class NewRoute(ConditionsBody):
     ]
     position: Annotated[int, Field(ge=1, le=1_000)] | None = Field(
         default=None,
-        description="From 1; one beyond the last means the last, which is also the usual one.",
+        description="Position of the route, from 1. The default is the last position, which also "
+        "replaces larger numbers.",
     )
 
 
@@ -286,12 +293,16 @@ class RouteQuery(OffsetQuery):
 
 
 class DryRunBody(Body):
-    """Which alerts are looked at."""
+    """Period of the alerts that the dry run checks."""
 
-    since: GivenTime | None = Field(default=None, description="By default a week ago.")
-    until: GivenTime | None = Field(default=None, description="By default now.")
+    since: GivenTime | None = Field(
+        default=None, description="Start of the period. The default is a week ago."
+    )
+    until: GivenTime | None = Field(
+        default=None, description="End of the period. The default is now."
+    )
     days: Annotated[int, Field(ge=1, le=92)] | None = Field(
-        default=None, description="How far to look back, instead of `since`."
+        default=None, description="Number of days to look back, instead of `since`."
     )
 
 
@@ -301,29 +312,33 @@ class DryRunPage(Resource):
     at: Time
     round: int
     step: int
-    user: str | None = Field(default=None, description="null for a channel.")
+    user: str | None = Field(default=None, description="User name. Null for a channel.")
     channel: str | None = None
 
 
 class DryRunAlert(Resource):
-    """What would have become of an alert."""
+    """Course of an alert in a dry run."""
 
     iid: int
     project: str = Field(description="The full path of its project.")
     title: str
     opened_at: Time
-    route: str | None = Field(description="null if no route fits.")
-    escalation_policy: str | None = Field(description="null if nobody would have been paged.")
+    route: str | None = Field(description="Name of the route. Null if no route matches.")
+    escalation_policy: str | None = Field(
+        description="Name of the policy. Null if nobody would have been paged."
+    )
     pages: list[DryRunPage]
-    notes: list[str] = Field(description="Such as steps that would have reached nobody.")
+    notes: list[str] = Field(
+        description="Remarks, for example about steps that would have reached nobody."
+    )
 
 
 class AlertRouteDryRun(Resource):
-    """Who would have been paged, and when, with the current routes, policies and schedules."""
+    """Pages that past alerts would have caused with the current routes, policies and schedules."""
 
     since: Time
     until: Time
-    truncated: bool = Field(description="Whether there were more alerts than are looked at.")
+    truncated: bool = Field(description="True if there were more alerts than the dry run checks.")
     alerts: list[DryRunAlert] = Field(description="The newest first.")
 
     @property
@@ -338,15 +353,21 @@ class AlertRouteDryRun(Resource):
 
 
 class ContactOutcome(Resource):
-    """What became of a page at one contact."""
+    """Outcome of a page at one contact."""
 
     name: str = Field(description="`e-mail`, or the label of the contact.")
     state: MessageState
-    at: Time | None = Field(description="When it was accepted, or given up; null while it waits.")
+    at: Time | None = Field(
+        description="Time at which the message was accepted or given up. Null while it is queued."
+    )
     failures: int = Field(description="Failed attempts so far.")
-    reason: str | None = Field(description="Why the last attempt failed; null if it was accepted.")
+    reason: str | None = Field(
+        description="Reason why the last attempt failed. Null if the message was accepted."
+    )
     follows_at: Time | None = Field(
-        default=None, description="When it leaves by a rule of the person; null for at once."
+        default=None,
+        description="Time at which a notification rule of the user sends the message. Null for "
+        "immediately.",
     )
 
 
@@ -355,19 +376,20 @@ class SentPage(Resource):
 
     id: int
     alert_id: int | None = Field(description="Null if it is about an incident.")
-    at: Time = Field(description="When the step was taken.")
+    at: Time = Field(description="Time at which the step was taken.")
     name: str = Field(description="A person or channel, in words.")
     round: int
     step: int = Field(description="0 for a person who was paged beside the steps.")
     asked_by: str | None = Field(
-        description="Who, or which incident rule, asked for the person; null if nobody did."
+        description="Name of the user or incident rule that caused the page. Null for a step of a "
+        "policy."
     )
-    state: PageState | None = Field(description="Null if nothing is known of it any more.")
+    state: PageState | None = Field(description="State of the page. Null if it is no longer known.")
     contacts: tuple[ContactOutcome, ...]
 
 
 class AlertPaging(Resource):
-    """How it stands with the paging for an alert."""
+    """State of the paging for an alert."""
 
     state: Annotated[str, one_of(*State)] | None = Field(
         description="`unprocessed` if the background worker has not processed the alert yet; null "
@@ -381,11 +403,13 @@ class AlertPaging(Resource):
     escalation_policy: str | None = Field(description="The name of its policy.")
     round: int
     next_step: int | None = Field(description="The number of the step that is next.")
-    next_at: Time | None = Field(description="When that is due.")
+    next_at: Time | None = Field(description="Time at which the next step is due.")
     next_whom: str | None = Field(
         description="The people and channels that the next step pages, in words."
     )
-    acknowledged_until: Time | None = Field(description="Until when its acknowledgement holds.")
+    acknowledged_until: Time | None = Field(
+        description="Time at which the acknowledgement expires."
+    )
     snoozed_until: Time | None
     escalates_at: Time | None = Field(
         description="When an escalation takes place that somebody requested on the page and can "
@@ -394,13 +418,13 @@ class AlertPaging(Resource):
 
 
 class AlertPageBody(Body):
-    """Who is paged about an alert."""
+    """User to page about an alert."""
 
     user: Annotated[RequiredText, Argument("USER")] = Field(description="A user name.")
 
 
 class AlertSnooze(Body):
-    """For how long an alert rests: one of these is needed."""
+    """Length of a snooze. One of these fields is required."""
 
     duration: Annotated[
         Duration | None,
@@ -411,5 +435,5 @@ class AlertSnooze(Body):
     tomorrow: Annotated[
         bool,
         Option("--tomorrow"),
-        Field(description="Until 9:00 of the next day in your time zone."),
+        Field(description="True to snooze until 9:00 of the next day in your time zone."),
     ] = False

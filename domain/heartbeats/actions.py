@@ -98,7 +98,7 @@ def show_log(
 
 @action("heartbeats.create")
 def create_heartbeat(work: Work, project: ProjectView, new: NewHeartbeat) -> HeartbeatWithUrl:
-    """Create a heartbeat, which expects nothing before its first ping.
+    """Create a heartbeat, which waits for its first ping.
 
     Raises InvalidError, also if the project has too many.
     """
@@ -122,7 +122,9 @@ def create_heartbeat(work: Work, project: ProjectView, new: NewHeartbeat) -> Hea
 def change_heartbeat(
     work: Work, project: ProjectView, heartbeat_id: int, change: HeartbeatChange
 ) -> Heartbeat:
-    """Change a heartbeat; a new schedule counts from the last ping on.
+    """Change a heartbeat.
+
+    A new schedule starts at the last ping.
 
     Raises InvalidError or NotFoundError.
     """
@@ -137,7 +139,9 @@ def change_heartbeat(
 
 @action("heartbeats.pause")
 def pause_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Heartbeat:
-    """Pause a heartbeat: pings are only logged, and its open alert is resolved.
+    """Pause a heartbeat and resolve its open alert.
+
+    Pings are only logged while the heartbeat is paused.
 
     Raises NotFoundError.
     """
@@ -150,7 +154,7 @@ def pause_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Hear
 
 @action("heartbeats.resume")
 def resume_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Heartbeat:
-    """Resume a heartbeat: the next ping is expected as if one had arrived now.
+    """Resume a heartbeat as if a ping had arrived now.
 
     Raises NotFoundError.
     """
@@ -166,7 +170,9 @@ def resume_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Hea
 
 @action("heartbeats.delete")
 def delete_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Heartbeat:
-    """Delete a heartbeat and its log; its open alert is resolved, and its alerts stay.
+    """Delete a heartbeat and its log, and resolve its open alert.
+
+    The alerts of the heartbeat are kept.
 
     Return what it was. Raises NotFoundError.
     """
@@ -180,7 +186,9 @@ def delete_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Hea
 
 @question("heartbeats.url")
 def show_url(work: Work, project: ProjectView, heartbeat_id: int) -> HeartbeatUrl:
-    """Show the URL of a heartbeat; the audit log records this.
+    """Show the URL of a heartbeat.
+
+    The audit log records this request.
 
     Raises NotFoundError.
     """
@@ -198,7 +206,9 @@ def find_address(work: Work, project: ProjectView, heartbeat_id: int) -> Address
 
 @action("heartbeats.reset_url")
 def reset_url(work: Work, project: ProjectView, heartbeat_id: int, reset: UrlReset) -> HeartbeatUrl:
-    """Replace the URL of a heartbeat; the old one can stay valid for some time.
+    """Replace the URL of a heartbeat.
+
+    The old URL can stay valid for some time.
 
     Raises InvalidError or NotFoundError.
     """

@@ -81,7 +81,7 @@ class NewHeartbeat(Body):
     cron: Annotated[Text, Field(max_length=LONGEST_CRON)] = Field(
         default="", description="Five fields, such as 30 3 * * 1-5."
     )
-    time_zone: Text = Field(default="UTC", description="Of the cron expression.")
+    time_zone: Text = Field(default="UTC", description="Time zone of the cron expression.")
     grace: _Length = Field(
         default=timedelta(minutes=1),
         description="Seconds or a text such as 1m; 0 s or more.",
@@ -98,7 +98,7 @@ class HeartbeatChange(NewHeartbeat):
 
 
 class UrlReset(Body):
-    """How long the old URL of a heartbeat stays valid."""
+    """Overlap in which the old URL of a heartbeat stays valid."""
 
     previous_for: Annotated[Overlap, _GIVEN_DURATION] = Field(
         default=timedelta(0),
@@ -121,7 +121,9 @@ class Heartbeat(Resource):
     environment: str | None
     state: HeartbeatState
     next_expected_at: Time | None
-    overdue_at: Time | None = Field(description="When an alert is opened unless a ping comes.")
+    overdue_at: Time | None = Field(
+        description="Time at which an alert opens unless a ping arrives."
+    )
     pings_count: int
     last_ping_at: Time | None
     last_ping_kind: _Kind | None
@@ -161,7 +163,7 @@ class Address:
 class HeartbeatUrl(SecretResource):
     """The URL that the job of a heartbeat requests, which is a secret."""
 
-    id: int = Field(description="Of the heartbeat.")
+    id: int = Field(description="Id of the heartbeat.")
     url: str
     previous_url_expires_at: Time | None
 

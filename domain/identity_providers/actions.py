@@ -56,7 +56,10 @@ def show_provider(work: Work, provider_id: int) -> IdentityProvider:
 
 @action("identity_providers.create")
 def create_provider(work: Work, new: IdentityProviderBody) -> IdentityProvider:
-    """Create an identity provider, through which people can sign in from now on."""
+    """Create an identity provider.
+
+    People can sign in through the provider from now on.
+    """
     row = Row(slug=new.slug, preset=new.preset, created_at=work.now)
     _set(work, row, {name: getattr(new, name) for name in type(new).model_fields})
     try:
@@ -73,7 +76,10 @@ def create_provider(work: Work, new: IdentityProviderBody) -> IdentityProvider:
 def change_provider(
     work: Work, provider_id: int, change: IdentityProviderChangeBody
 ) -> IdentityProvider:
-    """Change an identity provider; its slug stays, since the provider knows it."""
+    """Change an identity provider, except for its slug.
+
+    The slug is part of the URL that is registered at the provider.
+    """
     row = _get(work, provider_id)
     before = columns_of(row, IdentityProvider)
     _set(work, row, change.given)
@@ -91,7 +97,10 @@ def change_provider(
 
 @action("identity_providers.delete")
 def delete_provider(work: Work, provider_id: int) -> IdentityProvider:
-    """Delete an identity provider; who signed in through it is signed out, accounts stay."""
+    """Delete an identity provider and end the sessions of users who signed in through it.
+
+    Accounts are kept.
+    """
     row = _get(work, provider_id)
     shown = _shown(work, row)
     for each in work.session.scalars(select(Identity).where(Identity.provider_id == row.id)).all():
@@ -103,7 +112,7 @@ def delete_provider(work: Work, provider_id: int) -> IdentityProvider:
 
 @action("identity_providers.test", command="test")
 def test_connection(work: Work, provider_id: int) -> ConnectionTest:
-    """Ask an identity provider what it says of itself, and say what is wrong with that."""
+    """Test the connection to an identity provider and report problems."""
     try:
         party = relying_party(work, _get(work, provider_id))
         release_locks(work.session)  # the other side may take its time

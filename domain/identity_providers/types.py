@@ -63,17 +63,21 @@ GroupRoles = Annotated[
 
 class _Details(Body):
     title: Annotated[Name, Field(max_length=100)] = Field(
-        description="What the button on the sign-in page names."
+        description="Name of the provider on the button of the sign-in page."
     )
     issuer: Text = Field(default="", description="The URL that it calls itself by.")
     client_id: RequiredText
     scopes: Line = Field(default="", description="Separated by spaces.")
-    active: bool = Field(default=True, description="Whether people can sign in through it.")
+    active: bool = Field(
+        default=True, description="True if people can sign in through the provider."
+    )
     creates_accounts: bool = Field(
-        default=False, description="Whether who has no account gets one at the first sign-in."
+        default=False,
+        description="True to create an account at the first sign-in of a person without one.",
     )
     email_domains: Words = Field(
-        default=(), description="Whose verified addresses get accounts; any if it is empty."
+        default=(),
+        description="Email domains whose verified addresses get accounts. Empty for all domains.",
     )
     vouches_for_email: bool | None = Field(
         default=None, description="Take its addresses for verified even if it does not say so."
@@ -136,12 +140,12 @@ class IdentityProvider(Resource):
     group_roles: tuple[str, ...]
     administrators_group: str
     created_at: Time
-    redirect_uri: str = Field(description="What to register there.")
-    identities: int = Field(description="How many accounts are connected.")
+    redirect_uri: str = Field(description="Redirect URI to register at the provider.")
+    identities: int = Field(description="Number of connected accounts.")
 
 
 class ConnectionTest(Resource):
-    """What a provider says of itself, and what is wrong with it."""
+    """Metadata of an identity provider, with the problems that were found."""
 
     works: bool
     problem: str | None
@@ -149,7 +153,10 @@ class ConnectionTest(Resource):
     token_endpoint: str | None = None
     userinfo_endpoint: str | None = None
     jwks_uri: str | None = None
-    keys: int | None = Field(default=None, description="With which it signs.")
+    keys: int | None = Field(
+        default=None, description="Number of keys with which the provider signs."
+    )
     names_itself: bool | None = Field(
-        default=None, description="Whether its responses name it (RFC 9207)."
+        default=None,
+        description="True if the responses of the provider contain its issuer (RFC 9207).",
     )

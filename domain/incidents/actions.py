@@ -149,7 +149,7 @@ def create_incident(work: Work, project: ProjectView, new: NewIncident) -> Incid
 
 @action("incidents.change", alias="update")
 def change_incident(work: Work, project: ProjectView, iid: int, change: IncidentChange) -> Incident:
-    """Change an incident; closing it resolves its alerts.
+    """Change an incident, or close it and resolve its alerts.
 
     Raises InvalidError or NotFoundError.
     """
@@ -195,7 +195,7 @@ def page_responders(work: Work, project: ProjectView, iid: int, body: IncidentPa
 
 @action("incidents.delete")
 def delete_incident(work: Work, project: ProjectView, iid: int) -> Incident:
-    """Delete an incident with its timeline; its alerts are kept.
+    """Delete an incident with its timeline and keep its alerts.
 
     Returns it as it was; raises NotFoundError.
     """
@@ -209,7 +209,9 @@ def delete_incident(work: Work, project: ProjectView, iid: int) -> Incident:
 
 @action("incident_alerts.create")
 def link_alerts(work: Work, project: ProjectView, iid: int, body: IncidentAlertsBody) -> Incident:
-    """Link alerts to an incident; those that it has stay as they are.
+    """Link alerts to an incident.
+
+    Alerts that are already linked do not change.
 
     Raises NotFoundError, or ConflictError for an alert of another open incident.
     """

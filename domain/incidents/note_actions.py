@@ -83,7 +83,9 @@ def create_note(work: Work, project: ProjectView, iid: int, new: NewIncidentNote
 def change_note(
     work: Work, project: ProjectView, iid: int, note_id: int, change: IncidentNoteChange
 ) -> IncidentNote:
-    """Change a comment; before release 18.0 also whether it is internal.
+    """Change a comment.
+
+    Before release 18.0, `internal` can change as well.
 
     Raises InvalidError, NotFoundError or ForbiddenError.
     """

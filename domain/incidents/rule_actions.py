@@ -35,7 +35,7 @@ MOST_RULES = 50
 
 @question("incident_rules.index")
 def list_rules(work: Work, project: ProjectView, query: IncidentRuleQuery) -> Found[IncidentRule]:
-    """List the rules that open incidents, in the order in which they are asked."""
+    """List the incident rules in the order in which they are applied."""
     found = fetch_part(_rules(project), {"id": RuleRow.id}, query.part, session=work.session)
     items = _shown(work, found.items)
     return Found(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -49,7 +49,7 @@ def list_all_rules(work: Work, project: ProjectView) -> Sequence[IncidentRule]:
 
 @question("incident_rules.show")
 def show_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
-    """Show a rule.
+    """Show an incident rule.
 
     Raises NotFoundError.
     """
@@ -68,7 +68,7 @@ def find_rule_name(work: Work, project: ProjectView, rule_id: int) -> str | None
 
 @action("incident_rules.create")
 def create_rule(work: Work, project: ProjectView, new: NewIncidentRule) -> IncidentRule:
-    """Create a rule for new alerts.
+    """Create an incident rule.
 
     Raises InvalidError, or ConflictError for a name that another rule has.
     """
@@ -86,7 +86,9 @@ def create_rule(work: Work, project: ProjectView, new: NewIncidentRule) -> Incid
 def change_rule(
     work: Work, project: ProjectView, rule_id: int, change: IncidentRuleChange
 ) -> IncidentRule:
-    """Change a rule; incidents that it opened stay as they are.
+    """Change an incident rule.
+
+    Incidents that the rule opened do not change.
 
     Raises InvalidError, NotFoundError, or ConflictError for a name that another rule has.
     """
@@ -103,7 +105,7 @@ def change_rule(
 
 @action("incident_rules.delete")
 def delete_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
-    """Delete a rule; incidents that it opened are kept.
+    """Delete an incident rule and keep its incidents.
 
     Returns it as it was; raises NotFoundError.
     """

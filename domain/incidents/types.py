@@ -95,7 +95,7 @@ class EntryKind(StrEnum):
 
 
 class EntryFilter(StrEnum):
-    """Which entries a list has; the values are those of GitLab's API."""
+    """Filter of the entries of a timeline."""
 
     ALL = "all_notes"
     COMMENTS = "only_comments"
@@ -159,11 +159,13 @@ class IncidentQuery(KeysetQuery):
     )
 
 
-_QUIETS = "Whether its open alerts page nobody while"
+_QUIETS = "True if the open alerts of the incident page nobody while"
 
 
 class _IncidentFields(Body):
-    title: Text | None = Field(default=None, description=f"At most {LONGEST_TITLE} characters.")
+    title: Text | None = Field(
+        default=None, description=f"Title of at most {LONGEST_TITLE} characters."
+    )
     description: Text | None = Field(
         default=None, description=f"Markdown, at most {LONGEST_DESCRIPTION} characters."
     )
@@ -179,7 +181,7 @@ class _IncidentFields(Body):
     close_when_resolved: Annotated[
         bool | None,
         Option("--close-when-resolved/--close-by-hand"),
-        Field(description="Whether it is closed when all of its alerts are resolved."),
+        Field(description="True to close the incident when all of its alerts are resolved."),
     ] = None
     quiet_alerts: Annotated[
         bool | None,
@@ -189,7 +191,7 @@ class _IncidentFields(Body):
     page_assignees: Annotated[
         bool,
         Option("--page-assignees"),
-        Field(description="Whether those who are assigned by this are paged now."),
+        Field(description="True to page users whom this change assigns."),
     ] = False
 
 
@@ -252,7 +254,7 @@ class Incident(Resource):
 
 
 class IncidentPageBody(Body):
-    """Who is paged about an incident."""
+    """Users to page about an incident."""
 
     users: Annotated[
         Words, Option("--user"), Field(description="User names; by default its assignees.")
@@ -279,7 +281,8 @@ class IncidentNoteQuery(KeysetQuery):
 
 class _NoteFields(Body):
     internal: bool | None = Field(
-        default=None, description="Whether only members from Reporter up see the comment."
+        default=None,
+        description="True to show the comment only to members with the Reporter role or higher.",
     )
     confidential: bool | None = Field(default=None, description="A former name of `internal`.")
 
@@ -310,7 +313,7 @@ class IncidentNote(Resource):
     author: IncidentPerson | None = Field(
         description="Null for what rules and the command line did."
     )
-    system: bool = Field(description="Whether it is about a change of the incident.")
+    system: bool = Field(description="True if the entry describes a change of the incident.")
     internal: bool
     confidential: bool = Field(description="A former name of `internal`.")
     noteable_type: Literal["Incident"] = "Incident"
@@ -333,23 +336,23 @@ class NewIncidentRule(ConditionsBody):
         bool,
         Option("--close-when-resolved/--close-by-hand"),
         Field(
-            description="Whether its incidents are closed when all of their alerts are resolved."
+            description="True to close incidents of the rule when all of their alerts are resolved."
         ),
     ] = False
     open_when_silenced: Annotated[
         bool,
         Option("--open-when-silenced/--skip-silenced"),
         Field(
-            description="Whether it opens incidents for alerts that are silenced or in a "
-            "maintenance window. If not, they wait until that is over."
+            description="True to open incidents for alerts that are silenced or in a maintenance "
+            "window. Otherwise the rule opens them afterwards."
         ),
     ] = False
     quiet_alerts: Annotated[
         bool,
         Option("--quiet-alerts/--page-alerts"),
         Field(
-            description="Whether open alerts of its incidents page nobody while somebody has "
-            "acknowledged the incident."
+            description="True if open alerts of its incidents page nobody while the incident is "
+            "acknowledged."
         ),
     ] = False
     responders: Annotated[
@@ -357,12 +360,12 @@ class NewIncidentRule(ConditionsBody):
         Option("--responder"),
         Field(
             max_length=MOST_TARGETS,
-            description="Whom it assigns to its incidents and pages: objects, or texts such as "
-            "`user:alice` and `schedule:Primary`, for whoever is on call there then.",
+            description="Responders that the rule assigns to its incidents and pages. Each is an "
+            "object, or a text such as `user:alice` or `schedule:Primary`.",
         ),
     ] = ()
     active: Annotated[
-        bool, Option("--on/--off"), Field(description="Whether it opens incidents.")
+        bool, Option("--on/--off"), Field(description="True if the rule opens incidents.")
     ] = True
 
     @property
@@ -390,17 +393,18 @@ class IncidentRule(ConditionsResource):
     name: str
     close_when_resolved: bool
     open_when_silenced: bool = Field(
-        description="Whether it opens incidents for alerts that are silenced or in a maintenance "
-        "window. If not, they wait until that is over."
+        description="True to open incidents for alerts that are silenced or in a maintenance "
+        "window. Otherwise the rule opens them afterwards."
     )
     quiet_alerts: bool = Field(
-        description="Whether open alerts of its incidents page nobody while somebody has "
-        "acknowledged the incident."
+        description="True if open alerts of its incidents page nobody while the incident is "
+        "acknowledged."
     )
     responders: list[EscalationTarget] = Field(
-        description="Whom it assigns to its incidents and pages: users and schedules."
+        description="Responders of the rule: users and schedules that it assigns to its incidents "
+        "and pages."
     )
-    active: bool = Field(description="Whether it opens incidents.")
+    active: bool = Field(description="True if the rule opens incidents.")
     created_at: Time
     updated_at: Time
 

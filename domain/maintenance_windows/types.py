@@ -38,7 +38,7 @@ class MaintenanceWindow(ConditionsResource):
     time_zone: str
     duration: Duration
     rule: str = Field(description="Empty for once.")
-    is_active: bool = Field(description="Whether it takes place now.")
+    is_active: bool = Field(description="True if the window is active now.")
     occurrences: list[WindowOccurrence] = Field(
         description="The next five, including the current one."
     )
@@ -74,7 +74,9 @@ class NewWindow(ConditionsBody):
         Option("--for"),
         Field(description="A length such as `90m` or `2h`, at most `7d`."),
     ]
-    time_zone: Annotated[Text, Field(description="Of the IANA database.")] = "UTC"
+    time_zone: Annotated[
+        Text, Field(description="Time zone of the IANA database, such as `Europe/Berlin`.")
+    ] = "UTC"
     rule: Annotated[
         Text,
         Field(
@@ -84,7 +86,7 @@ class NewWindow(ConditionsBody):
     ] = ""
     repeat: Annotated[
         Literal["daily", "weekly", "monthly"] | None,
-        Field(description="How often it recurs, instead of `rule`; by default once."),
+        Field(description="Recurrence of the window, instead of `rule`. The default is once."),
     ] = None
 
 

@@ -48,7 +48,7 @@ class Contact(Resource):
     id: int
     type: Annotated[str, one_of(*CONTACT_TYPE_NAMES)]
     label: str
-    address: str = Field(description="Without its secrets.")
+    address: str = Field(description="Address of the contact, without its secrets.")
     state: ContactState
     created_at: Time
     confirmed_at: Time | None

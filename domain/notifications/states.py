@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class PageState(StrEnum):
-    """How it stands with a page; `accepted` and `failed` are stored as its outcome."""
+    """State of a page."""
 
     #: It is gathered with others, or quiet hours hold it back.
     WAITING = "waiting"
@@ -40,7 +40,7 @@ class PageEvent(StrEnum):
 
 
 class MessageState(StrEnum):
-    """How it stands with a message to a contact; all but the first are stored as its outcome."""
+    """State of a message to a contact."""
 
     WAITING = "waiting"
     SENT = "sent"

@@ -156,9 +156,12 @@ class ClientParameters(Body):
     """Who the client is, unless Basic authentication says so."""
 
     client_id: str = ""
-    client_secret: str = Field(default="", description="Of confidential applications.")
+    client_secret: str = Field(
+        default="", description="Client secret of a confidential application."
+    )
     client_assertion: str = Field(
-        default="", description="In place of a secret: a JWT signed with the application's key."
+        default="",
+        description="JWT that is signed with the key of the application, instead of a secret.",
     )
     client_assertion_type: Literal["", ASSERTION_TYPE] = ""  # type: ignore[valid-type]
 

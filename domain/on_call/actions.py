@@ -65,7 +65,7 @@ def list_schedules(work: Work, holder: Holder, query: ScheduleQuery) -> Found[On
 
 @question("on_call_schedules.current")
 def show_all_on_call(work: Work, holder: Holder, query: OnCallNowQuery) -> Found[ScheduleOnCall]:
-    """Show who is on call now and next, in every schedule by name."""
+    """Show the current and next users on call in every schedule."""
     found = on_call_in_project(work, holder, with_groups_above=query.include_ancestor_groups)
     return Found(items=found[query.offset : query.offset + query.size], total=len(found))
 
@@ -101,7 +101,9 @@ def show_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallS
 def change_schedule(
     work: Work, holder: Holder, schedule_id: int | str, change: ScheduleChange
 ) -> OnCallSchedule:
-    """Change an on-call schedule from now on; past shifts stay as they were.
+    """Change an on-call schedule from now on.
+
+    Past shifts are kept.
 
     A rotation that is as before goes on, and others begin anew. With another time zone, all
     rotations are handed over by its clock from now on. Raises NotFoundError, InvalidError or
@@ -135,7 +137,7 @@ def delete_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCal
 
 @question("on_call_schedules.current_of_one", command="on-call")
 def show_on_call(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleOnCall:
-    """Show who is on call in a schedule now, and who is next."""
+    """Show the current and next users on call in a schedule."""
     return schedules_now(work, [get_schedule(work, holder, schedule_id)])[0]
 
 
@@ -143,7 +145,7 @@ def show_on_call(work: Work, holder: Holder, schedule_id: int | str) -> Schedule
 def list_shifts(
     work: Work, holder: Holder, schedule_id: int | str, query: ShiftQuery
 ) -> Found[OnCallShift]:
-    """List who is on call from one time to another, gaps included, with overrides and swaps."""
+    """List the shifts of a period, including gaps, overrides and swaps."""
     row = get_row(work, holder, schedule_id)
     found = shifts_of(work, row.id, query.period(work.now))
     return Found(items=found[query.offset : query.offset + query.size], total=len(found))
@@ -153,7 +155,10 @@ def list_shifts(
 def show_balance(
     work: Work, holder: Holder, schedule_id: int | str, query: BalanceQuery
 ) -> OnCallBalance:
-    """Show how users share the time on call, with overrides and swaps."""
+    """Show the distribution of the time on call among users.
+
+    Overrides and swaps are included.
+    """
     row, asked = get_row(work, holder, schedule_id), query.period(work.now)
     # Before there was a schedule, nobody could be on call: that is no gap.
     within = Period(min(max(asked.start, row.created_at), asked.end), asked.end)

@@ -57,7 +57,7 @@ _Shown = TypeVar("_Shown", OnCallOverride, OnCallSwap)
 def list_overrides(
     work: Work, holder: Holder, schedule_id: int, query: ChangeQuery
 ) -> Found[OnCallOverride]:
-    """List the overrides of a schedule, those that are over as well."""
+    """List the overrides of a schedule, including past overrides."""
     return _list(work, holder, schedule_id, query, OverrideRow, OnCallOverride)
 
 
@@ -87,7 +87,9 @@ def show_override(work: Work, holder: Holder, schedule_id: int, override_id: int
 def create_override(
     work: Work, holder: Holder, schedule_id: int, new: NewOverride
 ) -> OnCallOverride:
-    """Put one user on call for a time, instead of everybody else or of one other user, or as well.
+    """Create an override that puts one user on call for a time.
+
+    The user replaces everybody else or one other user, or is on call in addition to them.
 
     Members without the Maintainer role can do it for shifts of their own and where nobody is on
     call; as well, for themselves, and for anybody while they are on call too. Raises InvalidError,
@@ -127,7 +129,7 @@ def create_override(
 
 @action("on_call_overrides.delete")
 def end_override(work: Work, holder: Holder, schedule_id: int, override_id: int) -> OnCallOverride:
-    """Delete an override; one that has begun ends now.
+    """Delete an override, or end an override that has begun.
 
     Returns what it was. Raises NotFoundError, ForbiddenError for one of others, and ConflictError
     for one that is over.
@@ -153,7 +155,7 @@ def end_override(work: Work, holder: Holder, schedule_id: int, override_id: int)
 def list_swaps(
     work: Work, holder: Holder, schedule_id: int, query: ChangeQuery
 ) -> Found[OnCallSwap]:
-    """List the swaps of a schedule, including past ones."""
+    """List the swaps of a schedule, including past swaps."""
     return _list(work, holder, schedule_id, query, SwapRow, OnCallSwap)
 
 

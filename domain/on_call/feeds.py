@@ -71,7 +71,7 @@ def end_feed(work: Work, holder: Holder, schedule_id: int) -> None:
 
 @question("own_on_call.show_calendar")
 def show_own_calendar(work: Work) -> OwnCalendar:
-    """Show whether your shifts have a calendar address; raise NotFoundError if not."""
+    """Show the address of your on-call calendar."""
     found = find_feed(None, work.actor.id or 0, session=work.session)
     if found is None:
         raise NotFoundError(_NO_ADDRESS)
@@ -80,7 +80,10 @@ def show_own_calendar(work: Work) -> OwnCalendar:
 
 @action("own_on_call.renew_calendar")
 def renew_own_calendar(work: Work) -> NewOwnCalendar:
-    """Create a secret address of your shifts in all schedules; a former one ends."""
+    """Create a secret address of your on-call calendar and revoke the former address.
+
+    The calendar contains your shifts in all schedules.
+    """
     token = _renew(work, None)
     _record(work, "address created")
     url = f"{work.settings.base_url}/-/on_call/{token}.ics"
@@ -89,7 +92,7 @@ def renew_own_calendar(work: Work) -> NewOwnCalendar:
 
 @action("own_on_call.end_calendar")
 def end_own_calendar(work: Work) -> None:
-    """End the address of your shifts; raise NotFoundError if there is none."""
+    """Revoke the address of your on-call calendar."""
     if not _end(work, None):
         raise NotFoundError(_NO_ADDRESS)
     _record(work, "address ended")

@@ -48,7 +48,7 @@ _MOST_ALERTS = 50
 
 @question("own_on_call.show")
 def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
-    """Show when and where you are on call, and what is open that you were paged about."""
+    """Show your shifts and the open alerts and incidents that you were paged about."""
     # Whole days: asked again within a day, turns that began before have the same beginning.
     today = work.now.replace(hour=0, minute=0, second=0, microsecond=0)
     shown = Period(work.now, work.now + timedelta(weeks=query.weeks))
@@ -61,7 +61,7 @@ def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
 
 @question("own_on_call.preview_cover", command="preview-cover")
 def preview_cover(work: Work, query: CoverQuery) -> OnCallCover:
-    """Show which of your shifts somebody would cover.
+    """Preview which of your shifts somebody would cover.
 
     Raises InvalidError if there are none, or if the user cannot be on call there.
     """
@@ -70,7 +70,7 @@ def preview_cover(work: Work, query: CoverQuery) -> OnCallCover:
 
 @action("own_on_call.cover")
 def cover_shifts(work: Work, new: NewCover) -> OnCallCover:
-    """Let somebody cover your shifts, in one schedule or in all.
+    """Assign somebody to cover your shifts, in one schedule or in all.
 
     Each schedule gets an override for your shifts alone: who is on call beside you stays. Raises
     InvalidError if there are none, or if the user cannot be on call there.

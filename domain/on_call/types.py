@@ -220,16 +220,18 @@ class NewRotation(Body):
     )
     type: _Kind = "weekly"
     every: int | None = Field(
-        default=None, ge=1, le=1000, description="Of `custom`: the length of a turn in units."
+        default=None, ge=1, le=1000, description="Length of a turn in units, for `custom`."
     )
-    unit: _Unit | None = Field(default=None, description="Of `custom`.")
+    unit: _Unit | None = Field(
+        default=None, description="Unit of the length of a turn, for `custom`."
+    )
     weekdays: _Weekdays = Field(
         default=("mon",), description="Days of hand-over of weekly turns, at least one."
     )
     handover_time: _TimeOfDay = Field(
         default=_USUAL_TIME,
         validate_default=True,
-        description="By the wall clock of the schedule's time zone.",
+        description="Time of the handoff in the time zone of the schedule.",
     )
     starts_on: GivenDay | None = Field(
         default=None,
@@ -336,7 +338,7 @@ class CalendarQuery(Query):
 
 def with_from(query: type[SomeQuery]) -> type[SomeQuery]:
     """Add a field named `from`, a word of Python, which no class can name a field by."""
-    field: Any = (GivenTime | None, Field(default=None, description="When it begins."))
+    field: Any = (GivenTime | None, Field(default=None, description="Start of the period."))
     made: type[SomeQuery] = create_model(
         query.__name__,
         __base__=query,
@@ -353,7 +355,9 @@ class ShiftQuery(OffsetQuery):
 
     per_page: PageSize = 100
     until: GivenTime | None = Field(
-        default=None, description="By default two weeks after `from`; at most 92 days after it."
+        default=None,
+        description="End of the period, at most 92 days after `from`. The default is two weeks "
+        "after `from`.",
     )
 
     def period(self, now: datetime) -> Period:
@@ -368,7 +372,8 @@ class BalanceQuery(Query):
     """From when to when time on call is counted; by default the last four weeks."""
 
     until: GivenTime | None = Field(
-        default=None, description="By default now; at most 92 days after `from`."
+        default=None,
+        description="End of the period, at most 92 days after `from`. The default is now.",
     )
 
     def period(self, now: datetime) -> Period:
@@ -386,18 +391,21 @@ class OnCallPeriod(Resource):
 
 
 class TimeOnCall(Resource):
-    """How long a user is on call."""
+    """Time on call of a user."""
 
     user: UserReference
     seconds: int
-    share: float = Field(description="Of the time of all users, from 0 to 1.")
+    share: float = Field(description="Share of the time of all users, from 0 to 1.")
 
 
 class OnCallBalance(OnCallPeriod):
-    """How the time on call is shared among users; who is on call beside others counts, too."""
+    """Distribution of the time on call among users.
+
+    Users who are on call in addition to others count, too.
+    """
 
     users: tuple[TimeOnCall, ...] = Field(description="The longest time first.")
-    gap_seconds: int = Field(description="How long nobody is on call.")
+    gap_seconds: int = Field(description="Number of seconds in which nobody is on call.")
 
 
 class OnCallUser(Resource):
@@ -417,7 +425,7 @@ class OnCallShift(OnCallPeriod):
 
 
 class OnCallNow(Resource):
-    """Who is on call, and until when."""
+    """Users who are on call, with the end of their shifts."""
 
     users: tuple[UserReference, ...]
     on_call: tuple[OnCallUser, ...]
@@ -425,7 +433,7 @@ class OnCallNow(Resource):
 
 
 class ScheduleOnCall(Resource):
-    """Who is on call in a schedule now, and who is next."""
+    """Current and next users on call in a schedule."""
 
     schedule_id: int
     group: str | None = Field(description="The group that it belongs to; null for a project's.")
@@ -458,7 +466,8 @@ class NewOverride(Body):
         "call in this time.",
     )
     in_addition: bool = Field(
-        default=False, description="Whether everybody else stays on call; not with `instead_of`."
+        default=False,
+        description="True to keep everybody else on call. It cannot be combined with `instead_of`.",
     )
     starts_at: GivenTime
     ends_at: GivenTime
@@ -485,10 +494,10 @@ class NewSwap(Body):
     Members without the Maintainer role can make one if one of the shifts is their own.
     """
 
-    user: RequiredText = Field(description="Who has the first shift.")
+    user: RequiredText = Field(description="User name of the user who has the first shift.")
     starts_at: GivenTime
     ends_at: GivenTime
-    other_user: RequiredText = Field(description="Who has the other shift.")
+    other_user: RequiredText = Field(description="User name of the user who has the other shift.")
     other_starts_at: GivenTime
     other_ends_at: GivenTime
 
@@ -508,7 +517,7 @@ class OnCallSwap(Resource):
 
 
 class OnCallTurn(OnCallPeriod):
-    """What one user has on call from one hand-over to the next."""
+    """Turn of one user from one handoff to the next."""
 
     user: UserReference
     source: Annotated[str, one_of(*(each.value for each in Source))]
@@ -543,7 +552,7 @@ class PagedAlert(Resource):
     title: str
     severity: str
     status: str
-    paged_at: Time = Field(description="When the last page about it became due.")
+    paged_at: Time = Field(description="Time at which the last page about the alert became due.")
     web_url: str
 
 
@@ -554,7 +563,7 @@ class OwnOnCallQuery(Query):
 
 
 class OwnOnCall(Resource):
-    """When and where a user is on call, and what they were paged about."""
+    """On-call overview of a user: shifts, and the alerts and incidents they were paged about."""
 
     schedules: tuple[OwnSchedule, ...]
     alerts: tuple[PagedAlert, ...]

@@ -27,7 +27,10 @@ def show_event(work: Work, event_id: int) -> AuditEvent:
 def list_namespace_events(
     work: Work, holder: Holder, query: NamespaceAuditEventQuery
 ) -> Found[AuditEvent]:
-    """List the events of a project or group, newest first; without a higher role, one's own."""
+    """List the events of a project or group, newest first.
+
+    Callers without a higher role only see their own events.
+    """
     sees_all = (holder.role or 0) >= (Role.OWNER if holder.is_group else Role.MAINTAINER)
     wanted = EventFilter(
         project_id=holder.namespace.project_id,

@@ -93,7 +93,9 @@ def list_transfer_locations(work: Work, group: GroupView, query: TransferQuery) 
 
 @action("groups.create")
 def create_group(work: Work, new: NewGroup) -> Group:
-    """Create a group, of which the caller becomes the owner, or a subgroup.
+    """Create a group or a subgroup.
+
+    The caller becomes the owner of a new group.
 
     Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
     """
@@ -112,7 +114,7 @@ def create_group(work: Work, new: NewGroup) -> Group:
 
 @action("groups.change")
 def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
-    """Change a group: what it is called, the last part of its path, what it asks of its members.
+    """Change the name, the path or the requirements of a group.
 
     Raises InvalidError or TakenError.
     """
@@ -132,7 +134,9 @@ def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
 
 @action("groups.transfer")
 def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Group:
-    """Move a group into another one in which the caller is a maintainer, or to the top level.
+    """Transfer a group to another group or to the top level.
+
+    The caller must be a maintainer of the other group.
 
     Raises InvalidError, TakenError, NotFoundError, ForbiddenError, or ConflictError for a group
     that would have no owner, or if a policy or route below it is about something of a group that is
@@ -155,7 +159,10 @@ def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Gro
 
 @action("groups.delete")
 def delete_group(work: Work, group: GroupView) -> Accepted:
-    """Delete a group with its subgroups and projects. It disappears immediately."""
+    """Delete a group with its subgroups and projects.
+
+    The group disappears immediately.
+    """
     paths = deletion.delete_group(group.namespace, session=work.session, now=work.now)
     record_deleted(work, group.namespace, projects=len(paths))
     return Accepted()

@@ -69,7 +69,10 @@ def list_invitations(work: Work, holder: Holder, query: InvitationQuery) -> Foun
 
 @action("invitations.create")
 def invite(work: Work, holder: Holder, new: NewInvitations) -> InvitationResult:
-    """Invite e-mail addresses; each gets an e-mail with a link."""
+    """Invite people by email.
+
+    Each address gets an email with a link.
+    """
     problems = {each: _invite(work, holder.namespace, each, new) for each in new.email}
     refused = {email: reason for email, reason in problems.items() if reason}
     return InvitationResult(status="error" if refused else "success", message=refused)

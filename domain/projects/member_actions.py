@@ -34,7 +34,7 @@ def list_direct_members(work: Work, holder: Holder, query: MemberQuery) -> Found
 
 @question("members.index_all", command="list")
 def list_all_members(work: Work, holder: Holder, query: MemberQuery) -> Found[Member]:
-    """List all members, inherited ones as well, each once with the highest role."""
+    """List all members, including inherited members, with their highest role."""
     return _list(work, holder, query, is_direct=False)
 
 
@@ -46,13 +46,15 @@ def show_direct_member(work: Work, holder: Holder, user_id: int) -> Member:
 
 @question("members.show_of_all", command="show")
 def show_member(work: Work, holder: Holder, user_id: int) -> Member:
-    """Show a member, also an inherited one, with the highest role."""
+    """Show a direct or inherited member with the highest role."""
     return _effective(work, _get(work, holder, user_id))
 
 
 @action("members.create", command="add")
 def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMembers:
-    """Add members: one, who is returned, or several.
+    """Add one or several members.
+
+    A single new member is returned.
 
     Raises NotFoundError, ForbiddenError, InvalidError, or ConflictError for members.
     """
@@ -97,7 +99,9 @@ def give_member_role(work: Work, holder: Holder, user_id: int, gift: MemberRoleG
 
 @action("members.delete", command="remove")
 def remove_member(work: Work, holder: Holder, user_id: int) -> Member:
-    """Remove a member, or leave; inherited roles are kept.
+    """Remove a member, or leave.
+
+    Inherited roles are kept.
 
     Removing others requires the Maintainer role.
     """

@@ -126,19 +126,19 @@ def delete_member_role(work: Work, role_id: int) -> MemberRole:
 
 @question("group_member_roles.index")
 def list_group_member_roles(work: Work, query: OffsetQuery) -> Found[MemberRole]:
-    """List the member roles of the instance; gone from release 17.0 on."""
+    """List the member roles of a group, until release 17.0."""
     return list_member_roles(work, query)
 
 
 @action("group_member_roles.create")
 def create_group_member_role(work: Work, new: NewMemberRole) -> MemberRole:
-    """Create a member role; gone from release 17.0 on."""
+    """Create a member role in a group, until release 17.0."""
     return create_member_role(work, new)
 
 
 @action("group_member_roles.delete")
 def delete_group_member_role(work: Work, role_id: int) -> MemberRole:
-    """Delete a member role that no member has; gone from release 17.0 on."""
+    """Delete a member role of a group that no member has, until release 17.0."""
     return delete_member_role(work, role_id)
 
 

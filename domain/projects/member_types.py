@@ -198,7 +198,7 @@ class InvitationChange(Body):
 
 
 class InvitationResult(Resource):
-    """Whether every address was invited; if not, why, by address."""
+    """Result of an invitation, with the reason for each address that was not invited."""
 
     status: Literal["success", "error"]
     message: dict[str, str] = Field(default_factory=dict, exclude_if=lambda value: not value)

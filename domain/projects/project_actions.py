@@ -141,7 +141,9 @@ def create_project(work: Work, new: NewProject) -> Project:
 
 @action("projects.change")
 def change_project(work: Work, project: ProjectView, change: ProjectChange) -> Project:
-    """Change the settings of a project, and the last part of its path.
+    """Change the settings or the path of a project.
+
+    Only the last part of the path can change.
 
     Raises InvalidError, TakenError, or ForbiddenError for who may not change the visibility.
     """
@@ -156,7 +158,9 @@ def change_project(work: Work, project: ProjectView, change: ProjectChange) -> P
 
 @action("projects.transfer")
 def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer) -> Project:
-    """Move a project into another group, in which the caller is a maintainer, or into their own.
+    """Transfer a project to another group or to the namespace of the caller.
+
+    The caller must be a maintainer of the other group.
 
     Raises InvalidError, TakenError, NotFoundError, ForbiddenError, or ConflictError if a policy or
     route is about something of a group that is left.
@@ -169,7 +173,10 @@ def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer
 
 @action("projects.delete")
 def delete_project(work: Work, project: ProjectView) -> Accepted:
-    """Delete a project. It disappears immediately; its data is removed in the background."""
+    """Delete a project.
+
+    The project disappears immediately. Its data is removed in the background.
+    """
     deletion.delete_project(project.namespace, session=work.session, now=work.now)
     record_deleted(work, project.namespace)
     return Accepted()
@@ -177,7 +184,7 @@ def delete_project(work: Work, project: ProjectView) -> Accepted:
 
 @action("projects.archive")
 def archive(work: Work, project: ProjectView) -> Project:
-    """Archive a project: it accepts no changes, pushes or alerts."""
+    """Archive a project, so that it accepts no changes, pushes or alerts."""
     if creation.archive(project.id, session=work.session, now=work.now):
         work.record(EventKind.PROJECT_ARCHIVED, subject=project.path, place=project.namespace)
     return _reread(work, project.path)
@@ -185,7 +192,7 @@ def archive(work: Work, project: ProjectView) -> Project:
 
 @action("projects.unarchive")
 def unarchive(work: Work, project: ProjectView) -> Project:
-    """Unarchive a project: it accepts changes, pushes and alerts again."""
+    """Unarchive a project, so that it accepts changes, pushes and alerts again."""
     if creation.unarchive(project.id, session=work.session):
         work.record(EventKind.PROJECT_UNARCHIVED, subject=project.path, place=project.namespace)
     return _reread(work, project.path)
@@ -301,13 +308,13 @@ class JobTokenScopeBody(Body):
 
 @question("job_token_scope.show")
 def show_limits(_work: Work, project: ProjectView) -> JobTokenScope:
-    """Show the limits."""
+    """Show the limits of job tokens."""
     return project.job_token_scope
 
 
 @action("job_token_scope.change")
 def change_limits(work: Work, project: ProjectView, change: JobTokenScopeBody) -> None:
-    """Change the limits."""
+    """Change the limits of job tokens."""
     inbound = change.enabled if change.inbound_enabled is None else change.inbound_enabled
     limits = {
         "limits_job_token_to_others": change.outbound_enabled,

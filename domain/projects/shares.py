@@ -45,7 +45,9 @@ class Share(Resource):
 
 @action("projects.share")
 def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
-    """Share a project with a group in which the caller is a member; again, with another role.
+    """Share a project with a group, or change the role of the share.
+
+    The caller must be a member of the group.
 
     Raises NotFoundError, ForbiddenError or InvalidError.
     """

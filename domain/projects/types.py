@@ -155,7 +155,7 @@ class GroupChange(Body):
 
 
 class GroupTransfer(Body):
-    """Where a group moves to."""
+    """Destination of a group transfer."""
 
     #: The id of a group; without one, the group moves to the top level.
     group_id: Id | None = None
@@ -345,7 +345,7 @@ class ProjectChange(_Settings):
 
 
 class ProjectTransfer(Body):
-    """Where a project moves to."""
+    """Destination of a project transfer."""
 
     #: The id or the full path of a group, or the caller's user name.
     namespace: Annotated[Id | Name, Argument("GROUP")]

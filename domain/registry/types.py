@@ -33,8 +33,10 @@ _Regex = Annotated[Text, Field(max_length=LONGEST_REGEX)]
 class RepositoryListQuery(OffsetQuery, GitLabQuery):
     """What a list of repositories shows of each."""
 
-    tags: bool = Field(default=False, description="Whether each has its tags.")
-    tags_count: bool = Field(default=False, description="Whether each has the number of its tags.")
+    tags: bool = Field(default=False, description="True to include the tags of each repository.")
+    tags_count: bool = Field(
+        default=False, description="True to include the number of tags of each repository."
+    )
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 
@@ -42,15 +44,21 @@ class RepositoryListQuery(OffsetQuery, GitLabQuery):
 class RepositoryQuery(GitLabQuery):
     """What is shown of a repository."""
 
-    tags: bool = Field(default=False, description="Whether it has its tags.")
-    tags_count: bool = Field(default=False, description="Whether it has the number of its tags.")
+    tags: bool = Field(default=False, description="True to include the tags of the repository.")
+    tags_count: bool = Field(
+        default=False, description="True to include the number of tags of the repository."
+    )
     size: WithoutEffect = ""
 
 
 class TagListQuery(OffsetQuery, GitLabQuery):
     """A page of tags, by name: from release 18.0 the next one is in the Link header only."""
 
-    cursor: str = Field(default="", description="Of a keyset page: from the link to the next page.")
+    cursor: str = Field(
+        default="",
+        description="Position in a list with keyset pagination, taken from the link to the next "
+        "page.",
+    )
     order_by: Literal["name"] = "name"
     sort: Literal["asc"] = "asc"
 

@@ -17,7 +17,7 @@ from domain.releases.version import Release, parse_release
 
 
 class Interface(Labelled):
-    """Where consumers meet a change; the value is that of the API."""
+    """Kind of interface that a change concerns."""
 
     REST = "rest", "REST API"
     GRAPHQL = "graphql", "GraphQL API"
@@ -30,7 +30,7 @@ class Interface(Labelled):
 
 
 class Kind(StrEnum):
-    """What happens to an interface; the value is that of the API."""
+    """Kind of a change of an interface."""
 
     #: The operation is refused with `status`.
     OPERATION_GONE = "operation_gone"
@@ -50,7 +50,7 @@ class Kind(StrEnum):
 
 
 class Certainty(StrEnum):
-    """Whether callers will feel a change."""
+    """Certainty that a change affects the caller."""
 
     #: The same call has another result.
     SURE = "sure"

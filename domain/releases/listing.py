@@ -12,7 +12,7 @@ from domain.releases.version import Release
 
 
 class State(Labelled):
-    """Where a change stands in the running release; the value is that of the API."""
+    """State of a change in the running release."""
 
     IN_FORCE = "in_force", "In force"
     ANNOUNCED = "announced", "Announced"

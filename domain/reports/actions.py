@@ -32,7 +32,9 @@ from models import OnCallHandoverNote, OnCallSchedule
 
 @question("on_call_reports.show")
 def show_report(work: Work, holder: Holder, query: ReportQuery) -> Report:
-    """Show what happened in a period: pages, times to answer, nights, noisy rules.
+    """Show the on-call report of a period.
+
+    The report contains pages, response times, nights and noisy rules.
 
     Of a group it is about all projects below it. Raises InvalidError.
     """
@@ -67,7 +69,7 @@ def write_figures(work: Work, holder: Holder, query: ReportQuery) -> str:
 def list_handover_notes(
     work: Work, holder: Holder, schedule_id: int | str, query: HandoverNoteQuery
 ) -> Found[HandoverNote]:
-    """List the hand-over notes of a schedule."""
+    """List the handoff notes of a schedule."""
     schedule = get_row(work, holder, schedule_id)
     here = selected_notes(belongs_to(OnCallSchedule, holder)).where(
         OnCallHandoverNote.schedule_id == schedule.id
@@ -84,7 +86,7 @@ def notes_of_schedule(work: Work, holder: Holder, schedule_id: int) -> list[Hand
 
 @question("on_call_handover_notes.draft")
 def draft_handover_note(work: Work, holder: Holder, schedule_id: int | str) -> HandoverDraft:
-    """Show what a hand-over note can begin with: what is open, and what happened in the shift.
+    """Show a draft of a handoff note with open alerts and the events of the shift.
 
     Raises NotFoundError.
     """
@@ -98,7 +100,7 @@ def draft_handover_note(work: Work, holder: Holder, schedule_id: int | str) -> H
 def leave_handover_note(
     work: Work, holder: Holder, schedule_id: int | str, new: NewHandoverNote
 ) -> HandoverNote:
-    """Leave a note for whoever is on call next.
+    """Create a handoff note for the next user on call.
 
     Raises InvalidError or NotFoundError.
     """
@@ -123,7 +125,9 @@ def leave_handover_note(
 def delete_handover_note(
     work: Work, holder: Holder, schedule_id: int | str, note_id: int
 ) -> HandoverNote:
-    """Delete a hand-over note: one's own, or as a Maintainer any.
+    """Delete a handoff note.
+
+    Maintainers can delete all notes, other users only their own.
 
     Returns it as it was. Raises NotFoundError or ForbiddenError.
     """

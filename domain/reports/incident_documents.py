@@ -44,7 +44,7 @@ _QUESTIONS = (
 def show_document(
     work: Work, project: ProjectView, iid: int, query: DocumentQuery
 ) -> IncidentDocument:
-    """Show what was written down after an incident, or a template that is filled in.
+    """Show the post-incident document, or a filled-in template.
 
     Raises NotFoundError.
     """
@@ -63,7 +63,7 @@ def write_document(work: Work, project: ProjectView, iid: int) -> str:
 def change_document(
     work: Work, project: ProjectView, iid: int, change: IncidentDocumentChange
 ) -> IncidentDocument:
-    """Save what a team writes down after an incident.
+    """Save the post-incident document.
 
     Raises InvalidError, NotFoundError, or ConflictError if somebody changed it meanwhile.
     """

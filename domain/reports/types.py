@@ -35,7 +35,7 @@ _DAY = timedelta(days=1)
 
 
 class ReportPeriod(StrEnum):
-    """What a report can be about without times of its own."""
+    """Period of a report without `from`."""
 
     NIGHT = "last_night"
     WEEK = "last_week"
@@ -54,9 +54,12 @@ class ReportQuery(Query):
         description="`last_night` is from 18:00 to 09:00 in the time zone. Without effect with "
         "`from`.",
     )
-    until: GivenTime | None = Field(default=None, description="With `from`; by default now.")
+    until: GivenTime | None = Field(
+        default=None, description="End of the period that starts at `from`. The default is now."
+    )
     time_zone: Text = Field(
-        default="UTC", description="Of nights and hours of the day, such as `Europe/Berlin`."
+        default="UTC",
+        description="Time zone of nights and hours of the day, such as `Europe/Berlin`.",
     )
 
     def within(self, now: datetime) -> Period:
@@ -86,7 +89,7 @@ def _named(period: ReportPeriod, time_zone: str, now: datetime) -> Period:
 
 
 class AnswerKind(StrEnum):
-    """How an alert or incident was answered after a page, or that it was not."""
+    """Kind of answer to a page about an alert or incident."""
 
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
@@ -103,7 +106,7 @@ class PageAnswer(Resource):
     kind: AnswerKind
     at: Time | None
     by: str | None = Field(description="A user name; null for the command line, and for nobody.")
-    seconds: int | None = Field(description="From the page to the answer.")
+    seconds: int | None = Field(description="Number of seconds between the page and the answer.")
 
 
 class ReportedPage(Resource):
@@ -116,19 +119,22 @@ class ReportedPage(Resource):
     title: str
     severity: Annotated[str, one_of(*Severity)]
     user: str | None = Field(description="A user name; null for a channel or a deleted account.")
-    name: str = Field(description="Who was paged, in words.")
-    state: PageState | None = Field(description="What became of the page, as far as it is known.")
+    name: str = Field(description="Name of the user or channel that was paged.")
+    state: PageState | None = Field(description="State of the page, if it is known.")
     contacts: tuple[ContactOutcome, ...]
-    accepted_at: Time | None = Field(description="When the first contact accepted it.")
+    accepted_at: Time | None = Field(
+        description="Time at which the first contact accepted the page."
+    )
     answer: PageAnswer
     escalation_policy: str | None = Field(description="Null if it is not known, or was deleted.")
     route: str | None = Field(description="Null for the default policy.")
     round: int
     step: int = Field(description="0 for an incident.")
     asked_by: str | None = Field(
-        description="Who or what paged about an incident, in words; null for an alert."
+        description="Name of the user or rule that caused the page about an incident. Null for an "
+        "alert."
     )
-    web_url: str = Field(description="Of the alert or incident.")
+    web_url: str = Field(description="Page of the alert or incident.")
 
     @property
     def about(self) -> str:
@@ -137,21 +143,23 @@ class ReportedPage(Resource):
 
 
 class ReportTotals(Resource):
-    """What happened, in numbers."""
+    """Totals of a report."""
 
     alerts: int = Field(description="Alerts that started in the period.")
-    acknowledged: int = Field(description="Of these, those that somebody acknowledged.")
+    acknowledged: int = Field(description="Number of these alerts that somebody acknowledged.")
     pages: int = Field(description="Pages to people and channels in the period.")
     people: int = Field(description="People who were paged.")
     paged_alerts: int = Field(description="Alerts that somebody was paged for.")
     paged_incidents: int = Field(description="Incidents that somebody was paged for.")
-    answered: int = Field(description="Of both, those that somebody answered.")
-    ended_by_themselves: int = Field(description="Of both, those that ended before an answer.")
-    unanswered: int = Field(description="Of both, those that still wait.")
+    answered: int = Field(description="Number of pages that somebody answered.")
+    ended_by_themselves: int = Field(
+        description="Number of pages whose alert or incident ended before an answer."
+    )
+    unanswered: int = Field(description="Number of pages that still wait for an answer.")
 
 
 class ResponseTimes(Resource):
-    """How long alerts that started in the period took, in seconds; null without any."""
+    """Response times of alerts that started in the period, in seconds. Null without alerts."""
 
     severity: str | None = Field(description="Null for all.")
     alerts: int
@@ -164,7 +172,7 @@ class ResponseTimes(Resource):
 
 
 class PersonFigures(Resource):
-    """What the period was like for somebody."""
+    """Figures of one user for the period."""
 
     user: str = Field(description="A user name.")
     pages: int
@@ -175,7 +183,7 @@ class PersonFigures(Resource):
 
 
 class ProposalKind(StrEnum):
-    """What would make a rule less noisy."""
+    """Kind of proposal that makes a rule less noisy."""
 
     THRESHOLD = "threshold"
     GROUP = "group"
@@ -189,7 +197,7 @@ class NoisyRule(Resource):
     project: str = Field(description="Its full path.")
     title: str
     openings: int
-    fingerprints: int = Field(description="How many different ones they have.")
+    fingerprints: int = Field(description="Number of different fingerprints of the alerts.")
     pages: int
     alone: int = Field(
         description="Openings that ended within 10 minutes before anybody did anything."
@@ -200,7 +208,7 @@ class NoisyRule(Resource):
 
 
 class HandoverNote(Resource):
-    """What somebody on call left for whoever is next."""
+    """Handoff note from the user on call to the next user on call."""
 
     id: int
     schedule_id: int
@@ -219,10 +227,10 @@ class NewHandoverNote(Body):
 
 
 class HandoverDraft(Resource):
-    """What a hand-over note can begin with."""
+    """Draft of a handoff note."""
 
     text: str = Field(description="Markdown.")
-    starts_at: Time = Field(description="When the shift began that it is about.")
+    starts_at: Time = Field(description="Start of the shift that the note is about.")
     ends_at: Time
 
 
@@ -231,7 +239,7 @@ class HandoverNoteQuery(PagedQuery):
 
 
 class Report(Resource):
-    """What happened in a period, and what can be learned from it."""
+    """On-call report of a period."""
 
     project: str | None = Field(description="Its full path; null if it is about a group.")
     group: str | None = Field(
@@ -246,10 +254,12 @@ class Report(Resource):
     time_zone: str
     totals: ReportTotals
     pages: list[ReportedPage] = Field(
-        description=f"In order of time, the last {MOST_PAGES:,}; the CSV file has all."
+        description=f"Last {MOST_PAGES:,} pages in order of time. The CSV file has all pages."
     )
-    earlier_pages: int = Field(description="How many pages before these are not listed.")
-    times: list[ResponseTimes] = Field(description="Of all alerts, and then by severity.")
+    earlier_pages: int = Field(description="Number of earlier pages that are not listed.")
+    times: list[ResponseTimes] = Field(
+        description="Times of all alerts, followed by those of each severity."
+    )
     people: list[PersonFigures]
     hours: list[int] = Field(
         description="Pages to people by the hour of the day in the time zone, from 0 to 23."
@@ -265,12 +275,13 @@ class DocumentQuery(Query):
     """Which text of a document is wanted."""
 
     template: bool = Field(
-        default=False, description="What a new one begins with, even if one was saved."
+        default=False,
+        description="True to return the filled-in template even if a document was saved.",
     )
 
 
 class IncidentDocument(Resource):
-    """What a team writes down after an incident."""
+    """Post-incident document of an incident."""
 
     incident_iid: int
     text: str = Field(description="Markdown; what it begins with as long as nothing was saved.")

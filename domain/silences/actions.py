@@ -239,7 +239,7 @@ def change_silence(work: Work, holder: Holder, silence_id: int, change: SilenceC
 
 @action("silences.delete", command="expire")
 def expire_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
-    """End a silence now; it stays in the list.
+    """End a silence now and keep it in the list.
 
     Raises NotFoundError, or ConflictError if it has ended.
     """
@@ -371,7 +371,7 @@ def _stored(work: Work, holder: Holder, row: SilenceRow, kind: EventKind) -> Sil
 
 @question("alert_mutes.show")
 def show_mute(work: Work, project: ProjectView, iid: int) -> AlertMute:
-    """Show whether and why an alert pages nobody."""
+    """Show the reason why an alert is muted."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     mute = muted_alert(alert_id, at=work.now, session=work.session, reading=work.policy(Reading))
     if mute is None:

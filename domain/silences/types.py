@@ -30,7 +30,7 @@ LONGEST_COMMENT = 1_000
 
 
 class SilenceState(StrEnum):
-    """Whether a silence is in force."""
+    """State of a silence."""
 
     ACTIVE = "active"
     PENDING = "pending"
@@ -49,7 +49,7 @@ class Silence(Resource):
     ends_at: Time
     created_at: Time
     created_by: str | None = Field(description="A user name; null for the command line.")
-    ended_by: str | None = Field(description="Who ended it before its time.")
+    ended_by: str | None = Field(description="Name of the user who ended the silence early.")
     web_url: str
 
     @property
@@ -63,7 +63,9 @@ def _stored(text: str) -> str:
 
 
 _Comment = Annotated[
-    Text, Field(max_length=LONGEST_COMMENT, description="Why."), AfterValidator(_stored)
+    Text,
+    Field(max_length=LONGEST_COMMENT, description="Reason for the silence."),
+    AfterValidator(_stored),
 ]
 
 
@@ -76,9 +78,11 @@ class NewSilence(Body):
     )
     comment: _Comment = ""
     starts_at: Annotated[
-        GivenTime | None, Option("--starts"), Field(description="By default now.")
+        GivenTime | None,
+        Option("--starts"),
+        Field(description="Start of the silence. The default is now."),
     ] = None
-    ends_at: GivenTime | None = Field(default=None, description="When it ends.")
+    ends_at: GivenTime | None = Field(default=None, description="End of the silence.")
     duration: Annotated[
         Duration | None,
         Option("--for"),
@@ -114,7 +118,7 @@ class PreviewQuery(Query):
     matchers: Annotated[
         Matchers,
         WithJsonSchema({"type": "string", "maxLength": LONGEST_TEXT}),
-        Field(description='Such as `service="web", host=~"web.*"`.'),
+        Field(description='Matchers of the silence, such as `service="web", host=~"web.*"`.'),
     ]
 
 
@@ -131,18 +135,20 @@ class PreviewAlert(Resource):
 
 
 class SilencePreview(Resource):
-    """What a silence would mute now, and would have muted in the last seven days."""
+    """Alerts that a silence would mute now, and would have muted in the last seven days."""
 
     matchers: Matchers
     open_alerts: int
-    recent_alerts: int = Field(description="Of the last seven days, open or not.")
-    looked_at: int = Field(description="How many alerts were compared, the newest ones.")
-    is_complete: bool = Field(description="Whether all alerts were compared.")
+    recent_alerts: int = Field(
+        description="Number of matching alerts of the last seven days, open or not."
+    )
+    looked_at: int = Field(description="Number of the newest alerts that were compared.")
+    is_complete: bool = Field(description="True if all alerts were compared.")
     alerts: list[PreviewAlert] = Field(description="The newest that match, at most 20.")
 
 
 class MuteKind(StrEnum):
-    """What holds the pages of an alert back."""
+    """Reason why an alert is muted."""
 
     SILENCE = "silence"
     MAINTENANCE = "maintenance"
@@ -155,7 +161,7 @@ class MuteKind(StrEnum):
 
 
 class AlertMute(Resource):
-    """What holds the pages of an alert back."""
+    """Reason why an alert is muted."""
 
     muted: bool
     kind: MuteKind | None = None
@@ -163,30 +169,37 @@ class AlertMute(Resource):
         default=None, description="The group that the silence or window belongs to, if it is one."
     )
     id: int | None = Field(
-        default=None, description="Of the silence or maintenance window; null for others."
+        default=None, description="Id of the silence or maintenance window. Null for other reasons."
     )
     name: str | None = None
     by: str | None = Field(
         default=None,
-        description="Who made the silence or window, or acknowledged the alert that this one "
-        "continues.",
+        description="Name of the user who created the silence or window, or who acknowledged the "
+        "alert that this alert continues.",
     )
     until: Time | None = Field(default=None, description="Null: until its incident is closed.")
 
 
 class FlapSettings(Resource):
-    """How a project treats alerts that open again and again."""
+    """Flap detection settings of a project."""
 
     enabled: Annotated[
         bool,
         Option("--on/--off"),
-        Field(description="Whether repeated pages of flapping alerts are held back."),
+        Field(description="True to hold back repeated pages of flapping alerts."),
     ] = True
     openings: int = Field(
-        default=5, ge=1, le=100, description="An alert that opens more often than this …"
+        default=5,
+        ge=1,
+        le=100,
+        description="Number of times an alert can open within `within_minutes` before it is "
+        "flapping.",
     )
     within_minutes: int = Field(
-        default=30, ge=1, le=1_440, description="… in so many minutes is flapping."
+        default=30,
+        ge=1,
+        le=1_440,
+        description="Period in which the openings of an alert are counted, in minutes.",
     )
     hold_minutes: int = Field(
         default=10, ge=1, le=240, description="It pages the same people again after so long."
@@ -201,7 +214,7 @@ class FlapSettings(Resource):
     holds_critical: Annotated[
         bool,
         Option("--hold-critical/--page-critical"),
-        Field(description="Whether repeated pages of critical alerts are held back as well."),
+        Field(description="True to hold back repeated pages of critical alerts as well."),
     ] = False
 
 

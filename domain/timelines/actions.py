@@ -32,7 +32,9 @@ _MOST_READ = 10
 def list_alert_timeline(
     work: Work, project: ProjectView, iid: int, query: TimelineQuery
 ) -> Found[TimelineItem]:
-    """List what happened to an alert: reports, pages, what people did, deployments near by.
+    """List the timeline of an alert.
+
+    It contains reports, pages, actions of users and deployments of the same time.
 
     Raises NotFoundError.
     """
@@ -57,7 +59,9 @@ def list_alert_timeline(
 def list_incident_timeline(
     work: Work, project: ProjectView, iid: int, query: TimelineQuery
 ) -> Found[TimelineItem]:
-    """List what happened to an incident and its alerts, and deployments near by.
+    """List the timeline of an incident and its alerts.
+
+    It contains deployments of the same time.
 
     Raises NotFoundError.
     """
@@ -81,7 +85,7 @@ def list_incident_timeline(
 
 @question("incident_timeline.surroundings")
 def show_surroundings(work: Work, project: ProjectView, iid: int) -> IncidentSurroundings:
-    """Show who is on call for an incident now, and the runbooks of its alerts.
+    """Show the users on call for an incident and the runbooks of its alerts.
 
     Raises NotFoundError.
     """

@@ -13,7 +13,7 @@ from domain.types.base import KeysetQuery, Resource, Time
 
 
 class ItemKind(StrEnum):
-    """What an item of a timeline is about."""
+    """Kind of an item of a timeline."""
 
     #: Reports of an alert; those that change nothing are joined.
     REPORT = "report"
@@ -51,7 +51,7 @@ class TimelineItem(Resource):
     kind: ItemKind
     at: Time
     until: Time | None = Field(
-        default=None, description="When the last of several that were joined happened."
+        default=None, description="Time of the last of several joined events."
     )
     author: AlertAuthor | None = Field(
         default=None, description="Null for what reports, rules and the command line did."
@@ -61,7 +61,8 @@ class TimelineItem(Resource):
         description="The note, the new status, the new assignee, or what happened as a sentence.",
     )
     via: str | None = Field(
-        default=None, description="From where the author acted, if it was no page and no token."
+        default=None,
+        description="Source of the action, if the author used neither a page nor a token.",
     )
     changes: tuple[AlertChange, ...] = Field(
         default=(), description="Fields that a report changed."
@@ -70,19 +71,24 @@ class TimelineItem(Resource):
     page: SentPage | None = None
     deployment: Deployment | None = None
     alerts: tuple[int, ...] = Field(
-        default=(), description="In the timeline of an incident: the alerts (iid) that it is about."
+        default=(),
+        description="Numbers (iid) of the alerts that the item is about, in the timeline of an "
+        "incident.",
     )
-    note_id: int | None = Field(default=None, description="Of a comment on an incident.")
+    note_id: int | None = Field(default=None, description="Id of a comment on an incident.")
     internal: bool = Field(
-        default=False, description="Whether only members from Reporter up see the comment."
+        default=False,
+        description="True to show the comment only to members with the Reporter role or higher.",
     )
-    updated_at: Time | None = Field(default=None, description="When the comment was changed.")
+    updated_at: Time | None = Field(
+        default=None, description="Time at which the comment was changed."
+    )
 
 
 class IncidentSurroundings(Resource):
-    """What somebody who comes to an incident looks for first."""
+    """Context of an incident for responders."""
 
     on_call: tuple[ScheduleOnCall, ...] = Field(
-        description="Who is on call in the schedules of the project."
+        description="Users who are on call in the schedules of the project."
     )
-    runbooks: tuple[str, ...] = Field(description="Of its newest alerts.")
+    runbooks: tuple[str, ...] = Field(description="Runbooks of the newest alerts of the incident.")

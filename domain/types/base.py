@@ -155,7 +155,7 @@ PageNumber = Annotated[
 #: The number of items of a page; clients written for GitLab send 0 for the usual one.
 PageSize = Annotated[
     int,
-    Field(ge=0, le=LARGEST_NUMBER, description="At most 100 are returned."),
+    Field(ge=0, le=LARGEST_NUMBER, description="Number of items of a page, at most 100."),
 ]
 #: A day of a request.
 GivenDay = Annotated[date, WithJsonSchema({"type": "string", "format": "date"})]
@@ -252,14 +252,15 @@ _WITHOUT_EFFECT = BeforeValidator(_dropped)
 WithoutEffect = Annotated[
     str,
     _WITHOUT_EFFECT,
-    Field(description="For clients written for GitLab; it has no effect."),
+    Field(description="Accepted for clients written for GitLab, without effect."),
 ]
 _ABSENT = object()
 #: A filter of GitLab by something that nothing here has: `true` leaves nothing.
 AbsentFlag = Annotated[
     bool,
     Field(
-        description="For clients written for GitLab: nothing here has it, so true finds nothing."
+        description="Accepted for clients written for GitLab. Nothing here has this property, so "
+        "`true` finds nothing."
     ),
     _ABSENT,
 ]
@@ -267,8 +268,8 @@ AbsentFlag = Annotated[
 AbsentWord = Annotated[
     Text,
     Field(
-        description="For clients written for GitLab: nothing here has it, so any value finds "
-        "nothing."
+        description="Accepted for clients written for GitLab. Nothing here has this property, so "
+        "every value finds nothing."
     ),
     _ABSENT,
 ]
@@ -340,7 +341,9 @@ class OffsetQuery(Query):
 class KeysetQuery(Query):
     """Parameters of a list whose next page the `Link` header leads to, without page numbers."""
 
-    cursor: str = Field(default="", description="From the link to the next page.")
+    cursor: str = Field(
+        default="", description="Position in the list, taken from the link to the next page."
+    )
     per_page: PageSize = _USUAL_PAGE
     pagination: Literal["keyset"] = "keyset"
     page: Annotated[int, AfterValidator(_first_page)] = Field(
@@ -360,7 +363,7 @@ class KeysetQuery(Query):
 
 #: Of lists of what a project or group has: what it uses of the groups above belongs to them.
 IncludeAncestorGroups = Annotated[
-    bool, Field(description="Whether those of the groups above are listed as well.")
+    bool, Field(description="True to list the items of the groups above as well.")
 ]
 
 
@@ -370,7 +373,11 @@ class PagedQuery(OffsetQuery):
     A list with other orders, or with another usual one, overrides `order_by` and `sort`.
     """
 
-    cursor: str = Field(default="", description="Of a keyset page: from the link to the next page.")
+    cursor: str = Field(
+        default="",
+        description="Position in a list with keyset pagination, taken from the link to the next "
+        "page.",
+    )
     #: Overridden by a `Literal`: mypy takes one for a `str`, and none for another `Literal`.
     order_by: str = Field(default="id", pattern="^id$")
     sort: Literal["asc", "desc"] = "desc"

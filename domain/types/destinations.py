@@ -23,10 +23,12 @@ class DestinationQuery(OffsetQuery):
 
 
 class SecretRotationBody(Body):
-    """How long the old secret also signs."""
+    """Overlap in which the old secret also signs."""
 
     previous_secret_expires_at: GivenTime | None = Field(
-        default=None, description="At most 90 days from now; by default a day from now."
+        default=None,
+        description="Time until which the old secret also signs, at most 90 days from now. The "
+        "default is a day from now.",
     )
     overlap: Literal[*_OVERLAPS] | None = Field(  # type: ignore[valid-type]
         default=None, description="The same, as a length of time from now."
@@ -48,9 +50,11 @@ class Destination(Resource):
     state: DestinationState
     created_at: Time
     paused_at: Time | None
-    previous_secret_expires_at: Time | None = Field(description="While the old secret signs.")
-    backlog: int = Field(description="What waits to be sent.")
-    oldest_event_at: Time | None = Field(description="Of what waits.")
+    previous_secret_expires_at: Time | None = Field(
+        description="Time until which the old secret also signs. Null if it no longer signs."
+    )
+    backlog: int = Field(description="Number of messages in the queue.")
+    oldest_event_at: Time | None = Field(description="Time of the oldest message in the queue.")
     last_delivered_at: Time | None
     failures: int = Field(description="Failed attempts since the last success.")
     failing_since: Time | None
@@ -73,7 +77,7 @@ class SentTest(Resource):
     """The result of a test message."""
 
     delivered: bool
-    status: int | None = Field(description="Of the response, if there was one.")
+    status: int | None = Field(description="Status code of the response, if there was one.")
     error: str | None
     duration_ms: int | None
 

@@ -43,7 +43,7 @@ from domain.users.own_account import end_access
 
 @question("users.index")
 def list_users(work: Work, query: UserQuery) -> Found[Account] | Found[User]:
-    """List users: people with an active account, or all accounts for administrators."""
+    """List users with an active account, or all accounts for administrators."""
     if query.is_for_administrators and not work.actor.is_admin:
         message = "admins, two_factor and without_projects are for administrators of the instance."
         raise ForbiddenError(message)
@@ -77,7 +77,10 @@ def show_account(work: Work, user_id: int) -> AccountPage:
 
 @action("users.create")
 def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
-    """Create a user, with a given password or a generated one that only this response contains."""
+    """Create a user with a given or generated password.
+
+    No other response contains a generated password.
+    """
     if (new.password is None) != new.force_random_password:
         raise InvalidError("Send a password, or force_random_password=true.", field="password")
     password, rules = new.password, work.policy(PasswordRules)
@@ -106,7 +109,7 @@ def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
 
 @action("users.change")
 def change_user(work: Work, user_id: int, change: AccountChangeBody) -> Account:
-    """Change the names, the e-mail address, the time zone or the role of a user."""
+    """Change the names, the email address, the time zone or the role of a user."""
     before = administration.get_account(user_id, session=work.session).username
     changed = change_account(work, user_id, change)
     after = show_account(work, user_id)
@@ -209,7 +212,7 @@ def export_user(work: Work, user_id: int) -> PersonalData:
 
 @action("users.delete")
 def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
-    """Delete a user; what others need is kept under a pseudonym.
+    """Delete a user and keep data that others need under a pseudonym.
 
     Raises InvalidError if the person has applications and their fate was not chosen.
     """

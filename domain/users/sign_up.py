@@ -127,7 +127,9 @@ def join(work: Work, invitation_id: int, email: str, new: OwnAccountBody) -> Use
 
 @action("users.approve")
 def approve_user(work: Work, user_id: int) -> ApprovalResult:
-    """Approve an account that waits for that; its owner is told and can sign in.
+    """Approve an account, so that its owner can sign in.
+
+    The owner gets a message.
 
     Raises NotFoundError, and ConflictError if it does not wait.
     """
@@ -141,7 +143,9 @@ def approve_user(work: Work, user_id: int) -> ApprovalResult:
 
 @action("users.reject")
 def reject_user(work: Work, user_id: int) -> ApprovalResult:
-    """Reject an account that waits for approval: it is deleted, and its owner is told.
+    """Reject an account that waits for approval, and delete it.
+
+    The owner gets a message.
 
     Raises NotFoundError, and ConflictError if it does not wait.
     """

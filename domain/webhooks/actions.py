@@ -64,7 +64,10 @@ def show_hook(work: Work, project: ProjectView, webhook_id: int) -> Hook:
 
 @action("webhooks.create")
 def create_webhook(work: Work, project: ProjectView, new: WebhookBody) -> NewWebhook:
-    """Create a webhook; only this response contains its secret."""
+    """Create a webhook and return its secret once.
+
+    No other response contains the secret.
+    """
     made = _CHANGES.create(work, new.details, project, is_paused=not new.active)
     return _with_secret(made)
 
@@ -73,7 +76,10 @@ def create_webhook(work: Work, project: ProjectView, new: WebhookBody) -> NewWeb
 def change_webhook(
     work: Work, project: ProjectView, webhook_id: int, change: WebhookChangeBody
 ) -> Webhook:
-    """Change URL, events and conditions of a webhook, pause or resume it."""
+    """Change, pause or resume a webhook.
+
+    The URL, the events and the conditions can change.
+    """
     present = _CHANGES.get(work, webhook_id, project).details
     changed = _CHANGES.change(work, webhook_id, change.details(present), project)
     if change.active is None:
@@ -97,19 +103,25 @@ def resume_webhook(work: Work, project: ProjectView, webhook_id: int) -> Webhook
 def rotate_secret(
     work: Work, project: ProjectView, webhook_id: int, rotation: SecretRotationBody
 ) -> NewWebhook:
-    """Create a new secret; the old one signs beside it until a chosen time."""
+    """Create a new signing secret, which overlaps with the old one.
+
+    The old secret also signs until a chosen time.
+    """
     return _with_secret(_CHANGES.rotate_secret(work, webhook_id, rotation, project))
 
 
 @action("webhooks.delete")
 def delete_webhook(work: Work, project: ProjectView, webhook_id: int) -> Webhook:
-    """Delete a webhook; waiting deliveries are never sent."""
+    """Delete a webhook with its queued deliveries.
+
+    Queued deliveries are never sent.
+    """
     return _CHANGES.remove(work, webhook_id, project)
 
 
 @action("webhooks.send_test", command="test")
 def send_test(work: Work, project: ProjectView, webhook_id: int) -> WebhookTest:
-    """Send a test message immediately, and return the result."""
+    """Send a test message immediately and return the result."""
     session, base_url = work.session, work.settings.base_url
     shown = projects_of([project.id], base_url=base_url, session=session)[project.id]
     body = body_of(TESTED, work.now, shown).encode()

@@ -90,7 +90,7 @@ def takes_alerts(chosen: Iterable[str]) -> bool:
 
 
 class DeliveryState(StrEnum):
-    """What became of a delivery; the value is stored and shown."""
+    """State of a delivery to a webhook."""
 
     #: It waits to be sent, for the first time or again.
     WAITING = "waiting"
@@ -114,7 +114,7 @@ _EVENTS = f"`*` for all, or some of {', '.join(WebhookEvent)}."
 
 
 class PauseReason(StrEnum):
-    """Why an endpoint is paused; the value is stored and shown."""
+    """Reason why an endpoint is paused."""
 
     #: A maintainer paused it.
     USER = "user"
@@ -227,13 +227,13 @@ class Hook(Resource):
 class NewWebhook(Webhook, SecretResource):
     """A webhook with its secret, which is shown once."""
 
-    secret: str = Field(description="Of signatures as in Standard Webhooks: `whsec_…`.")
+    secret: str = Field(description="Secret of signatures as in Standard Webhooks: `whsec_…`.")
 
 
 class WebhookTest(SentTest):
     """The result of a test message."""
 
-    delivery_id: int | None = Field(description="Where the delivery log has it.")
+    delivery_id: int | None = Field(description="Id of the test in the delivery log.")
 
 
 class WebhookDeliveryQuery(KeysetQuery):
@@ -252,17 +252,23 @@ class WebhookDelivery(Resource):
     created_at: Time
     tries: int = Field(description="Attempts since it was queued, or sent again.")
     last_try_at: Time | None
-    next_try_at: Time | None = Field(description="While it waits.")
-    status_code: int | None = Field(description="Of the last response, if there was one.")
-    duration: int | None = Field(description="Of the last attempt, in milliseconds.")
+    next_try_at: Time | None = Field(
+        description="Time of the next attempt. Null if no attempt is due."
+    )
+    status_code: int | None = Field(
+        description="Status code of the last response, if there was one."
+    )
+    duration: int | None = Field(description="Duration of the last attempt, in milliseconds.")
     error: str | None
 
 
 class WebhookDeliveryDetail(WebhookDelivery):
     """A delivery with what was sent and what came back."""
 
-    headers: dict[str, str] = Field(description="Of the last attempt, without its signatures.")
-    body: str = Field(description="As it is sent.")
+    headers: dict[str, str] = Field(
+        description="Headers of the last attempt, without its signatures."
+    )
+    body: str = Field(description="Body of the message as it is sent.")
     response: str | None = Field(description="The first bytes of the last response.")
 
     @property

@@ -146,3 +146,60 @@ def test_a_client_that_has_the_description_gets_it_once(
     known = {"If-None-Match": answer.headers["ETag"]}
     again = requests.get(url, headers=known, timeout=60)
     assert (again.status_code, again.content) == (304, b"")
+
+
+#: The first words of summaries: what an operation does, in the imperative.
+_VERBS = (
+    "Accept Acknowledge Activate Add Approve Archive Assign Change Check Comment Confirm Create "
+    "Deactivate Delete Disconnect End Escalate Export Extend Invite Issue Link List Lock Open Page "
+    "Pause Preview Process Queue Receive Recognize Redirect Register Reject Remove Replace Report "
+    "Reset Resume Return Revoke Rotate Renew Save Send Share Show Snooze Stop Store Summarize Swap "
+    "Test Transfer Unarchive Undo Unlink Unlock"
+)
+#: First words of clauses that stand for a subject, and of fragments.
+_FRAGMENTS = (
+    "Of By For As So What Who Whom Whose Whoever Whatever Whether When Where Why Which Such "
+    "With Without In To From At Until While How"
+)
+VERBS, FRAGMENTS = frozenset(_VERBS.split()), frozenset(_FRAGMENTS.split())
+EXCEPTION = re.compile(r"\b\w+Error\b")
+#: Settings describe their values in the words of docs/settings.md.
+OF_SETTINGS = re.compile(r"/InstanceSettings(?:Body|OfRelease)?/properties/")
+
+
+def descriptions(found: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Return every description below an object, each with its place."""
+    if isinstance(found, dict):
+        if isinstance(found.get("description"), str):
+            yield place, found["description"].strip()
+        for name, each in found.items():
+            yield from descriptions(each, f"{place}/{name}")
+    elif isinstance(found, list):
+        for each in found:
+            yield from descriptions(each, place)
+
+
+def test_summaries_begin_with_a_verb_and_name_no_exception(document: dict[str, Any]) -> None:
+    summaries = {
+        each["summary"]
+        for path in document["paths"].values()
+        for each in path.values()
+        if isinstance(each, dict)
+    }
+    assert sorted(each for each in summaries if re.split(r"\W", each)[0] not in VERBS) == []
+    assert sorted(each for each in summaries if EXCEPTION.search(each) or ";" in each) == []
+    assert sorted(each for each in summaries if each.endswith(".") or len(each) > 100) == []
+
+
+def test_descriptions_are_sentences_or_noun_phrases(document: dict[str, Any]) -> None:
+    found = list(descriptions(document))
+    assert len(found) > 1_000
+    assert [each for each in found if EXCEPTION.search(each[1])] == []
+    assert [each for each in found if not each[1].endswith(".")] == []
+    assert [each for each in found if each[1][0].islower()] == []
+    fragments = [
+        each
+        for each in found
+        if re.split(r"\W", each[1])[0] in FRAGMENTS and not OF_SETTINGS.search(each[0])
+    ]
+    assert fragments == []

@@ -74,8 +74,9 @@ class Settings(HostSettings):
     sign_up: str = live(
         "off",
         kinds.one_of("off", "domains", "approval", "open"),
-        "Who can make an account with an e-mail address of their own: nobody, addresses of "
-        "SIGN_UP_EMAIL_DOMAINS, whom an administrator approves, or everybody. Needs MAIL_URL.",
+        "People who can create an account with their own email address: nobody, people with an "
+        "address of SIGN_UP_EMAIL_DOMAINS, people whom an administrator approves, or everybody. "
+        "Requires MAIL_URL.",
     )
     sign_up_email_domains: str = live(
         "", kinds.email_domains(), "Domains of addresses to sign up with; if empty, all of them."
@@ -87,8 +88,8 @@ class Settings(HostSettings):
     second_factor_required: str = live(
         "nobody",
         kinds.one_of("nobody", "administrators", "everybody"),
-        "Who has to have a second factor: an authenticator app or a passkey. Somebody without one "
-        "can only set one up on pages, and gets no token for a password.",
+        "Users who must have a second factor: an authenticator app or a passkey. A user without "
+        "one can only set one up on pages, and gets no token for a password.",
     )
     second_factor_required_from: str = live(
         "",

@@ -174,7 +174,7 @@ class GenericAlert(BaseModel):
     monitoring_tool: str = ""
     hosts: str | list[str] = ""
     severity: str = Field(
-        default="critical", description="critical, high, medium, low, info or unknown."
+        default="critical", description="Severity: critical, high, medium, low, info or unknown."
     )
     fingerprint: str | int | list[Any] = Field(
         default="", description="Alerts with the same one are grouped."

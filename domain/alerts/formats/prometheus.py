@@ -256,12 +256,16 @@ class MetricsItem(BaseModel):
     model_config = ConfigDict(extra="allow", alias_generator=to_camel)
 
     starts_at: str = Field(description=TIMES)
-    status: str = Field(default="firing", description="firing or resolved.")
+    status: str = Field(
+        default="firing", description="Status of the alert, `firing` or `resolved`."
+    )
     labels: dict[str, Any] = Field(
-        default_factory=dict, description="alertname is the last choice of a title."
+        default_factory=dict,
+        description="Labels of the alert. `alertname` is the last choice of a title.",
     )
     annotations: dict[str, Any] = Field(
-        default_factory=dict, description="title or summary is the title."
+        default_factory=dict,
+        description="Annotations of the alert. `title` or `summary` is the title.",
     )
     ends_at: str = ""
     generator_url: str = Field(default="", alias="generatorURL")

@@ -34,7 +34,7 @@ LONGEST_NOTE = 10_000
 
 @question("alerts.index")
 def list_alerts(work: Work, project: ProjectView, query: AlertQuery) -> Found[Alert]:
-    """List alerts, with the same filters and sort orders as the page."""
+    """List alerts with the filters and sort orders of the page."""
     wanted, part = query.of_project(project.id), part_of(query)
     page = queries.list_alerts(wanted, part, session=work.session)
     return Found.of_page(page, lambda row: shown_alert(Alert, row, work.settings.base_url))

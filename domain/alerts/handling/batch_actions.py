@@ -29,7 +29,7 @@ from domain.projects.views import ProjectView, Viewer
 
 @action("alerts.change_several")
 def change_several(work: Work, project: ProjectView, body: AlertStatusBody) -> StatusReport:
-    """Change the status of several alerts, by their numbers or by the filters of the list."""
+    """Change the status of several alerts, by number or by filter."""
     if (body.iids is None) == (body.filter is None):
         raise InvalidError("Give either iids or filter.", field="iids")
     change = StatusChange(status=body.status, by=work.actor.source.actor)

@@ -29,21 +29,25 @@ class AlertStatusBody(Body):
     """A status for several alerts: those with these numbers, or those that a filter matches."""
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"]
-    iids: Numbers | None = Field(default=None, description=f"At most {MOST_AT_ONCE}.")
+    iids: Numbers | None = Field(
+        default=None, description=f"Numbers of alerts, at most {MOST_AT_ONCE}."
+    )
     filter: AlertFilters | None = Field(
         default=None, description=f"The newest {MOST_AT_ONCE} that match are changed at once."
     )
     cursor: str = Field(
-        default="", description="With a filter: from `next_cursor`, to change those that follow."
+        default="",
+        description="Value of `next_cursor` in the last response, to change the alerts that "
+        "follow. It requires a filter.",
     )
 
 
 class AlertGrouping(Resource):
-    """Why reports are grouped into an alert."""
+    """Reason why reports are grouped into an alert."""
 
     sentence: str
     fields: Annotated[dict[str, str], BeforeValidator(dict)] = Field(
-        description="What the fingerprint was made from."
+        description="Names of the fields that the fingerprint was made from."
     )
 
 
@@ -56,11 +60,11 @@ class AlertDetail(Alert):
     incident_markdown: str | None = Field(validation_alias="markdown")
     y_label: str | None
     generator_url: str | None = Field(description="The URL of the graph.")
-    severity_reason: str = Field(description="Why the alert has its severity.")
+    severity_reason: str = Field(description="Reason for the severity of the alert.")
     grouping: AlertGrouping
     integration_id: int | None
     received_at: Time | None = Field(
-        description="When the report was received whose texts are shown."
+        description="Time at which the report with the shown texts was received."
     )
     details: Annotated[dict[str, str], BeforeValidator(dict)] = Field(
         validation_alias="payload_fields",
@@ -76,14 +80,16 @@ class StatusConflict(Resource):
 
 
 class StatusReport(Resource):
-    """What a change of several alerts did."""
+    """Result of a change of several alerts."""
 
     status: Status
     changed: tuple[int, ...] = Field(description="Numbers (iid) of the alerts that were changed.")
     unchanged: tuple[int, ...] = Field(description="Those that had the status before.")
     conflicts: tuple[StatusConflict, ...]
     not_found: tuple[int, ...] = Field(description="Given numbers that no alert has.")
-    next_cursor: str | None = Field(description="With a filter: leads to the alerts that follow.")
+    next_cursor: str | None = Field(
+        description="Position of the alerts that follow, if a filter was given."
+    )
 
 
 class ActivityQuery(KeysetQuery):
@@ -122,7 +128,7 @@ class AlertChange(Resource):
     field: Annotated[str, BeforeValidator(_as_key)]
     old: str | None
     new: str | None
-    is_rise: bool = Field(description="Whether the severity became worse.")
+    is_rise: bool = Field(description="True if the severity became worse.")
 
 
 class AlertActivity(Resource):
@@ -138,7 +144,7 @@ class AlertActivity(Resource):
         "a page to the author."
     )
     via: str | None = Field(
-        description="From where the author acted, if it was no page and no token."
+        description="Source of the action, if the author used neither a page nor a token."
     )
     changes: tuple[AlertChange, ...] = Field(description="Fields that a report changed.")
     created_at: Time

@@ -94,7 +94,9 @@ def create_integration(work: Work, project: ProjectView, new: NewIntegration) ->
 def change_integration(
     work: Work, project: ProjectView, integration_id: int, change: IntegrationChange
 ) -> Integration:
-    """Change the name or the API URL of an alert integration, or turn it on or off.
+    """Change an alert integration, or turn it on or off.
+
+    The name and the API URL can change.
 
     Raises InvalidError naming the field, or NotFoundError.
     """
@@ -112,7 +114,7 @@ def change_integration(
 
 @action("alert_integrations.delete")
 def delete_integration(work: Work, project: ProjectView, integration_id: int) -> Integration:
-    """Delete an alert integration; its alerts stay."""
+    """Delete an alert integration and keep its alerts."""
     gone = get_integration(work, project, integration_id)
     work.session.execute(delete(IntegrationRow).where(IntegrationRow.id == gone.id))
     record(work, project, gone, "deleted")
@@ -123,7 +125,10 @@ def delete_integration(work: Work, project: ProjectView, integration_id: int) ->
 def read_credentials(
     work: Work, project: ProjectView, integration_id: int
 ) -> IntegrationCredentials:
-    """Show the URL and the key of an alert integration; the audit log records this."""
+    """Show the URL and the key of an alert integration.
+
+    The audit log records this request.
+    """
     integration = get_receiver(work, project, integration_id)
     details = {"project": project.path, "type": integration.type.name}
     work.record(EventKind.INTEGRATION_KEY_READ, subject=integration.name, details=details)
@@ -151,7 +156,9 @@ def list_keys(
 def rotate_key(
     work: Work, project: ProjectView, integration_id: int, rotation: KeyRotation
 ) -> IntegrationCredentials:
-    """Replace the key of an alert integration; the old one can stay valid for some time.
+    """Replace the key of an alert integration.
+
+    The old key can stay valid for some time.
 
     Raises ConflictError if the key to replace is no longer the current one: a second reset at the
     same time would end the grace period of the first. Raises InvalidError for a time that has

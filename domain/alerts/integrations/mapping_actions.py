@@ -78,7 +78,9 @@ def save_draft(work: Work, project: ProjectView, integration_id: int, draft: Map
 
 @action("alert_mappings.delete")
 def delete_mapping(work: Work, project: ProjectView, integration_id: int) -> None:
-    """Delete the sample and the mapping; fields are read from the keys with their names again.
+    """Delete the sample and the mapping of an alert integration.
+
+    Fields are then read from the keys with their names.
 
     The words for severities and the choice of labels stay.
     """
@@ -91,7 +93,7 @@ def delete_mapping(work: Work, project: ProjectView, integration_id: int) -> Non
 def preview_mapping(
     work: Work, project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMappingPreview:
-    """Show what a mapping would read from its sample and from the latest deliveries."""
+    """Preview what a mapping reads from its sample and the latest deliveries."""
     integration, reading = get_mappable(work, project, integration_id), work.policy(Reading)
     draft = _draft(work, integration, body)
     mappings = (integration.mapping, draft.mapping)

@@ -18,8 +18,10 @@ from domain.alerts.reading.mapping_rules import (
 from domain.types.base import Body, Resource, Text, Time, one_of
 
 _DEEPEST = 100
-_NEVER_RESOLVES = "Why alerts that are read like this never resolve; null if they can."
-_VALUES = "What the sample offers."
+_NEVER_RESOLVES = (
+    "Reason why alerts that are read with this mapping never resolve. Null if they can."
+)
+_VALUES = "Values of the sample that fields can be mapped to."
 _ALERT = "The alert that the sample would open; null if a rule drops it."
 
 #: The keys, and positions in arrays, that lead from the top of a payload to a value.
@@ -106,7 +108,9 @@ class AlertMappingBody(Body):
         "read from the key of their own name.",
     )
     rules: MappingRulesBody | None = Field(
-        default=None, description="Without it, the severity words stay and other rules end."
+        default=None,
+        description="Rules for values. If omitted, the severity words are kept and all other "
+        "rules are removed.",
     )
 
 
@@ -132,12 +136,12 @@ class AlertMapping(Resource):
 
 
 class ReadAlert(Resource):
-    """How an alert is read from a body."""
+    """Alert that was read from a body."""
 
     title: str
     severity: Annotated[str, one_of(*Severity)]
     severity_reason: str
-    is_over: bool = Field(description="Whether it resolves the alert.")
+    is_over: bool = Field(description="True if the report resolves the alert.")
     fields: dict[str, str]
     fingerprint: str | None
     fingerprint_source: str
@@ -149,12 +153,14 @@ class ReadAlert(Resource):
 
 
 class AlertReading(Resource):
-    """What a mapping reads from a delivery."""
+    """Values that a mapping reads from a delivery."""
 
     title: str
     severity: Annotated[str, one_of(*Severity)]
     ended_at: Time | None
-    is_dropped: bool = Field(description="Whether a rule drops it: then it is no alert.")
+    is_dropped: bool = Field(
+        description="True if a rule drops the item, so that it opens no alert."
+    )
     #: The oldest delivery has number 1.
     group: int = Field(description="Deliveries with the same number are reports of one alert.")
 
@@ -169,7 +175,7 @@ class ComparedDelivery(Resource):
 
 
 class AlertMappingPreview(Resource):
-    """What a mapping would read; nothing is saved."""
+    """Preview of the alerts that a mapping would read. Nothing is saved."""
 
     values: tuple[SampleField, ...] = Field(description=_VALUES)
     alert: ReadAlert | None = Field(description=_ALERT)
@@ -180,7 +186,7 @@ class AlertMappingPreview(Resource):
 
 
 class RecognitionBody(Body):
-    """What a monitoring tool posts."""
+    """Payload of a monitoring tool."""
 
     sample: JsonText = Field(description="One body, or an array of them; at most 64 KiB.")
 
@@ -189,17 +195,20 @@ class AlertRecognition(Resource):
     """The tool that sent a payload, and the integration that would read it."""
 
     tool: str | None = Field(description="Null if no known tool posts this.")
-    type: IntegrationTypeName = Field(description="Of the integration to create.")
-    hint: str = Field(description="What to set in the tool; may be empty.")
-    sample: str = Field(description="Of an array the first object; to be saved with the mapping,")
-    mapping: dict[AlertField, tuple[Path, ...]] = Field(
-        description="which for an unknown tool is guessed by the names of the keys,"
+    type: IntegrationTypeName = Field(description="Type of the integration to create.")
+    hint: str = Field(description="Setting to change in the tool. It can be empty.")
+    sample: str = Field(
+        description="Sample to save with the mapping. It is the first object of an array."
     )
-    rules: _Rules = Field(description="and with its rules.")
+    mapping: dict[AlertField, tuple[Path, ...]] = Field(
+        description="Mapping to save. It is guessed from the names of the keys if the tool is "
+        "unknown."
+    )
+    rules: _Rules = Field(description="Rules to save with the mapping.")
     values: tuple[SampleField, ...] = Field(description=_VALUES)
     alert: ReadAlert | None = Field(description=_ALERT)
     never_resolves: str | None = Field(description=_NEVER_RESOLVES)
     resolves_seldom: str | None = Field(
-        description="What a recovery has to repeat to find its alert, if that is a lot."
+        description="Fields that a recovery must repeat to find its alert, if there are many."
     )
     parse_warnings: tuple[str, ...]

@@ -33,7 +33,10 @@ _SERVICES = (
 def list_labels(
     work: Work, project: ProjectView, integration_id: int, query: LabelQuery
 ) -> Found[ReceivedLabel]:
-    """List the labels of the latest deliveries, those that may name something first."""
+    """List the labels of the latest deliveries.
+
+    Labels that may name a field come first.
+    """
     found = received_labels(work, get_receiver(work, project, integration_id))
     return Found(items=found[query.offset : query.offset + query.size], total=len(found))
 

@@ -61,16 +61,19 @@ class DeliveredAlert(Resource):
 class DeliveryDetail(StoredDelivery):
     """A delivery with its body and the alerts that it touched."""
 
-    alerts: tuple[DeliveredAlert, ...] = Field(description="At most 200.")
+    alerts: tuple[DeliveredAlert, ...] = Field(description="Alerts of the delivery, at most 200.")
 
 
 class ReplayBody(Body):
-    """Which refused deliveries to replay."""
+    """Rejected deliveries to replay."""
 
-    since: GivenTime = Field(description="Those that arrived from then on,")
-    until: GivenTime | None = Field(default=None, description="until then; without it, until now.")
+    since: GivenTime = Field(description="Start of the period in which the deliveries arrived.")
+    until: GivenTime | None = Field(
+        default=None,
+        description="End of the period in which the deliveries arrived. The default is now.",
+    )
     after: Annotated[int, Field(ge=0, le=LARGEST_ID)] = Field(
-        default=0, description="From the `next_after` of the last response, to go on."
+        default=0, description="Value of `next_after` in the last response, to continue."
     )
 
 
@@ -94,9 +97,12 @@ class TestAlertBody(Body):
 
     payload: JsonText | None = Field(
         default=None,
-        description="What a sender would post; without it an example of the right format is sent.",
+        description="Payload that a sender would post. The default is an example in the right "
+        "format.",
     )
-    dry_run: bool = Field(default=False, description="Store nothing, and say what would happen.")
+    dry_run: bool = Field(
+        default=False, description="True to store nothing and return what would happen."
+    )
 
 
 class TestedAlert(Resource):
@@ -114,7 +120,7 @@ class TestAlertResult(Resource):
     __test__ = False
 
     delivery_id: int | None = Field(description="Null for a dry run.")
-    alerts: tuple[TestedAlert, ...] = Field(description="At most 50.")
+    alerts: tuple[TestedAlert, ...] = Field(description="Alerts of the body, at most 50.")
     more: int = Field(description="The number of other alerts in the body.")
     parse_warnings: tuple[str, ...]
 

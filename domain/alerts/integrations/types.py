@@ -44,7 +44,7 @@ def _silence(minutes: int | None) -> int | None:
 _Silence = Annotated[
     Annotated[int, Field(ge=0, le=LONGEST_SILENCE)] | None, AfterValidator(_silence)
 ]
-_SILENCE = "So long after their last report open alerts are resolved; null for never."
+_SILENCE = "Number of minutes after the last report when open alerts are resolved. Null for never."
 IntegrationTypeName = Annotated[str, one_of(*INTEGRATION_TYPE_NAMES)]
 
 
@@ -63,14 +63,14 @@ class IntegrationBody(Body):
     active: Annotated[bool, Option("--active/--inactive")] = True
     api_url: Text | None = Field(
         default=None,
-        description="Of `external`, the URL of the on-call tool. Of `prometheus`, the base URL of "
-        "its API; deprecated, since it is stored and never called.",
+        description="URL of the on-call tool for the type `external`. For the type `prometheus`, "
+        "the base URL of its API, which is deprecated: it is stored and never called.",
     )
     resolve_after_minutes: _Silence = Field(default=None, description=f"{_SILENCE[:-1]}, as 0 is.")
     environment_labels: Annotated[Words, Option("--environment-label")] = Field(
         default=(),
-        description="Of `prometheus`: labels of which the first that an alert has "
-        "names its environment, before `platform_environment_name`.",
+        description="Labels that name the environment of an alert, for the type `prometheus`. The "
+        "first label of the alert counts, before `platform_environment_name`.",
     )
     service_labels: Annotated[Words, Option("--service-label")] = Field(
         default=(), description="The same for its service, before `service`."
@@ -100,10 +100,11 @@ class ReceivedLabel(Resource):
     """A label of the latest deliveries of an integration."""
 
     name: str
-    values: int = Field(description="How many different values it had.")
+    values: int = Field(description="Number of different values of the label.")
     examples: tuple[str, ...]
     proposed_as: Annotated[str | None, one_of("environment", "service")] = Field(
-        description="What it may name; null for others, and for labels that are chosen already."
+        description="Field that the label may name. Null for other labels, and for labels that "
+        "are already chosen."
     )
 
 
@@ -115,11 +116,11 @@ class IntegrationSummary(Resource):
     type: IntegrationTypeName
     active: bool
     url: str | None = Field(
-        description="Where senders post. Null for a link to an on-call tool, and for those who "
-        "may not change it."
+        description="URL for senders. Null for a link to an on-call tool, and for callers who "
+        "cannot change the integration."
     )
     last_delivery_at: Time | None
-    last_outcome: Outcome | None = Field(description="Of the last delivery.")
+    last_outcome: Outcome | None = Field(description="Outcome of the last delivery.")
 
 
 class Integration(Resource):
@@ -129,7 +130,7 @@ class Integration(Resource):
     name: str
     type: IntegrationTypeName
     active: bool
-    url: str | None = Field(description="Where senders post. Null for a link to an on-call tool.")
+    url: str | None = Field(description="URL for senders. Null for a link to an on-call tool.")
     endpoint_identifier: str | None = Field(description="The last part of the URL.")
     api_url: str | None
     has_mapping: bool
@@ -138,7 +139,7 @@ class Integration(Resource):
     service_labels: tuple[str, ...]
     created_at: Time
     last_delivery_at: Time | None
-    last_outcome: Outcome | None = Field(description="Of the last delivery.")
+    last_outcome: Outcome | None = Field(description="Outcome of the last delivery.")
 
 
 class IntegrationWithKey(Integration, SecretResource):
@@ -193,8 +194,8 @@ class KeyRotation(Body):
 
     previous_key_expires_at: GivenTime | None = Field(
         default=None,
-        description=f"Until then, at most {LONGEST_GRACE.days} days from now, the old key is "
-        "accepted as well; without it not at all.",
+        description="Time until which the old key is also accepted, at most "
+        f"{LONGEST_GRACE.days} days from now. If omitted, the old key stops working immediately.",
     )
     key_id: Text = Field(
         default="",

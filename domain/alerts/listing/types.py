@@ -52,7 +52,7 @@ class _SharedFilters(Query):
 
 
 class AlertFilters(_SharedFilters):
-    """Which alerts are meant: those that match everything that is given."""
+    """Filters of alerts. An alert must match all of them."""
 
     integration: RowId | None = Field(default=None, description="The id of an integration.")
 
@@ -134,7 +134,9 @@ class Alert(Resource):
         description="The name of the integration that received it.",
     )
     assignee: str | None = Field(description="A user name.")
-    snoozed_until: Time | None = Field(description="Until when it is snoozed and pages nobody.")
+    snoozed_until: Time | None = Field(
+        description="End of the snooze. Until then the alert pages nobody."
+    )
     web_url: str
 
 

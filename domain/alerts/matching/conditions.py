@@ -180,7 +180,7 @@ def _names(value: Any) -> Any:
 _Patterns = Annotated[
     tuple[Text, ...],
     BeforeValidator(_names),
-    Field(description="Names, in which * stands for any characters; none: any."),
+    Field(description="Names, in which * stands for any characters. Empty for all."),
 ]
 _SEVERITIES = one_of(*(each.value for each in Severity))
 LABELS = (
@@ -196,7 +196,9 @@ class ConditionsBody(Body):
     severities: Annotated[
         Words | None,
         Option("--severity"),
-        Field(description="critical, high, medium, low, info or unknown; none: any."),
+        Field(
+            description="Severities: critical, high, medium, low, info or unknown. Empty for all."
+        ),
     ] = None
     environments: Annotated[_Patterns | None, Option("--environment")] = None
     services: Annotated[_Patterns | None, Option("--service")] = None

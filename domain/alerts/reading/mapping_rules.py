@@ -28,7 +28,7 @@ LONGEST_SEPARATOR = 10
 
 
 class Operator(StrEnum):
-    """How a rule compares a value with its words; case and outer spaces do not matter."""
+    """Comparison of a value with the words of a rule. Case and outer spaces are ignored."""
 
     IS = "is"
     IS_NOT = "is_not"

@@ -26,7 +26,7 @@ ARRIVED_LATE = (
 
 
 class Action(StrEnum):
-    """What storing one item did; the values are those that the delivery log shows."""
+    """Result of storing one item. The values are those in the delivery log."""
 
     OPENED = "opened"
     JOINED = "joined"

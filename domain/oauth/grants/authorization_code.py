@@ -123,7 +123,7 @@ class CodeExchange(ClientParameters):
     code: str
     redirect_uri: str
     code_verifier: Annotated[str, Field(pattern=pkce.VERIFIER)] = Field(
-        default="", description="Of PKCE (RFC 7636); public applications need it."
+        default="", description="Challenge of PKCE (RFC 7636). Public applications require it."
     )
 
 

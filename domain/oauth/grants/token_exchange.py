@@ -102,8 +102,8 @@ class TokenExchange(ClientParameters):
     scope: str = Field(default="", description="Some of the scopes of the subject token.")
     resource: str = Field(default="", description="If given, a URL of this instance.")
     audience: str = Field(default="", description="If given, the issuer of this instance.")
-    actor_token: Literal[""] = Field(default="", description="Is not supported.")
-    actor_token_type: Literal[""] = Field(default="", description="Is not supported.")
+    actor_token: Literal[""] = Field(default="", description="Actor tokens are not supported.")
+    actor_token_type: Literal[""] = Field(default="", description="Actor tokens are not supported.")
 
 
 class InvalidTargetError(OAuth2Error):

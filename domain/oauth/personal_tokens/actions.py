@@ -69,7 +69,10 @@ def rotate_presented_token(work: Work, rotation: RotationBody) -> NewAccessToken
 
 @action("personal_access_tokens.rotate")
 def rotate_token(work: Work, token_id: int, rotation: RotationBody) -> NewAccessToken:
-    """Rotate another token; only with a personal access token."""
+    """Rotate another personal access token.
+
+    The request requires a personal access token.
+    """
     bearer = _bearer(work)
     if bearer is not None:
         if bearer.personal_token_id is None:
@@ -146,7 +149,7 @@ def show_resource_token(work: Work, holder: Holder, token_id: int) -> ResourceAc
 def create_resource_token(
     work: Work, holder: Holder, new: ResourceTokenBody
 ) -> NewResourceAccessToken:
-    """Create a token, and the bot that it acts as."""
+    """Create an access token and the bot that it acts as."""
     bearer = _bearer(work)
     if bearer is not None and bearer.is_bot:
         raise ForbiddenError("A bot cannot create access tokens.")
@@ -176,7 +179,10 @@ def rotate_presented_resource_token(
 def rotate_resource_token(
     work: Work, holder: Holder, token_id: int, rotation: RotationBody
 ) -> NewResourceAccessToken:
-    """Rotate another token whose role is not above that of the caller."""
+    """Rotate another access token.
+
+    The role of the token cannot be higher than the role of the caller.
+    """
     bearer = _bearer(work)
     if bearer is not None and bearer.is_bot and bearer.personal_token_id != token_id:
         raise ForbiddenError("A bot can only rotate its own token.")
@@ -195,7 +201,10 @@ def renew_resource_token(work: Work, holder: Holder, token_id: int) -> NewResour
 
 @action("resource_tokens.revoke")
 def revoke_resource_token(work: Work, holder: Holder, token_id: int) -> AccessToken:
-    """Revoke a token; its bot is no longer a member."""
+    """Revoke an access token and remove its bot.
+
+    The bot is no longer a member.
+    """
     token = _get_to_end(work, holder, token_id)
     return _revoke(work, token_id, owner_id=token.user_id)
 

@@ -90,7 +90,7 @@ class TokenQuery(OffsetQuery, GitLabQuery):
 
 
 class RotationBody(Body):
-    """When the new token ends; by default in a week."""
+    """Expiry date of the new token. The default is in a week."""
 
     expires_at: GivenDay | None = None
 
@@ -102,8 +102,9 @@ class TokenBody(Body):
     scopes: Words = ()
     expires_at: GivenDay | None = Field(
         default=None,
-        description="Without it a year ahead, or the longest lifetime if that is shorter; before "
-        "release 16.0 the token never expires unless the longest lifetime is under a year.",
+        description="Expiry date of the token. The default is a year ahead, or the longest "
+        "lifetime if that is shorter. Before release 16.0, the token never expires unless the "
+        "longest lifetime is under a year.",
     )
     description: str = ""
 

@@ -49,7 +49,10 @@ def list_applications(work: Work, query: ApplicationQuery) -> Found[Application]
 
 @action("applications.create")
 def create_application(work: Work, new: ApplicationBody) -> NewApplication:
-    """Create an instance-wide application; only this response contains its secret."""
+    """Create an instance-wide application and return its secret once.
+
+    No other response contains the secret.
+    """
     details = ApplicationDetails(
         **new.model_dump(exclude={"redirect_uri"}),
         redirect_uris=tuple(new.redirect_uri.split()),
@@ -67,7 +70,10 @@ def delete_application(work: Work, application_id: int) -> Application:
 
 @action("applications.renew")
 def renew_secret(work: Work, application_id: int) -> NewApplication:
-    """Renew the secret; the old one stops working immediately."""
+    """Renew the secret of an application.
+
+    The old secret stops working immediately.
+    """
     row = _get(work, application_id, Row.is_instance_wide)
     return _with_secret(row, _renew(work, row, GracePeriod.NOW))
 
@@ -90,7 +96,10 @@ def list_refused_requests(
 def list_application_users(
     work: Work, application_id: int, query: ApplicationUserQuery
 ) -> Found[ApplicationUser]:
-    """List the users of an application, by name if it can read that."""
+    """List the users of an application.
+
+    Users have names if the application can read them.
+    """
     row = _get_own(work, application_id)
     viewer = refusals.Viewer(user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin)
     return Found(

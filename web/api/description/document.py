@@ -52,7 +52,8 @@ HEADERS: Mapping[str, dict[str, Any]] = {
     "RateLimit-Reset": _header("End of the window, in seconds since 1970.", **_WHOLE),
     "Retry-After": _header("Seconds to wait.", **_WHOLE),
     "ETag": _header(
-        "For `If-None-Match`: if nothing has changed, the response is 304 without a body."
+        "Version of the response for `If-None-Match`. If nothing has changed, the response is 304 "
+        "without a body."
     ),
     "Link": _header('The pages around this one (RFC 8288), such as `rel="next"`.'),
     "X-Total": _header("The number of items.", **_WHOLE),
@@ -67,10 +68,10 @@ HEADERS: Mapping[str, dict[str, Any]] = {
     ),
     "Allow": _header("The methods that are allowed; none for such a token."),
     "WWW-Authenticate": _header(
-        "How to authenticate (RFC 6750, RFC 7617), and why this was refused."
+        "Scheme to authenticate with (RFC 6750, RFC 7617), and the reason for the rejection."
     ),
     "Idempotency-Replayed": _header(
-        "true for the stored response to an earlier request with this key.", const="true"
+        "Set to `true` for the stored response to an earlier request with this key.", const="true"
     ),
     "Location": _header("The URL to continue at."),
 }
@@ -82,7 +83,8 @@ _MEANINGS = {
     401: "No token, or one that is unknown, expired or revoked.",
     403: "The scopes of the token or the role of its user are not sufficient.",
     404: "The resource does not exist, or the caller has no access to it.",
-    405: "Not allowed with this kind of token, or at a former path of the project or group.",
+    405: "The method is not allowed with this kind of token, or at a former path of the project "
+    "or group.",
     408: "The body did not arrive in time.",
     409: "The request conflicts with existing data.",
     410: "A release has removed the operation; the message names what to use instead.",
@@ -90,8 +92,8 @@ _MEANINGS = {
     414: "The URL is too long.",
     415: "The body has an unsupported media type.",
     422: "No alert can be read from the body.",
-    429: "Too many requests.",
-    503: "Temporarily unavailable: try again later. Nothing was changed.",
+    429: "The client sent too many requests.",
+    503: "The service is temporarily unavailable. Nothing was changed. Try again later.",
 }
 _NAMES = {
     400: "BadRequest",
@@ -155,8 +157,20 @@ def _name(status: int, view: DescribedView) -> str:
     return f"{_BEFORE[view.error_format]}{_NAMES[status]}"
 
 
+#: Descriptions of responses without an error, by their status.
+_SUCCESSES: Mapping[int, str] = {
+    HTTPStatus.OK: "The request succeeded.",
+    HTTPStatus.CREATED: "The resource was created.",
+    HTTPStatus.ACCEPTED: "The request was accepted and is processed in the background.",
+    HTTPStatus.NO_CONTENT: "The request succeeded. The response has no body.",
+    HTTPStatus.FOUND: "The client is redirected.",
+    HTTPStatus.SEE_OTHER: "The client is redirected to a GET request.",
+    HTTPStatus.GONE: "A release has removed the operation.",
+}
+
+
 def _success(view: DescribedView, referred: Referred) -> dict[str, Any]:
-    found: dict[str, Any] = {"description": HTTPStatus(view.status).phrase}
+    found: dict[str, Any] = {"description": _SUCCESSES[view.status]}
     headers = _headers_of(view)
     if headers:
         found["headers"] = headers
@@ -206,7 +220,7 @@ def shared_responses(views: Sequence[DescribedView], referred: Referred) -> dict
         ErrorFormat.EVENTS: ({}, (EventRefusal,)),
     }
     not_modified = {
-        "description": "Not changed since the response with this ETag.",
+        "description": "The resource has not changed since the response with this ETag.",
         "headers": _headers("ETag"),
     }
     return {"NotModified": not_modified} | {
@@ -349,9 +363,9 @@ def security_schemes(base_url: str) -> dict[str, Any]:
             "description": "The same in the header that clients of GitLab's API send.",
         },
         "client_credentials": _basic("The client_id and the client secret of an application."),
-        "registration_access_token": _bearer("From the registration of the client (RFC 7592)."),
+        "registration_access_token": _bearer("Registration access token of the client (RFC 7592)."),
         "token_as_password": _basic("An access token as the password, with any user name."),
-        "notification_secret": _bearer("From the configuration of the container registry."),
+        "notification_secret": _bearer("Secret from the configuration of the container registry."),
         "integration_key": _bearer("The key of an integration."),
         "integration_key_as_password": _basic("The same as the password, with an empty user name."),
     }
@@ -435,8 +449,8 @@ _SHARED_PARAMETERS = {
     "IdempotencyKey": {
         "name": HEADER,
         "in": "header",
-        "description": "Chosen by the client: a request that is repeated with the same key is "
-        "executed once.",
+        "description": "Key that the client chooses. A request that is repeated with the same key "
+        "is executed once.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     },
 }
@@ -454,7 +468,7 @@ def _message(name: str, schemas: Schemas) -> dict[str, Any]:
     """Describe a request that a webhook of a project gets."""
     headers = (
         ("webhook-id", "The same at each attempt.", "string"),
-        ("webhook-timestamp", "Of the attempt, in seconds since 1970.", "integer"),
+        ("webhook-timestamp", "Time of the attempt, in seconds since 1970.", "integer"),
         ("webhook-signature", "`v1,` and a signature, once for each secret in force.", "string"),
     )
     return {
@@ -477,9 +491,9 @@ def _message(name: str, schemas: Schemas) -> dict[str, Any]:
             "content": {JSON: {"schema": schemas.reference(MESSAGES[name], WRITTEN)}},
         },
         "responses": {
-            "2XX": {"description": "Taken."},
-            "410": {"description": "Gone: the webhook is paused."},
-            "default": {"description": "Not taken: the message is sent again."},
+            "2XX": {"description": "The message was accepted."},
+            "410": {"description": "The receiver no longer exists. The webhook is paused."},
+            "default": {"description": "The message was not accepted. It is sent again."},
         },
     }
 

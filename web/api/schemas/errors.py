@@ -32,7 +32,7 @@ class Message(Resource):
 
 
 class Conflict(Message):
-    """What the request collides with."""
+    """Existing resource that the request conflicts with."""
 
     errors: list[WrongField] = Field(default_factory=list)
 
@@ -53,7 +53,7 @@ class ParameterError(Resource):
 
 
 class TokenRefusal(Resource):
-    """A token that is refused (RFC 6750 section 3.1)."""
+    """A token that is rejected (RFC 6750 section 3.1)."""
 
     error: str
     error_description: str

@@ -23,7 +23,7 @@ class Liveness(Resource):
 
 
 class Readiness(Resource):
-    """Whether requests can be served, or what is missing."""
+    """Readiness of the service, with what is missing."""
 
     status: str
     database: str
@@ -115,7 +115,7 @@ InstanceSettingsOfRelease = create_model(
     __doc__="The values in a new release.",
     rehearsal=(
         ReleaseRehearsal,
-        Field(description="What the change of the running release breaks."),
+        Field(description="Effects of the change of the running release."),
     ),
 )
 InstanceSettingsBody = _body("InstanceSettingsBody", {**_REMOVED, **_SETTINGS})

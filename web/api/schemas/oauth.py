@@ -31,7 +31,7 @@ class TokenQuestion(ClientParameters):
     """A token to look up or to revoke (RFC 7009 section 2.1, RFC 7662 section 2.1)."""
 
     token: str
-    token_type_hint: str = Field(default="", description="Is not needed and not used.")
+    token_type_hint: str = Field(default="", description="Hints are neither required nor used.")
 
 
 class _AuthorizationParameters(Query):
@@ -42,7 +42,7 @@ class _AuthorizationParameters(Query):
     scope: str = ""
     state: str = ""
     code_challenge: Annotated[str, Field(pattern=r"^[A-Za-z0-9\-_]{43}$")] = Field(
-        default="", description="Of PKCE (RFC 7636); public applications need it."
+        default="", description="Challenge of PKCE (RFC 7636). Public applications require it."
     )
     code_challenge_method: Literal["S256"] = "S256"
     response_mode: Literal["query"] = "query"
@@ -56,7 +56,9 @@ class AuthorizationRequest(_AuthorizationParameters):
     """An authorization request that a browser brings."""
 
     client_id: str
-    request_uri: str = Field(default="", description="Of a pushed request (RFC 9126).")
+    request_uri: str = Field(
+        default="", description="URI of a pushed authorization request (RFC 9126)."
+    )
 
 
 class PushedRequest(_AuthorizationParameters):
@@ -104,7 +106,9 @@ class TokenResponse(Resource):
     refresh_token: str = ""
     scope: str = Field(default="", description="Separated by spaces.")
     created_at: int = Field(default=0, description="Seconds since 1970.")
-    id_token: str = Field(default="", description="Of OpenID Connect, if openid was granted.")
+    id_token: str = Field(
+        default="", description="ID token of OpenID Connect, if `openid` was granted."
+    )
 
 
 class DeviceAuthorizationResponse(Resource):
@@ -136,7 +140,7 @@ class BoundKey(Resource):
 
 
 class Introspection(Resource):
-    """What is known of a token; of one that is not active nothing (RFC 7662 section 2.2)."""
+    """Metadata of a token (RFC 7662 section 2.2). An inactive token has none."""
 
     active: bool
     scope: str = ""
@@ -164,8 +168,12 @@ class TokenInfo(Resource):
     expires_in: int | None = Field(description="Seconds that are left.")
     application: TokenApplication
     created_at: int = Field(description="Seconds since 1970.")
-    scopes: list[str] = Field(deprecated=True, description="Use scope.")
-    expires_in_seconds: int | None = Field(deprecated=True, description="Use expires_in.")
+    scopes: list[str] = Field(
+        deprecated=True, description="Same as `scope`, for clients written for GitLab."
+    )
+    expires_in_seconds: int | None = Field(
+        deprecated=True, description="Same as `expires_in`, for clients written for GitLab."
+    )
 
 
 class UserClaims(Resource):

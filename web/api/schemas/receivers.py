@@ -33,7 +33,7 @@ class ReceivedAlerts(RootModel[list[ReceivedAlert]]):
 
 
 class PagerDutyPayload(Body):
-    """What an event is about."""
+    """Payload of an event."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -61,7 +61,7 @@ class PagerDutyEvent(Body):
 
 
 class ChangePayload(Body):
-    """What a change event is about."""
+    """Payload of a change event."""
 
     summary: str = Field(min_length=1)
     source: str = ""
@@ -80,4 +80,4 @@ class AcceptedEvent(Resource):
 
     status: Literal["success"]
     message: str
-    dedup_key: str = Field(default="", description="Of an alert event.")
+    dedup_key: str = Field(default="", description="Deduplication key of an alert event.")

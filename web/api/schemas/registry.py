@@ -12,7 +12,9 @@ class RegistryTokenQuery(Query):
 
     service: Literal["container_registry"]
     scope: str = Field(
-        default="", description="As in repository:acme/shop:pull,push; may be repeated."
+        default="",
+        description="Requested access, such as `repository:acme/shop:pull,push`. The parameter "
+        "can be repeated.",
     )
 
 

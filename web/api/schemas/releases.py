@@ -50,8 +50,8 @@ class ReleaseFilterQuery(Query):
     interface: Interface | None = None
     state: State | None = Field(
         default=None,
-        description="In the running release: in force, announced, or of an interface that this "
-        "service does not have.",
+        description="State of the change in the running release. `not_hosted` is a change of an "
+        "interface that this service does not have.",
     )
 
     @property
@@ -77,10 +77,10 @@ class ReleaseChange(Resource):
     kind: Kind
     state: State
     title: str
-    matches: tuple[str, ...] = Field(description="What it concerns.")
-    after: str = Field(description="What happens from the release on.")
-    replacement: str = Field(description="What to use instead.")
-    hosted: bool = Field(description="Whether this service has the interface.")
+    matches: tuple[str, ...] = Field(description="Calls and names that the change concerns.")
+    after: str = Field(description="Behavior from the release on.")
+    replacement: str = Field(description="Replacement for the interface.")
+    hosted: bool = Field(description="True if this service has the interface.")
     announced: str | None = Field(description="The release of the announcement, where stated.")
     end_of_support: str | None = Field(description="The release of the end of support.")
     url: str = Field(description="The page of the change.")
@@ -110,7 +110,9 @@ class ReleaseCheckBody(Body):
         "or the source of a program."
     )
     release: Annotated[Text, AfterValidator(release_text)] = Field(
-        default=str(NEWEST), description="What breaks in this release or before it."
+        default=str(NEWEST),
+        description="Release for which the content is checked. Changes up to this release are "
+        "reported.",
     )
 
     @property
@@ -126,13 +128,13 @@ class ReleaseFinding(Resource):
     title: str
     release: str = Field(description="The release that it takes effect in.")
     interface: Interface
-    line: int = Field(description="From 1.")
+    line: int = Field(description="Line of the finding, from 1.")
     certainty: Certainty = Field(
         description="`sure`, or `possible` if only a name or a part of the call was found, or only "
         "some of such requests fail or mean something else."
     )
-    reason: str = Field(description="What was found, without values of the content.")
-    replacement: str = Field(description="What to use instead.")
+    reason: str = Field(description="Reason for the finding, without values of the content.")
+    replacement: str = Field(description="Replacement for the interface.")
     url: str = Field(description="The page of the change.")
 
     @classmethod
@@ -149,7 +151,7 @@ class ReleaseCheck(Resource):
     kind: str = Field(description="The detected type of the text.")
     release: str
     findings: list[ReleaseFinding]
-    is_cut: bool = Field(description="Whether there are more findings than these.")
+    is_cut: bool = Field(description="True if there are more findings than these.")
 
     @classmethod
     def of(cls, report: Report, release: Release) -> Self:
@@ -253,7 +255,7 @@ class RehearsedChange(Resource):
 
 
 class ReleaseRehearsal(Resource):
-    """How a change of the running release affects the counted calls."""
+    """Effects of a change of the running release on the counted calls."""
 
     running: str = Field(description="The release before.")
     release: str
@@ -264,7 +266,8 @@ class ReleaseRehearsal(Resource):
         description="Access tokens that never expired, and now have an expiry date."
     )
     changes: list[RehearsedChange] = Field(
-        description="With at most 100 consumers; GET /releases/usage?scope=all lists them all."
+        description="Changes with at most 100 consumers. `GET /releases/usage?scope=all` lists "
+        "all consumers."
     )
 
     @classmethod

@@ -40,7 +40,9 @@ class MessageAlert(Resource):
     started_at: Time
     ended_at: Time | None
     last_event_at: Time
-    labels: dict[str, str] = Field(description="At most 64, and 1,000 characters of each.")
+    labels: dict[str, str] = Field(
+        description="Labels of the alert, at most 64, each cut after 1,000 characters."
+    )
     web_url: str
 
 
@@ -62,19 +64,19 @@ class MessageIncident(Resource):
 
 
 class MessageData(Resource):
-    """What every message has."""
+    """Data of every message."""
 
     project: MessageProject
 
 
 class AlertMessageData(MessageData):
-    """What a message about an alert has."""
+    """Data of a message about an alert."""
 
     alert: MessageAlert
 
 
 class IncidentMessageData(MessageData):
-    """What a message about an incident has."""
+    """Data of a message about an incident."""
 
     incident: MessageIncident
 
