@@ -37,7 +37,7 @@ class ReleaseCheckForm(Form):
     def validate(self, extra_validators: Any = None) -> bool:
         """Check the release, and that there is something to check."""
         is_valid = super().validate(extra_validators)
-        if not self.text.strip():
+        if not self.text.strip() and not self.shown_name:
             self.object_to("file", "Choose a file or paste something.")
             return False
         return is_valid

@@ -60,7 +60,7 @@ def _of_form(content: bytes) -> dict[str, Any]:
 
 def run_check(name: str, content: str, release: Release) -> Report:
     """Return the report on a text, made in a thread; raise TooManyAttemptsError if many wait."""
-    if not content.strip():
+    if not content.strip() and not name:
         raise InvalidError("content is empty.", field="content")
     if not _at_once.acquire(blocking=False):
         message = "The release checker is busy. Try again in a moment."

@@ -63,6 +63,8 @@ _EACH = frozenset(
 )
 #: What python-gitlab's managers are asked to do: `package.pipelines.list()` is no field.
 _MANAGED = frozenset({"list", "get", "create", "delete", "update"})
+#: Functions that return their first argument with values filled in.
+_FORMATTING = frozenset({"sprintf", "format"})
 #: An address is what a variable holds for so many lines.
 _LINES = 40
 _LONGEST_ACCESS = 12
@@ -393,7 +395,8 @@ class Bindings:
         self._texts.pop(snake(self._program.text(at + 1)), None)
 
     def _note_text(self, name: str, at: int) -> None:
-        """Note a text, also one behind a tag (endpoint`…`) or behind `base +`."""
+        """Note a text, also one behind a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
+        at = self._formatted(at)
         is_added = self._program.text(at + 1) == "+"
         at = next(
             (each for each in (at, at + 1 + is_added) if self._program.kind(each) == TEXT), -1
@@ -403,6 +406,15 @@ class Bindings:
         text, _ = literal(self._program, at)
         line = self._program.tokens[at].line
         self._texts.setdefault(name, deque(maxlen=4)).append((text, line))
+
+    def _formatted(self, at: int) -> int:
+        """Return where the text begins that a function formats, or the position itself."""
+        function = at
+        while self._program.text(function + 1) in _DOTS:
+            function += 2
+        name = snake(self._program.text(function)) if self._program.kind(function) == NAME else ""
+        is_call = name in _FORMATTING and self._program.text(function + 1) == "("
+        return function + 2 if is_call else at
 
     def _keep(self, name: str, fields: Fields, words: Sequence[str]) -> None:
         if fields:

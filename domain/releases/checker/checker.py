@@ -33,9 +33,9 @@ from domain.releases.checker.request_lists import (
 )
 from domain.releases.checker.requests import Request, judge
 from domain.releases.checker.shell import check_shell
-from domain.releases.checker.sources import check_python, check_source
+from domain.releases.checker.sources import check_python, check_source, check_terraform
 from domain.releases.checker.tokens import Comments
-from domain.releases.schedule import SCHEDULE
+from domain.releases.schedule import BY_ID, SCHEDULE
 from domain.releases.version import Release
 
 #: Of keys and lists. The scanner's time grows with the square of the depth.
@@ -142,9 +142,16 @@ def _unmarked(raw: str) -> str:
 
 
 def _of_keyword(value: str, path: tuple[str, ...], line: int) -> Iterator[Found]:
+    if path[-1:] == ("registration_token",) and _is_runner(path):
+        yield Found(BY_ID["runner-registration"], line, "gitlab_runner: registration_token")
     for keyword, change in _KEYWORDS.items():
         if path[-len(keyword) :] == keyword and value.strip().lower() not in _OFF:
             yield Found(change, line, f"The keyword {':'.join(keyword)}")
+
+
+def _is_runner(path: tuple[str, ...]) -> bool:
+    """Return whether a value belongs to Ansible's module for runners."""
+    return len(path) > 1 and path[-2].rpartition(".")[2] == "gitlab_runner"
 
 
 _ADDRESS = re.compile(r"(?:https?://[^\s/\"'<>`]{1,300})?/(?:api/v4/|-/jwks)[^\s\"'<>`)]*")
@@ -213,7 +220,10 @@ _BY_ENDING = {
     **dict.fromkeys(("go", "java", "kt", "cs", "rs", "scala", "swift", "dart", "groovy"), _SLASHED),
     **dict.fromkeys(("c", "cc", "cpp", "h", "m", "gradle", "jenkinsfile"), _SLASHED),
     "php": _source("Source", Comments.BOTH),
-    "tf": _source("Source", Comments.BOTH),
+    "tf": _Kind("Source", check_terraform),
+    # Prose, whatever its lines look like.
+    **dict.fromkeys(("md", "markdown", "mdx", "rst", "adoc", "asciidoc", "html"), _PLAIN),
+    **dict.fromkeys(("css", "scss", "svg", "lock", "po", "tex"), _PLAIN),
     "ps1": _HASHED,
     "json": _JSON,
 }
@@ -259,7 +269,9 @@ def check_text(name: str, text: str, release: Release = NEWEST, *, seconds: floa
     text = text.encode("utf-8", errors="replace").decode().removeprefix("\ufeff")
     with deadline(seconds):
         kind = _recognise(name[-_LONGEST_NAME:], text)
-        return report(kind.label, kind.read(text), release)
+        # A file without content breaks nothing, whatever its name says.
+        found = kind.read(text) if text.strip() else iter(())
+        return report(kind.label, found, release)
 
 
 def decoded(content: bytes) -> str:
@@ -323,10 +335,20 @@ def _by_look(text: str) -> _Kind:
         (_LOOKS_LIKE_PYTHON.search(beginning), _PART_OF_PYTHON),
         (_LOOKS_LIKE_JAVASCRIPT.search(beginning), _JAVASCRIPT),
         (_LOOKS_LIKE_SHELL.search(beginning), _SHELL),
-        (_LOOKS_LIKE_CI.search(beginning), _CI),
+        (_LOOKS_LIKE_CI.search(beginning) and _is_yaml(text), _CI),
         (_LOOKS_LIKE_CODE.search(beginning), _HASHED),
     )
     return next((kind for matches, kind in looks if matches), _PLAIN)
+
+
+def _is_yaml(text: str) -> bool:
+    """Return whether a text is YAML: a line of prose may end in a colon as well."""
+    try:
+        for _ in paced(yaml.parse(text, Loader=_LOADER)):
+            pass
+    except yaml.YAMLError:
+        return False
+    return True
 
 
 def _is_document(text: str) -> bool:

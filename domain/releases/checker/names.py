@@ -24,7 +24,7 @@ _BEFORE, _BEHIND = frozenset("$?&{\"'[,/.%"), frozenset("=\"'&]:},")
 _CLIENT = re.compile(
     r"gitlab|gitbeaker|api/v4|private[-_]token|job[-_]token|CI_API_V4_URL|CI_SERVER_URL|"
     r"glpat-|gatebell|platform[-_]release|api/graphql|"
-    r"\bgl\.(?:users|projects|groups|runners|settings)\b",
+    r"\bgl\.(?:users|projects|groups|runners|settings|http_\w+)\b",
     re.IGNORECASE,
 )
 _TLS = re.compile(r"(?<![\w.])(?:PROTOCOL_)?TLS ?v1(?:[._][01])?(?:_method)?(?![\w.])")
@@ -66,6 +66,7 @@ def _distinct() -> Mapping[str, tuple[Change, ...]]:
 #: By the name in small letters.
 DISTINCT = _distinct()
 _TLS_CHANGES = tuple(each for each in SCHEDULE if each.interface is Interface.TLS)
+_KEY_SET_CHANGES = tuple(each for each in SCHEDULE if each.id == "jwks-alias")
 _PROXY_CHANGES = tuple(
     change
     for change in SCHEDULE
@@ -90,6 +91,7 @@ def names_in_text(
     if only is None:
         yield from _named(text, line, is_client=is_client)
         yield from _proxied(text, line)
+        yield from _key_set(text, line)
     yield from _protocols(text, line)
 
 
@@ -122,6 +124,13 @@ def _proxied(text: str, line: int) -> Iterator[Found]:
         for change in _PROXY_CHANGES:
             reason = "A pull through the dependency proxy"
             yield Found(change, line + text.count("\n", 0, at), reason)
+
+
+def _key_set(text: str, line: int) -> Iterator[Found]:
+    at = text.find("/-/jwks")
+    if at >= 0:
+        for change in _KEY_SET_CHANGES:
+            yield Found(change, line + text.count("\n", 0, at), "The address /-/jwks")
 
 
 def _protocols(text: str, line: int) -> Iterator[Found]:

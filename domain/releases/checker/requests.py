@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import cache, singledispatch
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -233,12 +234,46 @@ def _(condition: FilteredUnlikeSorted, known: Known) -> bool:
     return is_filtered != (order == condition.by)
 
 
+class Host(Enum):
+    """What the host of a URL says about the service behind it."""
+
+    #: There is none, or it is a variable, or its name says so.
+    OWN = auto()
+    #: Any server may run there.
+    UNKNOWN = auto()
+    #: Another service runs there; its paths only look like those of this one.
+    OTHER = auto()
+
+
+_OTHER_HOSTS = re.compile(
+    r"(?:^|\.)(?:github\.com|githubusercontent\.com|ghcr\.io|bitbucket\.org|codeberg\.org|"
+    r"gitea\.com|sourceforge\.net|sr\.ht|docker\.com|docker\.io|quay\.io|npmjs\.com|npmjs\.org|"
+    r"pypi\.org|pythonhosted\.org|rubygems\.org|hashicorp\.com|googleapis\.com|amazonaws\.com|"
+    r"cloudfront\.net|maven\.org|debian\.org|kernel\.org|gnu\.org|apache\.org|slack\.com)$"
+    r"|^(?:docs|about|forum|handbook)\.gitlab\.com$|mattermost"
+)
+_OWN_HOSTS = re.compile(r"gitlab|gatebell")
+_KNOWN_HOST = re.compile(r"[\w.-]+")
+
+
+def host_of(parts: SplitResult) -> Host:
+    """Return what the host of a URL says about its service."""
+    name = parts.netloc.rpartition("@")[2].partition(":")[0].lower()
+    if not name or not _KNOWN_HOST.fullmatch(name):
+        return Host.OWN
+    if _OTHER_HOSTS.search(name):
+        return Host.OTHER
+    return Host.OWN if _OWN_HOSTS.search(name) else Host.UNKNOWN
+
+
 METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _GRAPHQL = "/api/graphql"
 #: Headers with types of tokens that GraphQL takes no more.
 _OTHER_TOKENS = frozenset({"deploy-token"})
 _PROXY = re.compile(r"/dependency_proxy/containers/")
+#: The address of the service in a variable, before a path.
+_LEADING_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\}|<\w+>)(?=/)")
 _UNKNOWN_URL = SplitResult("", "", "", "", "")
 
 
@@ -272,13 +307,15 @@ def judge(request: Request) -> Iterator[Found]:
     """Yield what changes for a request."""
     parts = request.parts
     path = parts.path
+    if host_of(parts) is Host.OTHER:
+        return
     of_api = api_path(path)
     if of_api is not None:
         yield from _of_api(request, of_api, parts.query)
     elif _GRAPHQL in path:
         yield from _of_graphql(request)
     else:
-        yield from _of_pages(request, path)
+        yield from _of_pages(request, _LEADING_VARIABLE.sub("", path), host_of(parts))
 
 
 def _of_api(request: Request, path: str, query: str) -> Iterator[Found]:
@@ -366,7 +403,7 @@ def _of_graphql(request: Request) -> Iterator[Found]:
         yield Found(BY_ID["graphql-token-types"], request.line, reason)
 
 
-def _of_pages(request: Request, path: str) -> Iterator[Found]:
+def _of_pages(request: Request, path: str, host: Host) -> Iterator[Found]:
     for change in _FIXED.get(path.rstrip("/"), ()):
         if request.method in _READING:
             yield Found(change, request.line, f"GET {path.rstrip('/')}")
@@ -376,7 +413,8 @@ def _of_pages(request: Request, path: str) -> Iterator[Found]:
     is_read = request.method in _READING and request.is_own_host
     if is_read and is_legacy_page(unquote(path)):
         reason = "A page of a project without /-/"
-        yield Found(BY_ID["legacy-page-urls"], request.line, reason)
+        is_certain = host is Host.OWN
+        yield Found(BY_ID["legacy-page-urls"], request.line, reason, is_certain)
 
 
 def _fixed_paths() -> Mapping[str, tuple[Change, ...]]:

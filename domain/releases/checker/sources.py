@@ -155,7 +155,17 @@ _VERBS = {
 }
 #: Functions that take the method as an argument, with GET as the usual one.
 _SENDERS = frozenset(
-    {"fetch", "request", "axios", "got", "ajax", "open", "new_request", "api_fetch"}
+    [
+        "fetch",
+        "request",
+        "axios",
+        "got",
+        "ajax",
+        "open",
+        "new_request",
+        "new_request_with_context",
+        "api_fetch",
+    ]
 )
 #: Words in the names of functions that make an address of what they are given.
 _JOINING = frozenset({"join", "urljoin", "url", "uri", "resolve", "concat", "format", "sprintf"})
@@ -186,6 +196,21 @@ def check_python(text: str) -> Iterator[Found]:
     found = list(tokens(text, Comments.HASH))
     check_closed(found)
     yield from _found(found, text)
+
+
+_RUNNER = re.compile(
+    r'\bresource\s+"gitlab_runner"\s+"[^"\n]*"\s*\{(?P<block>(?:[^{}]|\{[^{}]*+\})*+)'
+)
+_TOKEN_OF_RUNNER = re.compile(r"^\s*registration_token\s*=", re.MULTILINE)
+
+
+def check_terraform(text: str) -> Iterator[Found]:
+    """Yield what changes for a configuration of Terraform."""
+    yield from check_source(text, Comments.BOTH)
+    for runner in paced(_RUNNER.finditer(text)):
+        if given := _TOKEN_OF_RUNNER.search(runner["block"]):
+            line = 1 + text.count("\n", 0, runner.start("block") + given.end())
+            yield Found(BY_ID["runner-registration"], line, "gitlab_runner: registration_token")
 
 
 def _found(lexed: Sequence[Token], text: str) -> Iterator[Found]:
@@ -272,8 +297,6 @@ class _Source:
         """Yield what a text says wherever it stands."""
         text, line = token.text, token.line
         yield from names_in_text(text, line, is_client=self._is_client)
-        if "/-/jwks" in text:
-            yield Found(BY_ID["jwks-alias"], line, "The address /-/jwks")
         if legacy_page_in(whole) and not self._is_of_response(at):
             reason = "A page of a project without /-/"
             yield Found(BY_ID["legacy-page-urls"], line, reason, is_certain=False)

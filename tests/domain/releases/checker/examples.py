@@ -47,6 +47,42 @@ STATUS = "/api/v4/projects/7/statuses/0123456789abcdef0123456789abcdef01234567"
 BUSY = "\n".join(log("GET /api/v4/groups/7") for _ in range(500))
 
 BREAKS: Sequence[Example] = (
+    Example("jwks-alias", "a.sh", 'curl $URL/-/jwks\ncurl "${BASE}/-/jwks"', (1, 2)),
+    Example(
+        "jwks-alias", "b.sh", "vault write auth/jwt/config jwks_url=https://g.example/-/jwks", (1,)
+    ),
+    Example("jwks-alias", "a.yml", "jwt:\n  jwks_url: https://g.example/-/jwks\n", (2,)),
+    Example(
+        "users-offset-pagination",
+        "format.go",
+        (
+            'url := fmt.Sprintf("%s/api/v4/users?page=%d", base, page)\n'
+            'req, err := http.NewRequest("GET", url, nil)\n'
+            "req, err = http.NewRequestWithContext(ctx,\n"
+            '\t"GET", fmt.Sprintf("%s/api/v4/users?page=%d", base, page), nil)\n'
+        ),
+        (2, 4),
+    ),
+    Example(
+        "users-offset-pagination", "a.py", 'gl.http_get("/users", query_data={"page": 2})', (1,)
+    ),
+    Example(
+        "runner-registration",
+        "runner.tf",
+        (
+            'resource "gitlab_runner" "this" {\n'
+            '  description = "${var.name}"\n'
+            "  registration_token = var.token\n"
+            "}\n"
+        ),
+        (3,),
+    ),
+    Example(
+        "runner-registration",
+        "playbook.yml",
+        "- community.general.gitlab_runner:\n    registration_token: x\n",
+        (2,),
+    ),
     Example("release-links-external", "requests.txt", f"POST {LINKS} external=true", (1,)),
     Example(
         "release-links-external",

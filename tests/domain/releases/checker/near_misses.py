@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from tests.domain.releases.checker.examples import API, LINKS, STATUS, Example, har, log
 
+DOWNLOAD = "https://github.com/docker/compose/releases/download/v2.0.0/docker-compose"
+
 MISSES: Sequence[Example] = tuple(
     Example(change, name, content, ())
     for change, name, content in (
@@ -53,6 +55,22 @@ MISSES: Sequence[Example] = tuple(
             'issue := gitlab.Issue{WebURL: "https://gitlab.com/acme/shop/issues/3"}',
         ),
         ("legacy-page-urls", "a.har", har({"url": "https://github.com/acme/shop/issues"})),
+        # Other services, in every kind of text with commands.
+        ("legacy-page-urls", "a.sh", f"curl -LO {DOWNLOAD}"),
+        ("legacy-page-urls", "Makefile", f"tools:\n\tcurl -LO {DOWNLOAD}"),
+        ("legacy-page-urls", "a.yml", f"a:\n  script:\n    - curl -LO {DOWNLOAD}"),
+        ("legacy-page-urls", "Dockerfile", f"RUN curl -LO {DOWNLOAD}"),
+        ("legacy-page-urls", "requests.txt", f"GET {DOWNLOAD}"),
+        ("users-offset-pagination", "a.sh", "curl https://mattermost.example/api/v4/users?page=2"),
+        ("users-offset-pagination", "notes", "See https://api.github.com/api/v4/users?page=2."),
+        (
+            "runner-registration",
+            "a.tf",
+            (
+                'resource "gitlab_user_runner" "a" {\n  runner_type = "x"\n}\n'
+                'resource "other" "b" {\n  registration_token = var.token\n}\n'
+            ),
+        ),
         (
             "deployments-updated-at",
             "requests.txt",

@@ -53,7 +53,25 @@ def test_a_byte_order_mark_is_no_content(encoding: str) -> None:
         ("a.py", 'print "hello", 0777, `x`\n'),
         ("a.py", "x = 'it\\'s' + r'\\d' # don't (\ny = \"\"\"\n(\n\"\"\"\n"),
         ("a.py", '"""{"""\nx = "a\\\nb"\n'),
+        # A quote behind a backslash closes no text in three quotes.
+        ("a.py", 'x = """a \\""""\n'),
+        ("a.py", "x = '''a \\''''\ny = '''b\\\\'''\n"),
+        ("a.py", 'x = """a "b" ""c"""\n'),
     ],
 )
 def test_a_part_of_a_file_and_any_language_are_read(name: str, text: str) -> None:
     assert check(name, text.encode()).kind
+
+
+@pytest.mark.parametrize(
+    "name", ["a.json", "a.har", "a.graphql", "a.yml", "a.py", "a.log", "a.http", ""]
+)
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_file_breaks_nothing(name: str, text: str) -> None:
+    assert check_text(name, text).findings == ()
+
+
+@pytest.mark.parametrize("name", ["README.md", "notes.txt", ""])
+def test_prose_is_not_read_as_yaml(name: str) -> None:
+    text = 'Note:\n\nThis is *prose* with: a colon: here\n- [x] "an open quote\n'
+    assert check_text(name, text).kind == "Text"
