@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic, sleep
 
+import psutil
+
 from tests.support.service.live import ROOT, LiveGatebell
 
 _SECONDS = 60
@@ -29,11 +31,20 @@ def web_processes(live: LiveGatebell) -> list[int]:
 
 
 def children(parent: int) -> list[tuple[int, str]]:
-    """Return the processes that one has begun, each with its words, the oldest first."""
-    listed = ["ps", "--no-headers", "-o", "pid,args", "--ppid", str(parent)]
-    # Its status is 1 where there are none.
-    lines = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.splitlines()
-    return sorted((int(line.split()[0]), line) for line in lines)
+    """Return the processes that one has started, each with its command line, the oldest first."""
+    try:
+        found = psutil.Process(parent).children()
+    except psutil.NoSuchProcess:
+        return []
+    return sorted((each.pid, words) for each in found if (words := _command_line(each)))
+
+
+def _command_line(process: psutil.Process) -> str:
+    """Return the command line of a process, or an empty text if the process is gone."""
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return ""
 
 
 def new_worker(service: LiveGatebell) -> "subprocess.Popen[bytes]":

@@ -47,7 +47,8 @@ def judged(text: str, directory: Path) -> bool | None:
         check=False,
         timeout=60,
     )
-    return None if done.returncode else done.stdout.strip() == "yes"
+    # Newer releases print warnings before the name of the receiver.
+    return None if done.returncode else done.stdout.splitlines()[-1] == "yes"
 
 
 @pytest.fixture(scope="module")
@@ -64,5 +65,5 @@ def test_what_amtool_takes_matches_the_same_alerts(directory: Path, text: str) -
     except InvalidError:
         assert expected is None
     else:
-        # The syntax of UTF-8, which this amtool does not know, takes more.
+        # The UTF-8 syntax accepts more than an older amtool knows.
         assert expected in {None, found}

@@ -1,0 +1,79 @@
+# shellcheck shell=sh
+# Functions for scripts/ensure-*, which unpack Debian packages into a folder of the checkout and
+# install nothing. A script that sources this file sets three variables first:
+#   into      the folder
+#   subject   what the packages bring, for messages
+#   programs  the files that must be there afterwards, relative to the folder
+# None of them fails: tests that need a missing program are skipped and say why.
+# shellcheck disable=SC2154
+
+# Print each program that is missing.
+missing_programs() {
+    for program in $programs; do
+        [ -e "$into/$program" ] || echo "$program"
+    done
+}
+
+skip() {
+    echo "$subject: $1. The tests that need them will be skipped." >&2
+    exit 0
+}
+
+# Exit if every program is there. Otherwise start with an empty folder.
+begin() {
+    [ -n "$(missing_programs)" ] || exit 0
+    command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 ||
+        skip "this is not Debian"
+    echo "Fetching $subject from Debian for the tests."
+    rm -rf "$into"
+    aside=$(mktemp -d)
+    trap 'rm -rf "$aside"' EXIT
+    mkdir -p "$into" "$aside/archives/partial"
+}
+
+# Download exactly these packages. Only root may update the lists of packages.
+download() {
+    (cd "$aside/archives" && apt-get -q download "$@") >/dev/null 2>&1 && return
+    [ "$(id -u)" -eq 0 ] && apt-get -q update >/dev/null 2>&1
+    (cd "$aside/archives" && apt-get -q download "$@") >/dev/null 2>&1 ||
+        skip "apt-get could not fetch $*"
+}
+
+# Download those of the packages that this release of Debian has.
+download_known() {
+    for package in "$@"; do
+        (cd "$aside/archives" && apt-get -q download "$package") >/dev/null 2>&1
+    done
+}
+
+# Download packages with everything they depend on, whatever is installed. Options for apt-get come first.
+download_with_dependencies() {
+    : >"$aside/status"
+    apt-get -q -o Dir::State::status="$aside/status" -o Dir::Cache::archives="$aside/archives" \
+        -o Debug::NoLocking=1 --yes --no-install-recommends --download-only install "$@" \
+        >/dev/null 2>&1 || skip "apt-get could not fetch $*"
+}
+
+# Unpack the downloaded packages whose file names match one of the patterns, or all of them.
+unpack() {
+    [ $# -gt 0 ] || set -- '*'
+    for archive in "$aside"/archives/*.deb; do
+        for pattern in "$@"; do
+            # shellcheck disable=SC2254 # a pattern
+            case ${archive##*/} in
+            $pattern)
+                dpkg-deb --extract "$archive" "$into" ||
+                    skip "dpkg-deb could not unpack ${archive##*/}"
+                break
+                ;;
+            esac
+        done
+    done
+}
+
+# Report what the packages did not bring.
+finish() {
+    missing=$(missing_programs | tr '\n' ' ')
+    [ -z "$missing" ] || skip "the packages did not bring ${missing% }"
+    exit 0
+}
