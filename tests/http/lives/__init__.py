@@ -1,0 +1,1 @@
+"""The whole life of each resource through each interface."""
