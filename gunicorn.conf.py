@@ -15,12 +15,14 @@ import os
 from typing import Any
 
 from domain.clock import system_clock
+from domain.threads import hashing
 from web.database.start_checks import CannotStartError, check_if_available
 from web.jobs.job_pulse import start_pulse
 from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.memory import keep_little_memory
 from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
+from web.server.memory_limits import memory_warning, parallel_hashes
 from web.server.process_limits import allow_connections, take_short_turns
 from web.server.shared_counters import (
     close_shared_counters,
@@ -88,8 +90,12 @@ raw_env = [f"PROMETHEUS_MULTIPROC_DIR={_counters}"]
 
 
 def pre_fork(_server: Any, _worker: Any) -> None:
-    """Leave what was loaded alone: looking for garbage in it would copy it for each process."""
+    """Leave what was loaded alone: looking for garbage in it would copy it for each process.
+
+    All processes share the turns of password hashing.
+    """
     gc.freeze()
+    hashing.limit_host(parallel_hashes())
 
 
 def on_starting(server: Any) -> None:
@@ -98,8 +104,9 @@ def on_starting(server: Any) -> None:
     server.began_at = system_clock()
     try:
         check_if_available(_settings)
-        for sentence in misspelt_in_environment():
-            _log.warning(sentence)
+        for sentence in (*misspelt_in_environment(), memory_warning(_settings)):
+            if sentence:
+                _log.warning(sentence)
     except CannotStartError as error:
         raise SystemExit(str(error)) from error
     open_shared_counters(_counters)

@@ -17,8 +17,10 @@ from prometheus_client.registry import Collector
 
 from domain.threads import serves_in_greenlets
 from web.access.marks import open_to_anyone
+from web.admin.host_state import host_metrics
 from web.admin.instance_state import (
     audit_stream_metrics,
+    job_metrics,
     lasting_metrics,
     mail_metrics,
     self_monitor_metrics,
@@ -122,17 +124,22 @@ def readyz() -> Response:
     """
     if is_shutting_down():
         return _unavailable(status="stopping", database="not checked")
-    missing, certificate = readiness_problem(), served_certificate()
+    missing = readiness_problem()
     if missing is None:
         remarks = {
             "clock": clock_warning(),
-            "certificate": certificate.expiry_warning() if certificate else None,
+            "certificate": _certificate_remark(),
             # Everything else works without it.
             "git": git().problem(),
         }
         said = {name: remark for name, remark in remarks.items() if remark}
         return jsonify(status="ok", database="ok", **said)
     return _unavailable(status="unavailable", database=missing)
+
+
+def _certificate_remark() -> str | None:
+    certificate = served_certificate()
+    return (certificate.problem or certificate.expiry_warning()) if certificate else None
 
 
 def _unavailable(*, status: str, database: str) -> Response:
@@ -162,6 +169,8 @@ def metrics() -> Response:
             *self_monitor_metrics(),
             *webhook_metrics(),
             *mail_metrics(),
+            *job_metrics(),
+            *host_metrics(settings()),
         ),
     )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)
@@ -173,6 +182,11 @@ def _certificate_metrics() -> Iterator[Gauge]:
             "gatebell_tls_certificate_expiry_timestamp_seconds",
             "When the certificate expires that the web server shows.",
             certificate.expires_at.timestamp(),
+        )
+        yield Gauge(
+            "gatebell_tls_certificate_rejected",
+            "Whether renewed files of the certificate cannot be used, so the old one stays.",
+            int(certificate.problem is not None),
         )
 
 

@@ -5,9 +5,11 @@ milliseconds, or waits for a disk or a lock, runs in a thread pool. The command 
 background worker have no greenlets, and run such work at once.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_UN, lockf
 from functools import cached_property, partial
 from os import PRIO_PROCESS, setpriority
 from threading import get_native_id
@@ -76,10 +78,37 @@ class ThreadExecutor:
         return ThreadPool(self._threads)
 
 
-#: For password hashes, each of which keeps four threads of its own busy: two at once would take
+class HostExecutor(ThreadExecutor):
+    """A pool whose work is also limited for all web processes of a host together."""
+
+    #: The open file whose bytes are locked, one for each turn; processes inherit it.
+    _turns: int | None = None
+    _most = 1
+
+    def limit_host(self, most: int) -> None:
+        """Let processes that fork from this one do `most` works at the same time."""
+        if self._turns is None and hasattr(os, "memfd_create"):
+            self._turns, self._most = os.memfd_create("gatebell-turns"), most
+
+    def _do(self, work: Callable[[], Outcome]) -> tuple[Outcome | None, Exception | None]:
+        """Wait for a turn, and work. The system ends the turn of a process that is killed."""
+        if self._turns is None:
+            return super()._do(work)
+        turn = os.getpid() % self._most
+        lockf(self._turns, LOCK_EX, 1, turn)
+        try:
+            return super()._do(work)
+        finally:
+            lockf(self._turns, LOCK_UN, 1, turn)
+
+
+#: Threads of one password hash.
+HASHING_LANES = 4
+#: For password hashes, each of which keeps several threads of its own busy: two at once would take
 #: half of the processors from those who serve requests. A higher niceness would keep people who
-#: sign in waiting for seconds where there is much else to do.
-hashing = ThreadExecutor(threads=1, niceness=10)
+#: sign in waiting for seconds where there is much else to do. Each takes PASSWORD_HASH_MEMORY_KIB,
+#: so a host computes only as many at once as its processors are worth.
+hashing = HostExecutor(threads=1, niceness=10)
 #: For READMEs, whose authors may want them to take long.
 rendering = ThreadExecutor(threads=1, niceness=10)
 #: For the release checker, which anybody may hand files of megabytes.

@@ -96,12 +96,17 @@ class SchemaSupport(Base):
 
 
 class JobTurn(Base):
-    """The last turn of a periodic job, so that one of several workers runs it."""
+    """The last turn of a periodic job, so that one of several workers runs it.
+
+    `domain/job_results.py` keeps results of backups and failures of jobs here too.
+    """
 
     __tablename__ = "job_turns"
 
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     taken_at: Mapped[datetime]
+    #: The size of a backup, or the reason of a failure.
+    detail: Mapped[str | None] = mapped_column(String(255))
 
 
 class WebServer(Base):

@@ -27,6 +27,7 @@ from domain.clock import Clock
 from domain.contacts.actions import ContactMeans
 from domain.destination_actions import Sending
 from domain.identity_providers.relying_party import Document, Upstream
+from domain.job_results import BackupState
 from domain.keyring import Keyring
 from domain.notifications.outbox import OUTCOME_OF_MESSAGE
 from domain.oauth.context import OAuthPolicy
@@ -126,6 +127,8 @@ class Services:
     provider_documents: dict[str, tuple[datetime, Document | None]] = field(default_factory=dict)
     #: When periodic jobs last had their turn, as far as this process knows.
     last_turns: dict[str, datetime] = field(default_factory=dict)
+    #: The last known state of backups, under `state`.
+    last_backup: dict[str, BackupState] = field(default_factory=dict)
 
 
 def services() -> Services:

@@ -261,6 +261,12 @@ def _refuse_bot(user: User) -> None:
         raise ConflictError("A bot has no password and cannot be an administrator.")
 
 
+def list_administrator_addresses(*, session: Session) -> list[str]:
+    """Return the e-mail addresses of all active administrators."""
+    found = select(User.email).where(User.is_admin, IN_USE).order_by(User.id)
+    return list(session.scalars(found))
+
+
 def _keep_an_administrator(user_id: int, *, session: Session) -> None:
     """Raise ConflictError if no other active administrator is left; concurrent calls serialize."""
     administrators = session.scalars(

@@ -22,7 +22,7 @@ _LEAST_SCORE = 2
 #: The number of characters that zxcvbn judges: its work grows much faster than the length.
 _JUDGED_CHARACTERS = 24
 #: Each lane has a thread; RFC 9106 recommends four lanes.
-_LANES = 4
+_LANES = threads.HASHING_LANES
 #: zxcvbn keeps the user's words in a global variable.
 _judging = Lock()
 FIRST_USERNAME = "admin"

@@ -232,11 +232,14 @@ def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_
     write_certificate(tmp_path / "bad.pem", rsa_key(1024)).replace(used)
     wait_for_log(live, "the renewed TLS certificate was refused", "1024 bits, which is too weak")
     assert serial_of(live) == before
+    assert "too weak" in live.http().get(f"{live.url}/readyz").json()["certificate"]
+    assert "gatebell_tls_certificate_rejected 1.0" in live.http().get(f"{live.url}/metrics").text
 
     write_certificate(tmp_path / "good.pem", good_key()).replace(used)
     wait_for_log(live, "the renewed TLS certificate is in use")
     assert serial_of(live) != before
     assert "certificate" not in live.http().get(f"{live.url}/readyz").json()
+    assert "gatebell_tls_certificate_rejected 0.0" in live.http().get(f"{live.url}/metrics").text
     assert kept.get(f"{live.url}/healthz", timeout=30).status_code == 200
     assert live.log_text().count("Listening at") == 1
 

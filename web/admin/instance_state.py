@@ -13,6 +13,13 @@ from domain.accounts.passwords import FIRST_USERNAME, has_first_password
 from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.audit_streams.types import AuditStream
 from domain.database.locks import release_locks
+from domain.job_results import (
+    FAILURE_SHOWN_FOR,
+    BackupState,
+    FailedJob,
+    backup_state,
+    list_failed_jobs,
+)
 from domain.mail.outbox import queue_state
 from domain.oauth.personal_tokens.lists import FormerToken, list_former_tokens
 from domain.outgoing.destinations import DestinationState
@@ -28,7 +35,7 @@ from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
 from web.readiness import readiness_problem
 from web.services import now, services, settings
-from web.settings.reader import Settings
+from web.settings.reader import Settings, misspelt_in_environment
 
 _log = logging.getLogger("gatebell.worker")
 _monitor_log = logging.getLogger("gatebell.self_monitor")
@@ -58,6 +65,12 @@ class InstanceState:
     failing_streams: tuple[AuditStream, ...]
     #: None while the self-monitor is off.
     self_monitor: MonitorState | None
+    backup: BackupState
+    is_backup_overdue: bool
+    #: Jobs of the worker that failed within the last hour.
+    failed_jobs: tuple[FailedJob, ...]
+    #: A sentence for each environment variable that looks like a setting and is ignored.
+    ignored_variables: tuple[str, ...]
 
 
 def state_of_the_instance() -> InstanceState:
@@ -88,6 +101,14 @@ def state_of_the_instance() -> InstanceState:
             if each.state is DestinationState.FAILING
         ),
         self_monitor=self_monitor_state(current),
+        backup=(backup := backup_state(session=db.session())),
+        is_backup_overdue=backup.is_overdue(now()),
+        failed_jobs=tuple(
+            each
+            for each in list_failed_jobs(session=db.session())
+            if now() - each.failed_at < FAILURE_SHOWN_FOR
+        ),
+        ignored_variables=misspelt_in_environment(),
     )
 
 
@@ -224,6 +245,42 @@ def _lengths(last: Check) -> Sequence[Gauge]:
         for name, words, length in lengths
         if length is not None
     ]
+
+
+def job_metrics() -> Sequence[Gauge]:
+    """Return when a backup last succeeded and failed, and when jobs of the worker last failed."""
+    known = services().last_backup
+    found = _known("the state of backups is unknown", lambda: backup_state(session=db.session()))
+    if found is not None:
+        known["state"] = found
+    state = known.get("state", BackupState())
+    jobs = _known("failed jobs are unknown", lambda: list_failed_jobs(session=db.session()))
+    return (
+        Gauge(
+            "gatebell_backup_last_success_timestamp_seconds",
+            "When `gatebell backup` last succeeded; 0 if never.",
+            _timestamp(state.succeeded_at),
+        ),
+        Gauge(
+            "gatebell_backup_last_success_bytes",
+            "Size of the last backup that succeeded; 0 if there is none.",
+            state.bytes or 0,
+        ),
+        Gauge(
+            "gatebell_backup_last_failure_timestamp_seconds",
+            "When `gatebell backup` last failed; 0 if never.",
+            _timestamp(state.failed_at),
+        ),
+        *(
+            Gauge(
+                "gatebell_task_last_failure_timestamp_seconds",
+                "When a job of the worker last failed.",
+                each.failed_at.timestamp(),
+                {"task": each.name},
+            )
+            for each in jobs or ()
+        ),
+    )
 
 
 def webhook_metrics() -> Sequence[Gauge]:

@@ -181,7 +181,7 @@ def _view(
         title=title_of(setting.name),
         doc=known.doc,
         words=_in_words(value, known),
-        text="" if is_secret else _as_written(value),
+        text=_shown(value, known) if is_secret else _as_written(value),
         words_without_change=_in_words(at_start, known),
         source=source if change is None else ValueSource.CHANGED_HERE,
         is_secret=is_secret,
@@ -206,13 +206,18 @@ def title_of(name: str) -> str:
     return text[0].upper() + text[1:]
 
 
+def _shown(value: Any, known: SettingMetadata) -> str:
+    """Return what is shown of a secret setting, which may be nothing."""
+    return known.kind.shown(value) if known.kind.shown else ""
+
+
 def _as_written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _in_words(value: Any, known: SettingMetadata) -> str:
     if known.source is Source.SECRET:
-        return "Set" if value else "Not set"
+        return _shown(value, known) or ("Set" if value else "Not set")
     if isinstance(value, bool):
         return "On" if value else "Off"
     if isinstance(value, int):

@@ -1,6 +1,7 @@
 """The command that looks for what is wrong with an installation."""
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from urllib3.exceptions import HTTPError
 from domain.accounts.passwords import FIRST_USERNAME, has_first_password
 from domain.clock import date_and_time
 from domain.encryption import outgoing_tls_context
+from domain.job_results import FAILURE_SHOWN_FOR, backup_state, list_failed_jobs
 from domain.mail.outbox import queue_state
 from domain.mail.smtp import Mailer, MailError
 from domain.notifications.queue_state import count_overdue, states_by_type
@@ -45,6 +47,7 @@ from web.jobs.mail import mail_server, sender_of
 from web.limit_storage import counts_on_host, storage_configuration
 from web.pages.templating import duration, pluralize
 from web.sealing.sealer import HEADER, new_probe
+from web.server.memory_limits import memory_limit_mib, memory_warning, needed_mib
 from web.server.tls import CertificateFilesError, open_certificate
 from web.services import git, now, services
 from web.settings.reader import Settings, SettingsError, misspelt_in_environment
@@ -63,6 +66,8 @@ _OK = 200
 _MIB, _GIB = 1024**2, 1024**3
 #: With less than this, writes soon fail; with less than the other one, somebody should make room.
 _TOO_LITTLE, _LITTLE = 256 * _MIB, 2048 * _MIB
+#: With fewer free entries for files, writes soon fail however much space is free.
+_FEW_FILES = 1_000
 _KINDS = {"postgresql": "Postgres", "sqlite": "SQLite"}
 
 
@@ -190,11 +195,10 @@ def check_certificate(settings: Settings) -> Iterator[Finding]:
     if certificate is None:
         yield ok("TLS is left to a proxy, or there is none.")
         return
-    said = certificate.expiry_warning()
-    if said:
-        yield warning(said)
-    else:
-        yield ok(f"The certificate is valid until {date_and_time(certificate.expires_at)}.")
+    for said in (certificate.expiry_warning(), certificate.host_warning(settings.base_url)):
+        if said:
+            yield warning(said)
+    yield ok(f"The certificate is valid until {date_and_time(certificate.expires_at)}.")
 
 
 def check_counters(settings: Settings) -> Iterator[Finding]:
@@ -241,6 +245,17 @@ def check_worker(settings: Settings) -> Iterator[Finding]:
     pruned_at = last_turn(PRUNE, session=session)
     if pruned_at is not None and moment - pruned_at > _PRUNED_WITHIN:
         yield warning(f"Expired data was last removed {_words(moment - pruned_at)} ago.")
+
+
+def check_jobs(settings: Settings) -> Iterator[Finding]:
+    """Look for jobs of the worker that failed within the last hour."""
+    del settings
+    moment = now()
+    for job in list_failed_jobs(session=db.session()):
+        if moment - job.failed_at < FAILURE_SHOWN_FOR:
+            ago = _words(moment - job.failed_at)
+            yield warning(f"Job {job.name} failed {ago} ago ({job.reason}): see the worker's log.")
+    yield ok("No job of the worker failed within the last hour.")
 
 
 def check_queue(settings: Settings) -> Iterator[Finding]:
@@ -418,6 +433,15 @@ def _shortest_lead(connection: Connection) -> int:
     return min((each for each in leads if each is not None), key=abs)
 
 
+def check_memory(settings: Settings) -> Iterator[Finding]:
+    """Compare the memory of this host with what its settings need."""
+    said, limit = memory_warning(settings), memory_limit_mib()
+    if said:
+        yield warning(said)
+    else:
+        yield ok(f"The service needs {needed_mib(settings)} MiB of {limit or 'unknown'} MiB.")
+
+
 def check_disk(settings: Settings) -> Iterator[Finding]:
     """Look for room where the service writes."""
     seen: set[int] = set()
@@ -434,6 +458,10 @@ def _existing(path: Path) -> Path:
 
 
 def _room(path: Path) -> Finding:
+    files = os.statvfs(path)
+    # Some file systems count no files.
+    if files.f_files and files.f_favail < _FEW_FILES:
+        return failed(f"Only {files.f_favail} further files fit on the disk of {path}.")
     usage = shutil.disk_usage(path)
     free, total = (f"{size / _GIB:.1f} GiB" for size in (usage.free, usage.total))
     sentence = f"{free} of {total} are free at {path}."
@@ -464,6 +492,23 @@ def check_backups(settings: Settings) -> Iterator[Finding]:
         yield ok(f"pg_dump {found} can make backups of Postgres {server}.")
 
 
+def check_last_backup(settings: Settings) -> Iterator[Finding]:
+    """Check that the last backup succeeded and is not too old."""
+    del settings
+    state, moment = backup_state(session=db.session()), now()
+    if state.has_failed and state.failed_at:
+        ago = _words(moment - state.failed_at)
+        yield failed(f"The last backup failed {ago} ago: {state.reason}")
+    if state.succeeded_at is None:
+        yield warning("`gatebell backup` has made no backup of this database.")
+    elif state.is_overdue(moment):
+        yield warning(f"The last backup was made {_words(moment - state.succeeded_at)} ago.")
+    else:
+        size = (state.bytes or 0) / _MIB
+        ago = _words(moment - state.succeeded_at)
+        yield ok(f"The last backup was made {ago} ago and has {size:,.1f} MiB.")
+
+
 def check_git(settings: Settings) -> Iterator[Finding]:
     """Look for a Git that repositories can be served with."""
     del settings
@@ -482,7 +527,9 @@ _CHECKS = (
     Check("settings", check_settings),
     Check("clock", check_clock),
     Check("disk", check_disk, needs_database=False),
+    Check("memory", check_memory, needs_database=False),
     Check("worker", check_worker),
+    Check("jobs", check_jobs),
     Check("hosts", check_hosts),
     Check("pages", check_queue),
     Check("mail", check_mail),
@@ -491,5 +538,6 @@ _CHECKS = (
     Check("rate limits", check_counters, needs_database=False),
     Check("rate limits", check_separate_counts),
     Check("backups", check_backups),
+    Check("backups", check_last_backup),
     Check("git", check_git, needs_database=False),
 )

@@ -1,14 +1,16 @@
 """Commands about e-mail."""
 
+from socket import gethostname
 from typing import Any
 
 import click
 from flask.cli import AppGroup
 
+from domain.accounts.administration import list_administrator_addresses
 from domain.clock import written
 from domain.errors import ConflictError, InvalidError
 from domain.mail.outbox import Message, count_given_up, queue_state
-from domain.mail.smtp import Mailer, MailError
+from domain.mail.smtp import Mailer, MailError, MailServer
 from domain.randomness import random_hex
 from web.admin.settings import settings_now
 from web.commands.transaction import one_transaction
@@ -34,10 +36,34 @@ def test_command(*, address: str) -> dict[str, Any]:
         with Mailer(server, sender) as mailer:
             mailer.send(_message(address, settings.instance_name, settings.base_url), now=now())
     except MailError as error:
-        said = f": {error.reply}" if error.reply else ""
-        reason = f"{server.host}:{server.port} did not accept the message: {error}{said}"
-        raise ConflictError(reason) from None
+        raise ConflictError(_not_accepted(server, error)) from None
     return {"sent_to": address, "from": sender.address, "server": f"{server.host}:{server.port}"}
+
+
+@mail.command("failure")
+@click.argument("unit")
+@click.option("--to", "addresses", multiple=True, help="Address; by default all administrators.")
+@one_transaction
+def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
+    """Send a message that UNIT of systemd failed, such as gatebell-backup.service.
+
+    The message is sent immediately, since the worker may be what failed.
+    """
+    settings = settings_now(session=db.session())
+    recipients = list(addresses) or list_administrator_addresses(session=db.session())
+    # No lock is held while the server takes its time.
+    db.session.rollback()
+    if not settings.mail_url:
+        raise InvalidError("MAIL_URL is not set: no e-mail is sent.")
+    server, sender = mail_server(settings.mail_url, settings.trusted_ca_file), sender_of(settings)
+    for address in recipients:
+        letter = _failure(address, unit, settings.instance_name)
+        try:
+            with Mailer(server, sender) as mailer:
+                mailer.send(letter, now=now())
+        except MailError as error:
+            raise ConflictError(_not_accepted(server, error)) from None
+    return {"unit": unit, "sent_to": recipients}
 
 
 @mail.command("status")
@@ -54,16 +80,35 @@ def status_command() -> dict[str, Any]:
     }
 
 
+def _not_accepted(server: MailServer, error: MailError) -> str:
+    said = f": {error.reply}" if error.reply else ""
+    return f"{server.host}:{server.port} did not accept the message: {error}{said}"
+
+
+def _failure(address: str, unit: str, instance_name: str) -> Message:
+    host = gethostname()
+    text = (
+        f"{unit} failed on {host}.\n\n"
+        f"Read its log there: journalctl --unit {unit} --since -1h\n"
+        "Then check the installation: gatebell doctor --output table\n"
+    )
+    return _letter(address, f"{instance_name}: {unit} failed on {host}", text)
+
+
 def _message(address: str, instance_name: str, base_url: str) -> Message:
     text = (
         f"This is a test message from {instance_name} at {base_url}.\n\n"
         "If you read this, e-mail works.\n"
     )
+    return _letter(address, f"Test message from {instance_name}", text)
+
+
+def _letter(address: str, subject: str, text: str) -> Message:
     return Message(
         id=0,
         key=random_hex(16),
         recipient=address,
-        subject=f"Test message from {instance_name}",
+        subject=subject,
         text=text,
         created_at=now(),
         tries=1,

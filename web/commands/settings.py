@@ -96,7 +96,7 @@ def _shown(section: str, view: SettingView) -> dict[str, Any]:
     return {
         "name": view.name,
         # Of a secret it is only said whether there is one.
-        "value": view.text if not view.is_secret else view.words.lower(),
+        "value": view.text or view.words.lower() if view.is_secret else view.text,
         "origin": _ORIGINS[view.source],
         "changeable": view.is_live,
         "section": section,

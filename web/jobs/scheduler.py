@@ -26,6 +26,7 @@ from sqlalchemy.orm import Session
 from domain.clock import Clock, system_clock
 from domain.database.failures import gave_way
 from domain.due import moments
+from domain.job_results import record_failed_job
 from domain.programs import claim_turn
 from web.database.driver_statements import RepeatedQuestion
 from web.database.engine import engine_of, open_autocommit_engine, open_engine
@@ -175,13 +176,21 @@ class Job(ABC):
         """Look once; return None if that failed, and is to be tried again later."""
         try:
             return self.look()
-        except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
+        # Unavailable or not migrated, which /readyz reports. Jobs with connections of their own get
+        # the errors of the driver.
+        except _OUTAGES as error:
             if gave_way(error):  # in a deadlock, whose other side has gone on
                 return 1
             _log.debug("nothing done", extra={"job": self.name, "reason": type(error).__name__})
-        except Exception:  # noqa: BLE001 - what fails today may work later
+        except Exception as error:  # noqa: BLE001 - what fails today may work later
             _log.exception("a job of the worker failed", extra={"job": self.name})
+            self._record_failure(type(error).__name__)
         return None
+
+    def _record_failure(self, reason: str) -> None:
+        """Store the failure, which `/metrics`, `gatebell doctor` and `/admin` show."""
+        with suppress(*_OUTAGES), Session(self.engine) as session, session.begin():
+            record_failed_job(self.name, reason, session=session, now=self.clock())
 
 
 class JobOfEachWorker(Job):

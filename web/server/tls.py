@@ -188,6 +188,8 @@ class ServedCertificate:
         self._seen = self._signature()
         self.facts, self.context = self._read()
         self._next_warning = 0.0
+        #: Why the renewed files are not in use; None if the newest files are.
+        self.problem: str | None = None
 
     @property
     def expires_at(self) -> datetime:
@@ -198,6 +200,14 @@ class ServedCertificate:
         """Return a sentence if it ends soon or has ended, or None."""
         return self.facts.expiry_warning(system_clock())
 
+    def host_warning(self, base_url: str) -> str | None:
+        """Return a sentence if the certificate is not for the host of BASE_URL, or None."""
+        host = urlsplit(base_url).hostname or ""
+        if self.facts.covers(host):
+            return None
+        named = ", ".join(self.facts.hosts) or "no host"
+        return f"The TLS certificate is for {named}, and not for {host} of BASE_URL."
+
     def refresh(self) -> None:
         """Take over changed files if they are good; else keep the old ones, and log why."""
         found = self._signature()
@@ -207,8 +217,10 @@ class ServedCertificate:
         try:
             self.facts, self.context = self._read()
         except CertificateFilesError as error:
+            self.problem = str(error)
             _log.error("the renewed TLS certificate was refused", extra={"reason": str(error)})
         else:
+            self.problem = None
             self._next_warning = 0.0
             fields = {"expires_at": self.expires_at.isoformat()}
             _log.info("the renewed TLS certificate is in use", extra=fields)

@@ -10,10 +10,10 @@ Value = TypeVar("Value")
 
 
 class Source(Enum):
-    """The source of a setting."""
+    """The source of a setting; NAME_FILE may name a file that contains it."""
 
     ENVIRONMENT = "environment"
-    #: The environment or the file in NAME_FILE; never shown.
+    #: The environment; never shown.
     SECRET = "secret"  # noqa: S105 - a word, not a secret
     #: The environment, or `gatebell settings set` while the service runs.
     LIVE = "live"

@@ -135,6 +135,12 @@ class HostSettings:
         (), kinds.long_secrets(), "Earlier secret keys that can still be used to read data."
     )
 
+    profile: str = fixed(
+        "standard",
+        kinds.one_of("standard", "small"),
+        "Defaults of other settings. `small` is for machines and containers with less than 512 MiB "
+        "of memory: WEB_CONCURRENCY=1, DATABASE_POOL_SIZE=4, PASSWORD_HASH_MEMORY_KIB=19456.",
+    )
     web_concurrency: int = fixed(2, kinds.whole_number(1, 256), "Number of web processes.")
     web_connections: int = fixed(
         5_000,

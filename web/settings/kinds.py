@@ -56,6 +56,10 @@ class Kind(Generic[Value]):
     may_be_empty: bool = False
     #: Whether it has several lines.
     is_long: bool = False
+    #: What is shown of a secret value; None if nothing is.
+    shown: Callable[[Value], str] | None = None
+    #: Whether the value is a path: then NAME_FILE would be ambiguous.
+    is_path: bool = False
     #: Whether it has a day for each of some releases.
     has_release_dates: bool = False
 
@@ -204,12 +208,12 @@ def origin() -> Kind[str]:
 
 def directory() -> Kind[Path]:
     """Allow a path, and make it absolute."""
-    return Kind(_absolute, "the path of a directory")
+    return Kind(_absolute, "the path of a directory", is_path=True)
 
 
 def file() -> Kind[Path | None]:
     """Allow a path, and make it absolute; whoever opens the file says if that fails."""
-    return Kind(_absolute, "the path of a file")
+    return Kind(_absolute, "the path of a file", is_path=True)
 
 
 def _absolute(text: str) -> Path:
@@ -231,7 +235,8 @@ def authorities_file() -> Kind[Path | None]:
             raise ValueError(text) from error
         return path
 
-    return Kind(read, "the path of a readable PEM file with certificates whose keys are not weak")
+    allowed = "the path of a readable PEM file with certificates whose keys are not weak"
+    return Kind(read, allowed, is_path=True)
 
 
 #: What libpq would take for TLS below 1.2; its default is 1.2.
@@ -288,7 +293,11 @@ def long_secrets() -> Kind[tuple[str, ...]]:
     one = long_secret()
 
     def read(text: str) -> tuple[str, ...]:
-        return tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
+        found = tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
+        # A secret may contain spaces, but not one between two texts that are long enough.
+        if any(sum(len(each) >= _SHORTEST_SECRET for each in key.split()) > 1 for key in found):
+            raise WrongPartError("Use a comma between two secrets, not a space or a new line.")
+        return found
 
     return Kind(read, f"a comma-separated list of secrets, {one.allowed} each")
 
@@ -345,8 +354,17 @@ def counter_storage() -> Kind[str]:
         return text
 
     return Kind(
-        read, "memory://, or the URL of a Redis (redis://) or memcached (memcached://) server"
+        read,
+        "memory://, or the URL of a Redis (redis://) or memcached (memcached://) server",
+        shown=_without_credentials,
     )
+
+
+def _without_credentials(url: str) -> str:
+    """Return scheme, hosts and path of a URL; a password may be before @ or in the query."""
+    scheme, _, rest = url.partition("://")
+    place = rest.partition("?")[0].rpartition("@")[2]
+    return f"{scheme}://{place}"
 
 
 def mail_url() -> Kind[str]:

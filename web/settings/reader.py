@@ -14,8 +14,21 @@ from domain.randomness import random_hex
 from web.instance_files import make_instance_directory, read_or_write_once
 from web.settings.fields import Source, about
 from web.settings.kinds import Kind, WrongPartError
+from web.settings.other_names import OTHER_NAMES
 from web.settings.table import Settings
 
+_PREFIX = "GATEBELL_"
+#: Variables of OpenSSL.
+_OF_LIBRARIES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR"})
+#: Defaults by PROFILE; settings.md names them at this setting.
+_DEFAULTS_OF_PROFILES: Mapping[str, Mapping[str, int]] = {
+    "standard": {},
+    "small": {
+        "web_concurrency": 1,
+        "database_pool_size": 4,
+        "password_hash_memory_kib": 19_456,
+    },
+}
 #: Least similarity of a misspelt name, compared without underscores.
 _NEARLY = 0.85
 
@@ -60,6 +73,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         text = _text_of(each, environ)
         if text:
             values[each.name] = _checked(each, about(each).kind, text)
+    for name, value in _DEFAULTS_OF_PROFILES[values.get("profile", Settings.profile)].items():
+        values.setdefault(name, value)
     values.setdefault("instance_path", Path(__file__).parents[2] / "instance")
     _make_ready(values["instance_path"])
     values.setdefault("repositories_path", values["instance_path"] / "repositories")
@@ -120,19 +135,39 @@ def misspelt_in_environment() -> tuple[str, ...]:
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    # Single words such as PORT are too similar to other programs' variables.
     ours = {each.name.upper(): each for each in fields(Settings)}
     known = {**dict.fromkeys(ours), **dict.fromkeys(f"{name}_FILE" for name in ours)}
-    letters = {name.replace("_", ""): name for name in known if "_" in name}
-    for name in sorted(set(environ) - set(known)):
-        near = get_close_matches(name.upper().replace("_", ""), letters, n=1, cutoff=_NEARLY)
-        if near:
-            yield name, letters[near[0]]
+    given = {name for name in known if environ.get(name)}
+    for name in sorted(set(environ) - set(known) - _OF_LIBRARIES):
+        if not environ[name]:
+            continue
+        meant = OTHER_NAMES.get(name.upper().removesuffix("_FILE")) or _prefixed(name, ours)
+        # Other programs may use their variable beside our setting.
+        if meant and not given & {meant, f"{meant}_FILE"}:
+            yield name, meant
+        elif not meant and (near := _similar(name, known)):
+            yield name, near
+
+
+def _prefixed(name: str, ours: Mapping[str, object]) -> str | None:
+    rest = name.upper().removeprefix(_PREFIX).removesuffix("_FILE")
+    return rest if name.upper().startswith(_PREFIX) and rest in ours else None
+
+
+def _similar(name: str, known: Mapping[str, object]) -> str | None:
+    # Single words such as PORT are too similar to other programs' variables.
+    letters = {each.replace("_", ""): each for each in known if "_" in each}
+    near = get_close_matches(name.upper().replace("_", ""), letters, n=1, cutoff=_NEARLY)
+    return letters[near[0]] if near else None
 
 
 def environment_with(**variables: str) -> Mapping[str, str]:
-    """Return the environment of this process and further variables, for a program to start."""
-    return os.environ | variables
+    """Return the environment of this process and further variables, for a program to start.
+
+    gunicorn takes an empty WEB_CONCURRENCY for a number.
+    """
+    given = os.environ | variables
+    return {name: value for name, value in given.items() if value or name != "WEB_CONCURRENCY"}
 
 
 def take_from_environment(name: str) -> str | None:
@@ -154,14 +189,19 @@ def _text_of(each: Field[Any], environ: Mapping[str, str]) -> str:
     variable = each.name.upper()
     text = environ.get(variable, "")
     file_name = environ.get(f"{variable}_FILE", "")
-    if about(each).source is not Source.SECRET or not file_name:
+    if not file_name:
         return text
+    if about(each).kind.is_path:
+        raise SettingsError(f"{variable}_FILE is not a setting: set {variable} to the path itself.")
     if text:
         raise SettingsError(f"{variable} and {variable}_FILE are both set; keep one of them.")
     try:
-        return Path(file_name).read_text(encoding="utf-8").strip()
+        found = Path(file_name).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
         raise SettingsError(f"{variable}_FILE names a file that cannot be read.") from error
+    if not found:
+        raise SettingsError(f"{variable}_FILE names an empty file.")
+    return found
 
 
 def _checked(each: Field[Any], kind: Kind[Any], text: str) -> Any:

@@ -40,7 +40,13 @@ service does not start, and names the variable.
 
 - ↻ can also be changed while the service is running: `gatebell settings set NAME VALUE`. That value
   is stored in the database, applies to all processes, and takes precedence over the environment.
-- ⚿ is a secret: it is never shown, and `NAME_FILE` can name a file that contains it.
+- ⚿ is a secret: it is never shown.
+
+`NAME_FILE` can name a file that contains the value of `NAME`, unless `NAME` is a path itself. Only
+one of both can be set, and the file may not be empty.
+
+A variable that looks like a setting and is none is ignored. The log says so at the start, and so do
+`gatebell doctor`, the administration page and the metric `gatebell_configuration_warnings`.
 """
 
 

@@ -309,7 +309,7 @@ class Settings(HostSettings):
     page_rate_limit: str = live(
         "", kinds.rate(), "Rate limit for pages, by user, or by IP address if nobody is signed in."
     )
-    ratelimit_storage_uri: str = fixed(
+    ratelimit_storage_uri: str = secret(
         "memory://",
         kinds.counter_storage(),
         "Storage of rate limit counters; with memory://, each host counts separately.",

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +12,13 @@ from queue import SimpleQueue
 from threading import Event
 from time import monotonic, sleep
 
+import psycopg
 import pytest
 from sqlalchemy import exists, select, text
 from sqlalchemy.orm import Session
 
 from domain.due import NOW, moments
+from domain.job_results import list_failed_jobs
 from domain.programs import last_turn, record_turn
 from models import JobTurn
 from tests.support.database.databases import ON_POSTGRES
@@ -119,6 +122,26 @@ def test_a_job_that_fails_holds_up_no_other_and_is_told(
         assert is_done.wait(PATIENCE)
     told = [each for each in caplog.records if each.message == "a job of the worker failed"]
     assert [each.__dict__["job"] for each in told] == ["broken"]
+    with engine_of(settings) as engine, Session(engine) as session:
+        (failed,) = list_failed_jobs(session=session)
+    assert (failed.name, failed.reason) == ("broken", "ValueError")
+
+
+def test_a_connection_of_the_driver_that_is_lost_is_an_outage_and_no_failure(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_done = Event()
+    errors: list[Exception] = [psycopg.OperationalError("lost"), sqlite3.OperationalError("lost")]
+
+    def lose() -> None:
+        if errors:
+            raise errors.pop()
+        is_done.set()
+
+    store("lossy", settings)
+    with Scheduler([Work("lossy", settings, lose)], settings):
+        assert is_done.wait(PATIENCE)
+    assert "a job of the worker failed" not in caplog.text
 
 
 @pytest.mark.long

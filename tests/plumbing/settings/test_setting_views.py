@@ -90,6 +90,23 @@ def test_of_a_secret_nothing_is_told_but_that_it_is_there(settings: Settings) ->
 
 
 @pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("memory://", "memory://"),
+        ("redis://:a-password@one:6379/0", "redis://one:6379/0"),
+        ("redis://one:6379/0?password=a-password", "redis://one:6379/0"),
+        ("redis+cluster://u:a-password@one:1,two:2", "redis+cluster://one:1,two:2"),
+    ],
+)
+def test_the_store_of_rate_limits_is_shown_without_its_password(
+    settings: Settings, url: str, shown: str
+) -> None:
+    found = view(replace(settings, ratelimit_storage_uri=url), "ratelimit_storage_uri")
+    assert (found.words, found.text) == (shown, shown)
+    assert "a-password" not in repr(replace(settings, ratelimit_storage_uri=url))
+
+
+@pytest.mark.parametrize(
     ("changes", "risk"),
     [
         ({"base_url": "http://bell.example"}, "base_url"),

@@ -78,7 +78,8 @@ def test_a_wrong_value_is_named_with_what_is_allowed(
 ) -> None:
     sentence = sentence_for(tmp_path, **{variable: text})
     assert sentence.startswith(f"{variable} must be {allowed}")
-    assert sentence.endswith(f"not {text!r}.")
+    # The URL of a store may contain a password.
+    assert sentence.endswith(f"not {text!r}.") or variable == "RATELIMIT_STORAGE_URI"
 
 
 def test_a_wrong_part_of_a_long_value_is_named(tmp_path: Path) -> None:
@@ -289,6 +290,15 @@ def test_an_instance_path_that_cannot_be_written_is_named() -> None:
         ("SECRET_KEY_FALLBACK", "SECRET_KEY_FALLBACKS"),
         ("SECRETKEY_FILE", "SECRET_KEY_FILE"),
         ("TRUSTED_PROXYS", "TRUSTED_PROXIES"),
+        ("TRUSTED_PROXY", "TRUSTED_PROXIES"),
+        ("TLS_CERT", "TLS_CERTIFICATE"),
+        ("TLS_CERT_FILE", "TLS_CERTIFICATE"),
+        ("DB_URL", "DATABASE_URL"),
+        ("MAIL_SERVER", "MAIL_URL"),
+        ("SMTP_PASSWORD_FILE", "MAIL_URL"),
+        ("REDIS_URL", "RATELIMIT_STORAGE_URI"),
+        ("GATEBELL_PORT", "PORT"),
+        ("GATEBELL_SECRET_KEY_FILE", "SECRET_KEY"),
         ("ACCES_TOKEN_LIFETIME_SECONDS", "ACCESS_TOKEN_LIFETIME_SECONDS"),
     ],
 )
@@ -302,10 +312,53 @@ def test_a_name_that_is_nearly_a_setting_is_pointed_out(
 
 def test_names_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     others = "HOME HOSTNAME PORTS PATH PAGER LANG SHELL USER TERM PWD HOST PORT TIER RELEASE"
-    more = "TEST_DATABASE_URL SECRET_KEY_BASE INSTANCE_ID LOG_FILE WEB_PORT MAIL_HOST REDIS_URL"
+    more = "TEST_DATABASE_URL INSTANCE_ID LOG_FILE WEB_PORT SSL_CERT_FILE"
     names = (*others.split(), *more.split(), "METRICS_TOKEN_FILE", "PYTHONPATH", "MAIL_URL")
-    monkeypatch.setattr(os, "environ", dict.fromkeys(names, "x"))
+    monkeypatch.setattr(os, "environ", dict.fromkeys(names, "x") | {"REDIS_URL": ""})
     assert misspelt_in_environment() == ()
+
+
+def test_a_name_of_other_products_beside_the_setting_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours = ("MAIL_URL", "SECRET_KEY_FILE", "RATELIMIT_STORAGE_URI")
+    theirs = ("MAIL_HOST", "SECRET_KEY_BASE", "REDIS_URL")
+    monkeypatch.setattr(os, "environ", dict.fromkeys((*ours, *theirs), "x"))
+    assert misspelt_in_environment() == ()
+
+
+def test_every_setting_but_a_path_can_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "value"
+    file.write_text("3\n")
+    assert settings_with(tmp_path, TRUSTED_PROXIES_FILE=str(file)).trusted_proxies == 3
+    file.write_text("redis://:a-password@127.0.0.1:6379/0")
+    named = settings_with(tmp_path, RATELIMIT_STORAGE_URI_FILE=str(file))
+    assert named.ratelimit_storage_uri == "redis://:a-password@127.0.0.1:6379/0"
+    assert sentence_for(tmp_path, TLS_KEY_FILE=str(file)) == (
+        "TLS_KEY_FILE is not a setting: set TLS_KEY to the path itself."
+    )
+
+
+def test_an_empty_file_is_no_value(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("\n")
+    sentence = sentence_for(tmp_path, SECRET_KEY_FILE=str(tmp_path / "key"))
+    assert sentence == "SECRET_KEY_FILE names an empty file."
+
+
+def test_earlier_keys_are_separated_by_commas(tmp_path: Path) -> None:
+    one, other = "a" * 40, "b" * 40
+    for text in (f"{one} {other}", f"{one}\n{other}", f"{one},{other} {one}"):
+        sentence = sentence_for(tmp_path, SECRET_KEY_FALLBACKS=text)
+        assert sentence.endswith("Use a comma between two secrets, not a space or a new line.")
+        assert one not in sentence
+    spaced = "the key of last year has spaces in it, so it seems"
+    with_comma = settings_with(tmp_path, SECRET_KEY_FALLBACKS=f"{one}, {spaced.replace(',', '')}")
+    assert with_comma.secret_key_fallbacks == (one, spaced.replace(",", ""))
+
+
+def test_the_password_of_the_store_of_rate_limits_is_not_in_a_message(tmp_path: Path) -> None:
+    sentence = sentence_for(tmp_path, RATELIMIT_STORAGE_URI="rediss:/:a-password@one:6379")
+    assert "a-password" not in sentence
 
 
 @pytest.mark.parametrize("path", ["/gate", "/tools/gate-1.0_~", "/gate/"])

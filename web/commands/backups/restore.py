@@ -2,8 +2,9 @@
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from signal import SIGTERM, signal
 from stat import S_IWGRP, S_IWOTH
@@ -16,13 +17,14 @@ from sqlalchemy.orm import Session
 
 from domain.clock import written
 from domain.errors import ConflictError, InvalidError
+from domain.job_results import record_backup, record_failed_backup
 from domain.keyring import Keyring
 from domain.programs import list_present
 from domain.repositories import upkeep
 from web.build import running_build
 from web.commands.backups import postgres, sqlite
 from web.commands.backups.manifest import Contents, Manifest, listed, read_contents
-from web.commands.transaction import one_transaction, with_any_key
+from web.commands.transaction import one_transaction, sentence_about, with_any_key
 from web.database.schema import is_known_revision, precedes_known_revisions
 from web.extensions import db
 from web.instance_files import make_private_file, write_private_file
@@ -68,20 +70,22 @@ def backup(
     fails, nothing is left in DIRECTORY.
     """
     db.session.rollback()
-    with _emptied_on_failure(directory):
+    with _failure_recorded(), _emptied_on_failure(directory):
         manifest = _write(
             directory,
             without_repositories=without_repositories,
             without_key=without_key,
             pg_dump=pg_dump,
         )
+    size = sum(each.bytes for each in manifest.files)
     return {
         "directory": str(directory.absolute()),
         "database": manifest.database,
         "revision": manifest.contents.revision,
         "rows": sum(manifest.contents.rows.values()),
         "files": len(manifest.files),
-        "bytes": sum(each.bytes for each in manifest.files),
+        "bytes": size,
+        "recorded": _record(partial(record_backup, size)),
         "left_out": manifest.left_out,
         "deleted": [] if keep is None else _delete_older(directory, keep=keep),
     }
@@ -106,6 +110,27 @@ def _write(
     )
     manifest.write(directory)
     return manifest
+
+
+@contextmanager
+def _failure_recorded() -> Iterator[None]:
+    """Record in the database that a backup failed, with the reason."""
+    try:
+        yield
+    except BaseException as error:
+        reason = sentence_about(error) if isinstance(error, Exception) else None
+        _record(partial(record_failed_backup, reason or type(error).__name__))
+        raise
+
+
+def _record(record: Callable[..., None]) -> bool:
+    """Store a result for `/metrics`; return whether the role of the backup may write."""
+    try:
+        with Session(db.engine) as session, session.begin():
+            record(session=session, now=now())
+    except SQLAlchemyError:
+        return False
+    return True
 
 
 @contextmanager

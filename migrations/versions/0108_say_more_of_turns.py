@@ -1,0 +1,19 @@
+"""Add a detail to the turns of jobs: the size of a backup, or the reason of a failure."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0108"
+down_revision = "0107"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Go forward."""
+    op.add_column("job_turns", sa.Column("detail", sa.String(255), nullable=True))
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_column("job_turns", "detail")

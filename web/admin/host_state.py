@@ -1,0 +1,63 @@
+"""The state of this host: free disk space, the store of rate limits, and ignored variables."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from limits.storage import Storage
+
+from web.admin.security_warnings import security_warnings
+from web.extensions import limiter
+from web.limit_storage import counts_on_host
+from web.metrics import Gauge
+from web.settings.reader import Settings, misspelt_in_environment
+
+
+def host_metrics(settings: Settings) -> Iterator[Gauge]:
+    """Return the gauges of this host."""
+    places = (("instance", settings.instance_path), ("repositories", settings.repositories_path))
+    for name, path in places:
+        yield from _disk_metrics(name, path)
+    if not counts_on_host(settings.ratelimit_storage_uri):
+        yield Gauge(
+            "gatebell_rate_limit_store_up",
+            "Whether the shared store of rate limits answers.",
+            int(is_answering(limiter.storage)),
+        )
+    yield Gauge(
+        "gatebell_configuration_warnings",
+        "Settings that weaken security, and variables that look like settings and are ignored.",
+        len([*security_warnings(settings), *misspelt_in_environment()]),
+    )
+
+
+def is_answering(storage: Storage) -> bool:
+    """Return whether the store of rate limits answers."""
+    try:
+        return bool(storage.check())
+    except Exception:  # noqa: BLE001 - each client has errors of its own
+        return False
+
+
+def _disk_metrics(name: str, path: Path) -> Iterator[Gauge]:
+    try:
+        found = os.statvfs(_existing(path))
+    except OSError:
+        return
+    labels = {"place": name}
+    yield Gauge(
+        "gatebell_disk_free_bytes",
+        "Free disk space for the instance and for Git repositories.",
+        found.f_bavail * found.f_frsize,
+        labels,
+    )
+    yield Gauge(
+        "gatebell_disk_size_bytes",
+        "Size of the file system of the instance and of Git repositories.",
+        found.f_blocks * found.f_frsize,
+        labels,
+    )
+
+
+def _existing(path: Path) -> Path:
+    return path if path.exists() or path == path.parent else _existing(path.parent)

@@ -1,0 +1,73 @@
+"""The memory that this host has for the service, and what the service needs."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from domain.threads import HASHING_LANES
+from web.settings.reader import Settings
+
+_MIB = 1024 * 1024
+#: What the web server, its first process and the worker need (docs/capacity.md).
+_BASE_MIB = 380
+#: What each further web process needs.
+_PROCESS_MIB = 40
+#: Limits of control groups: of version 2, and of version 1.
+_GROUPS = (
+    (Path("/sys/fs/cgroup"), "", "memory.max"),
+    (Path("/sys/fs/cgroup/memory"), "memory", "memory.limit_in_bytes"),
+)
+
+
+def parallel_hashes() -> int:
+    """Return how many passwords a host hashes at the same time."""
+    return max(1, (os.cpu_count() or 1) // HASHING_LANES)
+
+
+def needed_mib(settings: Settings) -> int:
+    """Return how much memory a host needs with these settings, while people sign in."""
+    hashes = min(parallel_hashes(), settings.web_concurrency)
+    hashing = hashes * settings.password_hash_memory_kib // 1024
+    return _BASE_MIB + (settings.web_concurrency - 1) * _PROCESS_MIB + hashing
+
+
+def memory_limit_mib() -> int | None:
+    """Return the memory of the machine or of our control group, the smaller one, if known."""
+    found = [*_limits_of_groups()]
+    with suppress(OSError, ValueError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(found) // _MIB if found else None
+
+
+def memory_warning(settings: Settings) -> str | None:
+    """Return a sentence if this host has too little memory for its settings, or None."""
+    limit, needed = memory_limit_mib(), needed_mib(settings)
+    if limit is None or limit >= needed:
+        return None
+    advice = "" if settings.profile == "small" else ", or set PROFILE=small"
+    return (
+        f"This host has {limit} MiB of memory for the service, which needs {needed} MiB with its "
+        f"settings: the system may kill processes. Provide more memory{advice}."
+    )
+
+
+def _limits_of_groups() -> list[int]:
+    found: list[int] = []
+    for root, controller, name in _GROUPS:
+        path = _own_group(controller)
+        for folder in (root / path, *(root / path).parents) if path is not None else ():
+            with suppress(OSError, ValueError):
+                found.append(int((folder / name).read_text(encoding="ascii")))
+            if folder == root:
+                break
+    return found
+
+
+def _own_group(controller: str) -> str | None:
+    """Return the path of our group; the one of version 2 has no controller in its line."""
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controller in controllers.split(","):
+                return path.strip("/")
+    return None
