@@ -85,6 +85,7 @@ class EscalationPolicyForm(Form):
     )
     repeat_pause = DurationLine("Pause before a repeat", is_duration, default=USUAL_PAUSE)
     acknowledgement_timeout = DurationLine("Acknowledgement timeout", Optional(), is_duration)
+    retrigger_when_critical = BooleanField("Trigger again when critical", default=True)
     is_default = BooleanField("Default policy")
 
     def policy(self, body: type[Policy]) -> Policy:
@@ -98,6 +99,7 @@ class EscalationPolicyForm(Form):
             body,
             steps=steps,
             acknowledgement_timeout=self.acknowledgement_timeout.data or None,
+            retrigger_when_critical=bool(self.retrigger_when_critical.data),
             default=bool(self.is_default.data),
         )
 
@@ -152,6 +154,7 @@ def policy_form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
             "repeats": policy.repeats,
             "repeat_pause": policy.plan.pause,
             "acknowledgement_timeout": policy.plan.timeout,
+            "retrigger_when_critical": policy.retrigger_when_critical,
             "is_default": policy.default,
         }
     )

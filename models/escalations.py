@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Index, Integer, SmallInteger, String, Text
+from sqlalchemy import JSON, Index, Integer, SmallInteger, String, Text, true
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import (
@@ -36,6 +36,9 @@ class EscalationPolicy(OfNamespace, Numbered):
     repeat_pause: Mapped[int] = mapped_column(Integer)
     #: For how many seconds an acknowledgement holds; NULL: without an end.
     acknowledgement_timeout: Mapped[int | None] = mapped_column(Integer)
+    #: Whether an alert that was acknowledged below critical is triggered again when it becomes
+    #: critical.
+    retrigger_when_critical: Mapped[bool] = mapped_column(default=True, server_default=true())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     name_key: Mapped[str | None] = folded()

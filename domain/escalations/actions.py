@@ -85,7 +85,13 @@ def read_plan(work: Work, holder: Holder, new: NewPolicy) -> Plan:
     """
     steps = resolve_steps(new.named_steps, holder, session=work.session, today=work.now.date())
     timeout = new.acknowledgement_timeout
-    plan = Plan(steps=steps, repeats=new.repeats, pause=new.repeat_pause, timeout=timeout)
+    plan = Plan(
+        steps=steps,
+        repeats=new.repeats,
+        pause=new.repeat_pause,
+        timeout=timeout,
+        retriggers=new.retrigger_when_critical,
+    )
     check_plan(plan)
     return plan
 
@@ -138,6 +144,7 @@ def change_policy(
         repeats=given.get("repeats", present.repeats),
         pause=given.get("repeat_pause", present.plan.pause),
         timeout=given.get("acknowledgement_timeout", present.plan.timeout),
+        retriggers=given.get("retrigger_when_critical", present.retrigger_when_critical),
     )
     check_plan(plan)
     with work.session.no_autoflush:
@@ -224,6 +231,7 @@ def _fill(work: Work, holder: Holder, row: PolicyRow, plan: Plan, *, is_default:
     row.repeat_pause = int(plan.pause.total_seconds())
     timeout = plan.timeout
     row.acknowledgement_timeout = int(timeout.total_seconds()) if timeout else None
+    row.retrigger_when_critical = plan.retriggers
 
 
 def _store(work: Work, row: PolicyRow) -> None:

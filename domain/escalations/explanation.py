@@ -159,7 +159,8 @@ def explain(
         view = replace(view, escalates_to=whom)
     if backlog is not None and (state is None or state not in _FITTING[alert.status]):
         return _unprocessed(view, backlog, alert.status, now=now)
-    if row is None or state is None or (policy is None and state is State.STOPPED):
+    never_began = state is State.STOPPED and (policy is None or alert.status == _TRIGGERED)
+    if row is None or state is None or never_began:
         return _without_escalation(view, project_id, alert.created_at, session=session, now=now)
     return _of_row(view, row, policy, alert.status, session=session, now=now)
 

@@ -9,6 +9,7 @@ from domain.access.actions import action, question
 from domain.access.actor import Means, Work
 from domain.alerts.following import OPENING, ChangeKind, Follower, find_backlog
 from domain.alerts.formats.base import Reading
+from domain.alerts.handling.acknowledgements import RENEWED, SNOOZED
 from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.handling.status import StatusChange, change_all
@@ -249,7 +250,7 @@ def _snooze(
     change_all(project.id, ids, change, among=("triggered",), session=work.session, now=work.now)
     alerts = work.session.execute(_BRIEF.where(Alert.id.in_(alert_ids)).order_by(Alert.id))
     for alert in alerts.all():
-        _say(work, alert, f"snoozed it until {date_and_time(until)}", via=via)
+        _say(work, alert, f"{SNOOZED} {date_and_time(until)}", via=via)
         _record(work, project, alert, EventKind.ALERT_SNOOZED, until=until.isoformat())
     work.session.flush()
 
@@ -327,7 +328,7 @@ def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPa
     row.state = after(State(row.state), Event.RENEWED).value
     row.next_at, row.decided_at = work.now + timeout, work.now
     row.answered_by_id = work.actor.id
-    _say(work, alert, f"is still on it, until {date_and_time(row.next_at)}")
+    _say(work, alert, f"{RENEWED} {date_and_time(row.next_at)}")
     _record(
         work,
         project,

@@ -291,6 +291,7 @@ def plan_of(row: PolicyRow) -> Plan:
         repeats=row.repeats,
         pause=timedelta(seconds=row.repeat_pause),
         timeout=_seconds(row.acknowledgement_timeout),
+        retriggers=row.retrigger_when_critical,
     )
 
 

@@ -10,12 +10,15 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from domain.alerts.formats.base import Reading
+from domain.alerts.handling.acknowledgements import last_acknowledgements
 from domain.alerts.handling.activity import BY_ITSELF
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.status_notes import last_status_notes
 from domain.audit.events import Actor
 from domain.clock import CLOCK_TOLERANCE
 from domain.database.rows import update_rows
+from domain.escalations.first_look import choose_policies
 from domain.escalations.state import Event, State, after, moved_by
 from domain.notifications.paging import withdraw_pages
 from models import Alert, Escalation, EscalationPolicy
@@ -28,6 +31,8 @@ _ENDS = {
     State.SNOOZED: (Event.WOKEN, "when its snooze ended"),
 }
 _RAISED = "because it is more severe now"
+_BECAME_CRITICAL = "because it became critical"
+_CRITICAL = 0
 
 
 def is_resting(row: Escalation) -> bool:
@@ -97,19 +102,72 @@ def end_rests(rows: Sequence[Escalation], *, session: Session, now: datetime) ->
 
 
 def wake_raised(alert_ids: Collection[int], *, session: Session, now: datetime) -> set[int]:
-    """Wake those locked snoozed alerts that became more severe; return which."""
-    rows = session.scalars(
-        select(Escalation).where(
-            Escalation.alert_id.in_(alert_ids), Escalation.state == State.SNOOZED.value
-        )
+    """Wake those locked snoozed alerts that became more severe since then; return which."""
+    found = session.execute(
+        select(Escalation, Alert.severity)
+        .join(Alert, Alert.id == Escalation.alert_id)
+        .where(Escalation.alert_id.in_(alert_ids), Escalation.state == State.SNOOZED.value)
     ).all()
-    by_project: dict[int, list[int]] = {}
+    if not found:
+        return set()
+    given = last_acknowledgements([row.alert_id for row, _ in found], session=session)
+    rows = [
+        row
+        for row, severity in found
+        if row.alert_id not in given or severity < given[row.alert_id].severity
+    ]
     for row in rows:
         end(row, Event.RAISED, now=now)
+    _trigger_all(rows, _RAISED, session=session, now=now)
+    return {row.alert_id for row in rows}
+
+
+def retrigger_critical(
+    alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
+) -> set[int]:
+    """Trigger acknowledged alerts again that have become critical since; return which.
+
+    The policy that is chosen now decides, because it is the policy that notifies people.
+    """
+    found = session.scalars(
+        select(Escalation)
+        .join(Alert, Alert.id == Escalation.alert_id)
+        .where(
+            Escalation.alert_id.in_(alert_ids),
+            Escalation.state.in_(moved_by(Event.CRITICAL, State.LAPSED)),
+            Alert.status == ACKNOWLEDGED,
+            Alert.severity == _CRITICAL,
+        )
+    ).all()
+    if not found:
+        return set()
+    ids = [row.alert_id for row in found]
+    given = last_acknowledgements(ids, session=session)
+    choices = choose_policies(ids, session=session, reading=reading)
+    chosen = {choice.policy_id for choice in choices.values()}
+    policies = select(EscalationPolicy.id).where(
+        EscalationPolicy.id.in_(chosen), EscalationPolicy.retrigger_when_critical
+    )
+    retriggering = set(session.scalars(policies))
+    rows = []
+    for row in found:
+        answer = given.get(row.alert_id)
+        is_known = answer is not None and answer.severity == _CRITICAL
+        if is_known or choices[row.alert_id].policy_id not in retriggering:
+            continue
+        end(row, Event.CRITICAL, now=now)
+        row.answered_by_id = answer.user_id if answer else None
+        rows.append(row)
+    _trigger_all(rows, _BECAME_CRITICAL, session=session, now=now)
+    return {row.alert_id for row in rows}
+
+
+def _trigger_all(rows: Sequence[Escalation], why: str, *, session: Session, now: datetime) -> None:
+    by_project: dict[int, list[int]] = {}
+    for row in rows:
         by_project.setdefault(row.project_id, []).append(row.alert_id)
     for project_id, some in sorted(by_project.items()):
-        _trigger_by_itself(project_id, some, _RAISED, session=session, now=now)
-    return {row.alert_id for row in rows}
+        _trigger_by_itself(project_id, some, why, session=session, now=now)
 
 
 def end(row: Escalation, event: Event, *, now: datetime) -> None:

@@ -43,7 +43,13 @@ from domain.escalations.decision import (
 from domain.escalations.first_look import process_answered
 from domain.escalations.policies import plan_of
 from domain.escalations.recipients import Recipients, read_recipients
-from domain.escalations.resting import end_rests, hold_acknowledged, is_resting, wake_raised
+from domain.escalations.resting import (
+    end_rests,
+    hold_acknowledged,
+    is_resting,
+    retrigger_critical,
+    wake_raised,
+)
 from domain.escalations.routes import Choice, read_routing
 from domain.escalations.state import Event, State, after, moved_by
 from domain.escalations.steps import Plan, asking, beginning
@@ -87,6 +93,7 @@ def handle_changes(
     raised = by_kind[ChangeKind.RAISED]
     stop_escalations(last.keys() - opening - raised - answered, session=session, now=now)
     raised = raised - wake_raised(raised, session=session, now=now)
+    raised -= retrigger_critical(raised, session=session, now=now, reading=around.reading)
     elsewhere = _routed_elsewhere(raised, session=session, around=around)
     begins = (opening | elsewhere).difference(waits)
     start_escalations(begins, session=session, now=now, around=around, raised=elsewhere)

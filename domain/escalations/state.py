@@ -26,7 +26,8 @@ class State(StrEnum):
     STOPPED = "stopped"
     #: Somebody acknowledged the alert, which holds until `next_at`.
     ACKNOWLEDGED = "acknowledged"
-    #: The acknowledgement has run out: the alert is triggered, and who gave it is asked first.
+    #: The acknowledgement does not hold any more: the alert is triggered, and the user who
+    #: acknowledged it is notified first.
     LAPSED = "lapsed"
     #: The alert rests until `next_at`; its status is acknowledged.
     SNOOZED = "snoozed"
@@ -54,6 +55,7 @@ class Event(StrEnum):
     NO_ANSWER = "nobody answers"
     RAISED = "the alert becomes more severe"
     LOWERED = "the alert becomes less severe"
+    CRITICAL = "the alert was acknowledged below critical and becomes critical"
     ANSWERED = "the alert is acknowledged, and its policy has no time-out"
     TIMED = "the alert is acknowledged, and its policy has a time-out"
     RENEWED = "somebody is still on it"
@@ -93,6 +95,11 @@ _AT_ONCE = Move(State.ESCALATED, "Its next step is due at once.")
 _CHOSEN = Move(
     State.ESCALATED,
     "If a policy is chosen now, its first step is taken at once. Otherwise this is rejected.",
+)
+_CRITICAL = Move(
+    State.LAPSED,
+    "The alert is triggered again, and the timeline says why, unless the policy that is chosen now "
+    "turns this off.",
 )
 _GOES_ON = Move(
     State.RUNNING,
@@ -233,10 +240,12 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         ),
         Event.ESCALATE: _ESCALATED,
         Event.SNOOZE: _SNOOZED,
+        Event.CRITICAL: _CRITICAL,
     },
     State.ACKNOWLEDGED: {
         Event.RENEWED: Move(State.ACKNOWLEDGED, "The acknowledgement holds so long again."),
         Event.LAPSE: Move(State.LAPSED, "The alert is triggered again."),
+        Event.CRITICAL: _CRITICAL,
         Event.ESCALATE: _ESCALATED,
         **_ANSWERS,
         Event.REOPENED: Move(State.RUNNING, _ANEW),
@@ -276,6 +285,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.LOWERED: Move(State.NO_POLICY, "Nothing changes."),
         Event.SNOOZE: _SNOOZED,
         Event.ESCALATE: _CHOSEN,
+        Event.CRITICAL: _CRITICAL,
         **_stays(State.NO_POLICY, Event.ANSWERED, Event.OVER),
         Event.REOPENED: Move(State.RUNNING, _ANEW),
     },
@@ -284,6 +294,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.LOWERED: Move(State.POLICY_DELETED, "Nothing changes."),
         Event.SNOOZE: _SNOOZED,
         Event.ESCALATE: _CHOSEN,
+        Event.CRITICAL: _CRITICAL,
         **_stays(State.POLICY_DELETED, Event.ANSWERED, Event.OVER),
         Event.REOPENED: Move(State.RUNNING, _ANEW),
     },

@@ -110,6 +110,9 @@ class Plan:
     pause: timedelta = USUAL_PAUSE
     #: For how long an acknowledgement holds; None for ever.
     timeout: timedelta | None = None
+    #: Whether an alert that was acknowledged below critical is triggered again when it becomes
+    #: critical.
+    retriggers: bool = True
 
 
 def asking(user_id: int) -> Step:
@@ -301,6 +304,9 @@ def repeat_words(repeats: int, pause: timedelta) -> str:
 def timeout_words(timeout: timedelta) -> str:
     """Return for how long an acknowledgement holds, as a sentence."""
     return f"An acknowledgement holds for {length_words(timeout)}."
+
+
+RETRIGGERS_NEVER = "An acknowledged alert that becomes critical stays acknowledged."
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from domain.escalations.steps import (
     MOST_REPEATS,
     MOST_STEPS,
     MOST_TARGETS,
+    RETRIGGERS_NEVER,
     USUAL_PAUSE,
     AnyTarget,
     NamedStep,
@@ -112,6 +113,10 @@ class EscalationPolicy(Resource):
     acknowledgement_timeout_seconds: int | None = Field(
         description="Null: an acknowledgement holds without an end."
     )
+    retrigger_when_critical: bool = Field(
+        description="True if an alert that was acknowledged below critical is triggered again when "
+        "it becomes critical."
+    )
     summary: str = Field(description="Summary of the policy as a sentence.")
     created_at: Time
     updated_at: Time
@@ -123,7 +128,13 @@ class EscalationPolicy(Resource):
         pause = timedelta(seconds=self.repeat_pause_seconds)
         seconds = self.acknowledgement_timeout_seconds
         timeout = timedelta(seconds=seconds) if seconds else None
-        return Plan(steps=steps, repeats=self.repeats, pause=pause, timeout=timeout)
+        return Plan(
+            steps=steps,
+            repeats=self.repeats,
+            pause=pause,
+            timeout=timeout,
+            retriggers=self.retrigger_when_critical,
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -139,7 +150,9 @@ class EscalationPolicy(Resource):
 def describe(plan: Plan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
     """Return what a plan does, in words."""
     timeout = [timeout_words(plan.timeout)] if plan.timeout else []
-    return (*(step.words for step in steps), repeat_words(plan.repeats, plan.pause), *timeout)
+    stays = [] if plan.retriggers else [RETRIGGERS_NEVER]
+    repeats = repeat_words(plan.repeats, plan.pause)
+    return (*(step.words for step in steps), repeats, *timeout, *stays)
 
 
 class GivenTarget(Body):
@@ -209,6 +222,14 @@ class NewPolicy(Body):
             "triggered again: 5 minutes to 24 hours. Null for never."
         ),
     ] = None
+    retrigger_when_critical: Annotated[
+        bool,
+        Option("--retrigger-when-critical/--no-retrigger-when-critical"),
+        Field(
+            description="True to trigger an alert again that was acknowledged below critical, "
+            "when it becomes critical. The user who acknowledged it is notified first."
+        ),
+    ] = True
     default: bool = Field(
         default=False, description="True for the policy of alerts that match no route."
     )

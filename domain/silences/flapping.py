@@ -5,7 +5,7 @@ An alert that opens shortly after the end of one that was acknowledged is the sa
 acknowledged it may be on it still, so it pages when it stays open.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
+from domain.alerts.handling.acknowledgements import last_acknowledgements
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.listing.status_notes import last_status_notes
 from domain.clock import CLOCK_TOLERANCE
@@ -219,7 +220,28 @@ def _continuing(
         stories = {
             row.id: stories[alert_id] for alert_id, row in before.items() if row.id not in notes
         }
-    return found
+    rises = _rises(found, session=session)
+    return {alert_id: hold for alert_id, hold in found.items() if alert_id not in rises}
+
+
+def _rises(found: Mapping[int, Hold], *, session: Session) -> Collection[int]:
+    """Return the critical ones of alerts that continue one which was less severe.
+
+    The user who acknowledged that one does not know how severe this one is.
+    """
+    is_critical = Alert.severity == _CRITICAL
+    critical = [
+        alert_id
+        for some in slices(list(found))
+        for alert_id in session.scalars(select(Alert.id).where(Alert.id.in_(some), is_critical))
+    ]
+    former = {each: found[each].continues_id or 0 for each in critical}
+    given = last_acknowledgements(former.values(), session=session) if former else {}
+    return {
+        alert_id
+        for alert_id, former_id in former.items()
+        if former_id in given and given[former_id].severity > _CRITICAL
+    }
 
 
 def _opened_since(moment: datetime, at: datetime) -> ColumnElement[bool]:

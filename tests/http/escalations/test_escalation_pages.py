@@ -66,6 +66,28 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     assert made["default"] is True
 
 
+def test_a_policy_turns_off_that_critical_alerts_are_triggered_again(
+    gatebell: LiveGatebell,
+) -> None:
+    path, call, bob = project_of(gatebell)
+    night = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
+    made = call.done("POST", "/escalation_policies", status=201, json=night)
+    browser = signed_in(gatebell, alice(gatebell))
+    at = f"{gatebell.url}/{path}/-/on_call/policies/{made['id']}"
+    for given, expected in (({}, True), ({"retrigger_when_critical": None}, False), ({}, False)):
+        page = browser.get(at)
+        answer = submit(browser, page, form_with(page, "name"), do="save", **given)
+        assert answer.status_code == 302, words(answer)
+        (shown,) = call.done("GET", "/escalation_policies")
+        assert shown["retrigger_when_critical"] is expected
+    shown = words(browser.get(f"{gatebell.url}/{path}/-/on_call/policies"))
+    assert "An acknowledged alert that becomes critical stays acknowledged." in shown
+    policy = ("escalations", "change", path, "Night")
+    assert gatebell.cli(*policy, "--retrigger-when-critical")["retrigger_when_critical"] is True
+    changed = gatebell.cli(*policy, "--no-retrigger-when-critical")
+    assert changed["retrigger_when_critical"] is False
+
+
 @pytest.mark.both_databases
 def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)

@@ -60,6 +60,12 @@ def test_a_policy_is_created_changed_listed_and_deleted(gatebell: LiveGatebell) 
     target = {"type": "user", "id": made["steps"][1]["targets"][0]["id"]}
     changed = call.done("PUT", at, json={"steps": [{"delay": "1m30s", "targets": [target]}]})
     assert changed["summary"] == f"After 1 min 30 s: @{bob.username}. No repeats."
+    assert changed["retrigger_when_critical"] is True
+    changed = call.done("PUT", at, json={"retrigger_when_critical": False})
+    assert changed["summary"].endswith(
+        "An acknowledged alert that becomes critical stays acknowledged."
+    )
+    call.refused("PUT", at, json={"retrigger_when_critical": "perhaps"}, status=400)
     assert call.done("GET", at) == changed
     assert call.done("GET", "/escalation_policies") == [changed]
     call.done("DELETE", at, status=204)

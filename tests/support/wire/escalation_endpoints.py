@@ -4,7 +4,10 @@ from tests.support.wire.group_endpoints import ABOVE, PAGES, TOKEN
 
 _POLICIES_AT = "/api/v4/{project}/escalation_policies"
 _ROUTES_AT = "/api/v4/{project}/alert_routes"
-_POLICY = ("name", "steps", "repeats", "repeat_pause", "acknowledgement_timeout", "default")
+_POLICY = (
+    *("name", "steps", "repeats", "repeat_pause", "acknowledgement_timeout"),
+    *("retrigger_when_critical", "default"),
+)
 _ROUTE = (
     *("name", "severities", "environments", "services", "labels"),
     *("escalation_policy_id", "position"),

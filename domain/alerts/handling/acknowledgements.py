@@ -1,0 +1,68 @@
+"""Reads from the activity who acknowledged alerts last, and at which severity."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.activity import NoteKind
+from domain.database.rows import rows_of_each
+from models import Alert, AlertNote
+
+_ACKNOWLEDGED = "acknowledged"
+#: How the entries begin of users who renew an acknowledgement, and who snooze an alert.
+RENEWED = "is still on it, until"
+SNOOZED = "snoozed it until"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acknowledgement:
+    """The last time that somebody acknowledged, renewed or snoozed an alert."""
+
+    #: None for senders, the command line and deleted accounts.
+    user_id: int | None
+    #: The severity of the alert at that moment, 0 for critical.
+    severity: int
+
+
+def last_acknowledgements(
+    alert_ids: Collection[int], *, session: Session
+) -> Mapping[int, Acknowledgement]:
+    """Return the last acknowledgements of alerts; alerts without one are left out.
+
+    The entries of an alert are in the order in which its row was changed, so the first later change
+    of the severity has the severity that the user saw.
+    """
+    answers = rows_of_each(_ANSWERS, AlertNote.alert_id, alert_ids, session=session)
+    last = {row.alert_id: row for row in sorted(answers, key=lambda row: row.id)}
+    changes = rows_of_each(_CHANGES, AlertNote.alert_id, last, session=session)
+    former: dict[int, int] = {}
+    for change in sorted(changes, key=lambda row: row.id, reverse=True):
+        if change.id > last[change.alert_id].id:
+            former[change.alert_id] = change.changes["severity"][0]
+    present = dict(
+        session.execute(select(Alert.id, Alert.severity).where(Alert.id.in_(last))).all()
+    )
+    return {
+        alert_id: Acknowledgement(
+            user_id=last[alert_id].user_id, severity=former.get(alert_id, severity)
+        )
+        for alert_id, severity in present.items()
+    }
+
+
+_ANSWERS = (
+    select(AlertNote.alert_id, AlertNote.user_id, func.max(AlertNote.id).label("id"))
+    .where(
+        or_(
+            (AlertNote.kind == NoteKind.STATUS.value) & (AlertNote.text == _ACKNOWLEDGED),
+            (AlertNote.kind == NoteKind.HANDLING.value)
+            & or_(AlertNote.text.startswith(RENEWED), AlertNote.text.startswith(SNOOZED)),
+        )
+    )
+    .group_by(AlertNote.alert_id, AlertNote.user_id)
+)
+_CHANGES = select(AlertNote.id, AlertNote.alert_id, AlertNote.changes).where(
+    AlertNote.changes["severity"].as_string().is_not(None)
+)

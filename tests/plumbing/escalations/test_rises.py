@@ -1,0 +1,156 @@
+"""An alert that was acknowledged below critical is triggered again when it becomes critical."""
+
+from datetime import timedelta
+
+import pytest
+
+from domain.escalations import handling
+from domain.escalations.actions import change_policy
+from domain.escalations.state import State
+from domain.escalations.types import AlertSnooze, PolicyChange
+from domain.silences.flapping import store_settings
+from domain.silences.types import FlapSettings
+from models import Alert
+from tests.plumbing.escalations.test_handling import do, status, time_out, told
+from tests.support.notifications.escalations import Escalated
+
+pytestmark = pytest.mark.one_database("sqlite")
+CRITICAL, HIGH, LOW = 0, 1, 3
+BY_ITSELF = "triggered by itself because it became critical"
+
+
+def acknowledged(shop: Escalated, severity: int = LOW) -> int:
+    """Return an alert that Bob has acknowledged, which the worker knows."""
+    alert = shop.alert(severity=severity)
+    shop.follow()
+    shop.act(alert, "acknowledged", by=shop.bob)
+    shop.follow()
+    return alert
+
+
+def become(shop: Escalated, alert: int, severity: int) -> None:
+    shop.raise_severity(alert, severity)
+    for _ in range(2):  # The alert is triggered, and then its escalation begins.
+        shop.follow()
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("timeout", [None, "30m"])
+def test_the_user_who_acknowledged_it_is_notified_first(
+    shop: Escalated, timeout: str | None
+) -> None:
+    time_out(shop, shop.policy("0s user:alice").id, timeout)
+    alert = acknowledged(shop)
+    become(shop, alert, CRITICAL)
+    assert (status(shop, alert), shop.paged(alert)[1:]) == ("triggered", [("bob", 1, 0)])
+    assert told(shop, alert) == ["bob acknowledged", BY_ITSELF]
+    assert "paged first" in shop.said(alert)[-1]
+    for _ in range(2):
+        shop.pass_time(minutes=3)
+    assert shop.paged(alert)[2:] == [("alice", 1, 1)]
+
+
+def test_a_rise_below_critical_leaves_it_acknowledged(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    alert = acknowledged(shop)
+    become(shop, alert, HIGH)
+    assert (status(shop, alert), len(shop.paged(alert))) == ("acknowledged", 1)
+
+
+def test_a_policy_can_turn_it_off(shop: Escalated) -> None:
+    policy = shop.policy("0s user:alice")
+    assert policy.retrigger_when_critical
+    assert "stays acknowledged" not in policy.summary
+    change = PolicyChange.model_validate({"retrigger_when_critical": False})
+    with shop.session() as session:
+        project = shop.project_view(session)
+        changed = change_policy(shop.work(session), project, policy.id, change)
+    assert not changed.retrigger_when_critical
+    assert changed.summary.endswith("alert that becomes critical stays acknowledged.")
+    alert = acknowledged(shop)
+    become(shop, alert, CRITICAL)
+    assert (status(shop, alert), len(shop.paged(alert))) == ("acknowledged", 1)
+
+
+def test_one_that_was_critical_when_it_was_acknowledged_stays_acknowledged(
+    shop: Escalated,
+) -> None:
+    shop.policy("0s user:alice")
+    alert = acknowledged(shop, CRITICAL)
+    for severity in (LOW, CRITICAL, HIGH, CRITICAL):
+        become(shop, alert, severity)
+    assert (status(shop, alert), len(shop.paged(alert))) == ("acknowledged", 1)
+
+
+@pytest.mark.both_databases
+def test_the_order_counts_and_not_when_the_worker_looks(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    rose, fell_behind, snoozed = (shop.alert(severity=LOW) for _ in range(3))
+    shop.raise_severity(rose, CRITICAL)
+    shop.act(rose, "acknowledged", by=shop.bob)
+    shop.act(fell_behind, "acknowledged", by=shop.bob)
+    shop.raise_severity(fell_behind, CRITICAL)
+    shop.act(snoozed, "acknowledged", by=shop.bob)
+    shop.raise_severity(snoozed, CRITICAL)
+    an_hour = AlertSnooze(duration=timedelta(hours=1))
+    do(shop, handling.snooze_alert, snoozed, an_hour, by=shop.bob)
+    for _ in range(3):
+        shop.follow()
+    assert [status(shop, each) for each in (rose, fell_behind, snoozed)] == [
+        *("acknowledged", "triggered", "acknowledged")
+    ]
+    assert shop.paged(rose) == shop.paged(snoozed) == []
+    assert shop.paged(fell_behind) == [("bob", 1, 0)]
+    assert shop.explained(snoozed).state is State.SNOOZED
+
+
+def test_still_on_it_acknowledges_the_severity_of_that_moment(shop: Escalated) -> None:
+    time_out(shop, shop.policy("0s user:alice").id, "30m")
+    alert = acknowledged(shop)
+    shop.raise_severity(alert, CRITICAL)
+    do(shop, handling.renew_acknowledgement, alert, by=shop.alice)
+    shop.follow()
+    assert status(shop, alert) == "acknowledged"
+
+
+def test_the_policy_that_is_chosen_for_critical_alerts_decides(shop: Escalated) -> None:
+    night = shop.policy("0s user:alice", is_default=False)
+    shop.route(night, "Urgent", severities=["critical"])
+    alert = acknowledged(shop)
+    assert shop.explained(alert).state is State.NO_POLICY
+    become(shop, alert, CRITICAL)
+    assert shop.paged(alert) == [("bob", 1, 0)]
+    assert shop.explained(alert).policy == "Night"
+
+
+def test_a_silence_holds_it_back_and_the_user_is_notified_first_afterwards(
+    shop: Escalated,
+) -> None:
+    shop.policy("0s user:alice")
+    alert = acknowledged(shop)
+    silence = shop.silence('title=~".+"', hours=1)
+    become(shop, alert, CRITICAL)
+    assert status(shop, alert) == "triggered"
+    assert shop.explained(alert).state is State.HELD
+    shop.end_silence(silence)
+    shop.pass_time(minutes=1)
+    assert shop.paged(alert)[1:] == [("bob", 1, 0)]
+
+
+@pytest.mark.parametrize("severity", [LOW, CRITICAL])
+def test_a_critical_alert_that_continues_a_less_severe_one_is_not_held_back(
+    shop: Escalated, severity: int
+) -> None:
+    shop.policy("0s user:alice")
+    with shop.session() as session:
+        store_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
+    former = shop.alert(severity=severity, fingerprint=b"disk")
+    shop.follow()
+    shop.act(former, "acknowledged", by=shop.bob)
+    with shop.session() as session:
+        row = session.get_one(Alert, former)
+        row.status, row.ended_at = "resolved", shop.now
+    shop.now += timedelta(minutes=1)
+    alert = shop.alert(severity=CRITICAL, fingerprint=b"disk")
+    shop.follow()
+    assert shop.paged(alert) == ([("alice", 1, 1)] if severity == LOW else [])
