@@ -20,6 +20,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import (
     Base,
+    BigId,
     Numbered,
     OfNamespace,
     belongs_to,
@@ -165,6 +166,8 @@ class OnCallFeed(Numbered):
     keyed_at: Mapped[datetime | None]
     #: Within an hour.
     last_read_at: Mapped[datetime | None]
+    #: The authorization of the application that made it; it ends with that access.
+    authorization_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (
         UniqueConstraint("user_id", "schedule_id"),

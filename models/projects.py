@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Numbered, belongs_to, partial_index
+from models.base import BigId, Numbered, belongs_to, partial_index
 from models.folding import folded, keep_folded
 
 
@@ -212,6 +212,8 @@ class Invitation(Numbered):
     #: That of the membership: the first day on which the role is not given any more.
     expires_at: Mapped[date | None] = mapped_column(Date)
     email_key: Mapped[str | None] = folded()
+    #: The authorization of the application that made it; it ends with that access.
+    authorization_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (
         UniqueConstraint("group_id", "email_key"),

@@ -22,8 +22,11 @@ class WebhookEndpoint(Destination):
     events: Mapped[list[str]] = mapped_column(JSON)
     #: What `domain.alerts.matching.conditions` stores; for events of alerts.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
-    #: Why it is paused: user, failures or gone; NULL while it is not.
+    #: Why it is paused: user, failures, gone or application; NULL while it is not.
     pause_reason: Mapped[str | None] = mapped_column(String(16))
+    #: The authorization of the application that chose the URL. When that access ends, the endpoint
+    #: is paused.
+    authorization_id: Mapped[int | None] = mapped_column(BigId)
 
     # SQLite would use the number of a deleted endpoint again, and its deliveries with it.
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - SQLAlchemy's declared name

@@ -247,5 +247,5 @@ def schedule_page(holder: Holder, schedule: OnCallSchedule, grid: Grid) -> Respo
         overrides=overrides_ahead(work(), holder, schedule.id),
         swaps=swaps_ahead(work(), holder, schedule.id),
         notes=notes_of_schedule(work(), holder, schedule.id),
-        feed=find_feed(schedule.id, current_user.id, session=session),
+        feed=find_feed(schedule.id, current_user.id, session=session, now=now()),
     )

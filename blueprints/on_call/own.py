@@ -19,7 +19,7 @@ from web.on_call import names_who_cover, zone_of
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
-from web.services import settings
+from web.services import now, settings
 
 own_on_call = PageBlueprint("own_on_call", __name__, url_prefix="/-/on_call")
 _WEEKS = 6
@@ -42,7 +42,7 @@ def index() -> ResponseReturnValue:
         contacts=contact_actions.list_contacts(work(), ContactQuery(per_page=100)).items,
         preferences=contact_actions.show_preferences(work()),
         sends_mail=bool(settings().mail_url),
-        feed=feeds.find_feed(None, get_current_user().id, session=db.session()),
+        feed=feeds.find_feed(None, get_current_user().id, session=db.session(), now=now()),
     )
 
 

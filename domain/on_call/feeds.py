@@ -7,13 +7,14 @@ the schedule; of the owner's own shifts, it has those in schedules that the owne
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
+from domain.access.authorizations import has_not_ended, held_authorization
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.database.rows import update_rows
@@ -46,9 +47,12 @@ class OpenedFeed:
     schedules: tuple[tuple[Holder, Schedule], ...]
 
 
-def find_feed(schedule_id: int | None, user_id: int, *, session: Session) -> OwnCalendar | None:
+def find_feed(
+    schedule_id: int | None, user_id: int, *, session: Session, now: datetime
+) -> OwnCalendar | None:
     """Return a user's subscription to a schedule, or without one to their own shifts, or None."""
-    row = session.scalar(select(OnCallFeed).where(*_of(schedule_id, user_id)))
+    is_live = has_not_ended(OnCallFeed.authorization_id, now)
+    row = session.scalar(select(OnCallFeed).where(*_of(schedule_id, user_id), is_live))
     return OwnCalendar.model_validate(row) if row else None
 
 
@@ -72,7 +76,7 @@ def end_feed(work: Work, holder: Holder, schedule_id: int) -> None:
 @question("own_on_call.show_calendar")
 def show_own_calendar(work: Work) -> OwnCalendar:
     """Show the address of your on-call calendar."""
-    found = find_feed(None, work.actor.id or 0, session=work.session)
+    found = find_feed(None, work.actor.id or 0, session=work.session, now=work.now)
     if found is None:
         raise NotFoundError(_NO_ADDRESS)
     return found
@@ -112,6 +116,7 @@ def _renew(work: Work, schedule_id: int | None) -> str:
             user_id=work.actor.id,
             digest=made.digest,
             created_at=work.now,
+            authorization_id=held_authorization(work),
         )
     )
     work.session.flush()
@@ -148,7 +153,11 @@ def open_feed(work: Work, token: str) -> OpenedFeed:
     row = work.session.execute(
         select(OnCallFeed, User.is_admin)
         .join(User, User.id == OnCallFeed.user_id)
-        .where(OnCallFeed.digest.in_(digests), User.state == ACTIVE)
+        .where(
+            OnCallFeed.digest.in_(digests),
+            User.state == ACTIVE,
+            has_not_ended(OnCallFeed.authorization_id, work.now),
+        )
     ).first()
     if row is None:
         raise _unknown()

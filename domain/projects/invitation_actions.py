@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Select, func, select
 
 from domain.access.actions import action, question
 from domain.access.actor import Seal, Work
+from domain.access.authorizations import has_not_ended, held_authorization
 from domain.access.roles import Role
 from domain.accounts.email_addresses import Letterhead
 from domain.accounts.message_limits import (
@@ -234,6 +235,7 @@ def _store(work: Work, namespace: Namespace, email: str, new: NewInvitations) ->
         role=int(new.access_level),
         created_at=work.now,
         expires_at=new.expires_at,
+        authorization_id=held_authorization(work),
     )
     stored = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if stored is None:
@@ -297,7 +299,8 @@ def _is_to(namespace: Namespace, email: str) -> ColumnElement[bool]:
 
 
 def _is_pending(work: Work) -> ColumnElement[bool]:
-    return Row.created_at > work.now - INVITATION_LIFETIME
+    is_young = Row.created_at > work.now - INVITATION_LIFETIME
+    return is_young & has_not_ended(Row.authorization_id, work.now)
 
 
 def _pending(work: Work) -> Select[tuple[object, ...]]:

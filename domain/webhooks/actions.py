@@ -2,6 +2,7 @@
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
+from domain.access.authorizations import held_authorization
 from domain.audit.events import EventKind
 from domain.destination_actions import Changes, DestinationEvents
 from domain.outgoing.destinations import NewSecret
@@ -68,7 +69,9 @@ def create_webhook(work: Work, project: ProjectView, new: WebhookBody) -> NewWeb
 
     No other response contains the secret.
     """
+    authorization_id = held_authorization(work)
     made = _CHANGES.create(work, new.details, project, is_paused=not new.active)
+    WEBHOOKS.note_author(made.destination.id, authorization_id, session=work.session)
     return _with_secret(made)
 
 
@@ -82,6 +85,8 @@ def change_webhook(
     """
     present = _CHANGES.get(work, webhook_id, project).details
     changed = _CHANGES.change(work, webhook_id, change.details(present), project)
+    if changed.url != present.url:
+        WEBHOOKS.note_author(webhook_id, held_authorization(work), session=work.session)
     if change.active is None:
         return changed
     return (_CHANGES.resume if change.active else _CHANGES.pause)(work, webhook_id, project)

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select
 from sqlalchemy.orm import Session, defer
 
+from domain.access.authorizations import has_not_ended
 from domain.alerts.following import Follower, follow, unfollow
 from domain.alerts.matching.conditions import conditions_from
 from domain.audit.events import Event, EventKind, EventSource, store_event
@@ -116,6 +117,9 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         if row.paused_at is not None:
             # The days without a success begin anew.
             row.failing_since, row.tries = None, 0
+        if row.pause_reason == PauseReason.APPLICATION.value:
+            # Somebody else wants it.
+            row.authorization_id = None
         row.pause_reason = None
         super().start(row)
 
@@ -201,6 +205,42 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).shown
         event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details)
         store_event(event, EventSource(), session=session, now=now)
+
+    def note_author(
+        self, endpoint_id: int, authorization_id: int | None, *, session: Session
+    ) -> None:
+        """Store the authorization of the application that chose the URL, or that none did."""
+        session.execute(
+            update_rows(WebhookEndpoint)
+            .where(WebhookEndpoint.id == endpoint_id)
+            .values(authorization_id=authorization_id)
+        )
+
+    def pause_ended(self, *, session: Session, now: datetime) -> int:
+        """Pause the endpoints whose URL an application chose that no longer has access."""
+        ended = session.scalars(
+            select(WebhookEndpoint)
+            .where(
+                WebhookEndpoint.paused_at.is_(None),
+                ~has_not_ended(WebhookEndpoint.authorization_id, now),
+            )
+            .order_by(WebhookEndpoint.id)
+            .with_for_update()
+        ).all()
+        for endpoint in ended:
+            self.lock(endpoint.project_id, session)
+            endpoint.paused_at, endpoint.pause_reason = now, PauseReason.APPLICATION.value
+            session.flush()
+            self.changed(endpoint.project_id, session)
+            details = {
+                "change": "paused",
+                "webhook_id": endpoint.id,
+                "reason": PauseReason.APPLICATION.value,
+            }
+            subject = f"webhook {endpoint.id}"
+            event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details)
+            store_event(event, EventSource(), session=session, now=now)
+        return len(ended)
 
 
 WEBHOOKS = Webhooks()

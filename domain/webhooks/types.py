@@ -122,6 +122,8 @@ class PauseReason(StrEnum):
     FAILURES = "failures"
     #: It answered 410 Gone.
     GONE = "gone"
+    #: The access of the application that chose the URL has ended.
+    APPLICATION = "application"
 
 
 @dataclass(frozen=True, kw_only=True)

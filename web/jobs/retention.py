@@ -27,7 +27,7 @@ from domain.upkeep.encrypting import encrypt_clear_rows
 from domain.upkeep.folded_names import fold_accounts, fold_environments
 from domain.upkeep.pruning import KeptDeliveries, Retention, prune, remove_ended
 from domain.users.idle_accounts import IdleAccounts
-from domain.webhooks.endpoints import give_up_old, prune_log
+from domain.webhooks.endpoints import WEBHOOKS, give_up_old, prune_log
 from web.database.engine import engine_of
 from web.database.schema import newest_known_revision
 from web.settings.policies import token_lifetimes
@@ -134,6 +134,15 @@ def encrypt_stored(settings: Settings, *, clock: Clock = system_clock) -> dict[s
     if any(done.values()):
         _log.info("stored secrets encrypted", extra=done)
     return done
+
+
+def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Pause the webhooks of applications whose access has ended; return how many."""
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+        paused = WEBHOOKS.pause_ended(session=session, now=clock())
+    if paused:
+        _webhook_log.info("webhooks paused with their application", extra={"count": paused})
+    return paused
 
 
 def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:

@@ -1,0 +1,45 @@
+"""The authorization behind what an application creates, so that both can end together."""
+
+from datetime import datetime
+from typing import Protocol, cast
+
+from sqlalchemy import ColumnElement, exists, or_, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from domain.access.actor import Work
+from domain.errors import ForbiddenError
+from models import AccessToken, Authorization
+
+
+class _Presented(Protocol):
+    authorization_id: int | None
+
+
+def held_authorization(work: Work) -> int | None:
+    """Return the authorization of the application that acts for a user; None without one.
+
+    A revocation at the same time waits until the end of the transaction, or goes first: then
+    ForbiddenError is raised.
+    """
+    token = cast("_Presented | None", work.actor.token)
+    if token is None or token.authorization_id is None:
+        return None
+    found = select(Authorization.id).where(
+        Authorization.id == token.authorization_id, Authorization.revoked_at.is_(None)
+    )
+    held = work.session.scalar(found.with_for_update(key_share=True))
+    if held is None:
+        raise ForbiddenError("The access of the application behind this token has ended.")
+    return held
+
+
+def has_not_ended(
+    authorization_id: InstrumentedAttribute[int | None], now: datetime
+) -> ColumnElement[bool]:
+    """Return the condition for rows of users, and of applications that still have access."""
+    is_live = exists().where(
+        AccessToken.authorization_id == authorization_id,
+        AccessToken.revoked_at.is_(None),
+        or_(AccessToken.refresh_digest.is_not(None), AccessToken.expires_at > now),
+    )
+    return or_(authorization_id.is_(None), is_live)

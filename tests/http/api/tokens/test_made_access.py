@@ -1,0 +1,94 @@
+"""What an application creates for a user, and what gives access, ends with its own access."""
+
+from typing import Any
+
+import pytest
+
+from tests.http.api.projects.test_invitations_api import link_to
+from tests.http.api.projects.test_projects_api import made
+from tests.http.api.tokens.test_made_tokens import Case, case_of, revoke_on_the_page
+from tests.support.accounts.people import open_browser, settings_of, unique
+from tests.support.accounts.personal_tokens import Api
+from tests.support.accounts.resource_tokens import script_of
+from tests.support.oauth.oauth_wire import pair_in, refresh
+from tests.support.service.live import LiveGatebell
+from web.jobs.retention import pause_ended_webhooks
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+@pytest.fixture
+def case(mailing: LiveGatebell) -> Case:
+    return case_of(mailing)
+
+
+def project_of(case: Case) -> str:
+    return case.project.by_id.removesuffix("/access_tokens")
+
+
+def webhook_of(case: Case, script: Api) -> Any:
+    body = {"url": "http://127.0.0.1:1/app"}
+    return made(script.send("POST", f"{project_of(case)}/webhooks", json=body))
+
+
+def pause_reason(case: Case, number: int) -> str | None:
+    pause_ended_webhooks(settings_of(case.gatebell))
+    path = f"{project_of(case)}/webhooks/{number}"
+    reason: str | None = made(script_of(case.gatebell, case.person).send("GET", path), 200)[
+        "pause_reason"
+    ]
+    return reason
+
+
+def test_the_calendar_address_that_an_application_created_ends(case: Case) -> None:
+    url = made(case.application.send("POST", "/user/on_call/calendar"))["url"]
+    assert case.gatebell.http().get(url).status_code == 200
+    pair = pair_in(refresh(case.gatebell, case.client, case.pair.refresh))
+    assert case.gatebell.http().get(url).status_code == 200
+    assert Api(case.gatebell, pair.access).send("GET", "/user/on_call/calendar").status_code == 200
+    revoke_on_the_page(case)
+    assert case.gatebell.http().get(url).status_code == 404
+    own = script_of(case.gatebell, case.person)
+    assert own.send("GET", "/user/on_call/calendar").status_code == 404
+    mine = made(own.send("POST", "/user/on_call/calendar"))["url"]
+    assert case.gatebell.http().get(mine).status_code == 200
+
+
+def test_an_invitation_that_an_application_sent_ends(case: Case) -> None:
+    email, path = f"{unique('friend')}@people.example", f"{project_of(case)}/invitations"
+    body = {"email": email, "access_level": 50}
+    assert made(case.application.send("POST", path, json=body)) == {"status": "success"}
+    link = link_to(case.gatebell, email)
+    browser = case.gatebell.http()
+    assert browser.get(link).status_code == 200
+    revoke_on_the_page(case)
+    assert browser.get(link).status_code == 404
+    own = script_of(case.gatebell, case.person)
+    assert own.send("GET", path).json() == []
+    # The user can still invite.
+    assert made(own.send("POST", path, json=body)) == {"status": "success"}
+
+
+def test_a_webhook_whose_url_an_application_chose_is_paused(case: Case) -> None:
+    own = script_of(case.gatebell, case.person)
+    of_application, mine, taken = (
+        webhook_of(case, script)["id"] for script in (case.application, own, own)
+    )
+    moved = {"url": "http://127.0.0.1:1/elsewhere"}
+    path = f"{project_of(case)}/webhooks"
+    made(case.application.send("PUT", f"{path}/{taken}", json=moved), 200)
+    made(case.application.send("PUT", f"{path}/{mine}", json={"events": ["alert.opened"]}), 200)
+    assert pause_reason(case, of_application) is None
+    revoke_on_the_page(case)
+    assert [pause_reason(case, each) for each in (of_application, mine, taken)] == [
+        "application",
+        None,
+        "application",
+    ]
+    page = open_browser(case.gatebell, case.person).get(
+        f"{case.gatebell.url}/{made(own.send('GET', project_of(case)), 200)['path_with_namespace']}"
+        f"/-/settings/webhooks/{of_application}"
+    )
+    assert "no longer has access" in page.text
+    made(own.send("PUT", f"{path}/{of_application}", json={"active": True}), 200)
+    assert pause_reason(case, of_application) is None
