@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.alerts.following import Follower, waits_since
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError
 from domain.projects.views import ProjectView
@@ -168,6 +169,7 @@ def list_deliveries(project: ProjectView, webhook_id: int) -> ResponseReturnValu
     found = endpoints.list_deliveries(webhook_id, state, asked_slice(), session=db.session())
     return render_template(
         "webhooks/deliveries.html",
+        waits_since=waits_since(Follower.WEBHOOKS, project.id, session=db.session()),
         project=project,
         webhook=webhook,
         chosen=state,

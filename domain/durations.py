@@ -12,6 +12,12 @@ _UNITS = {
     "m": timedelta(minutes=1),
     "s": timedelta(seconds=1),
 }
+_WORDS = (
+    (timedelta(days=1), "d"),
+    (timedelta(hours=1), "h"),
+    (timedelta(minutes=1), "min"),
+    (timedelta(seconds=1), "s"),
+)
 _DIGITS = 9
 _WRITTEN = re.compile(
     r"(?=.)" + "".join(rf"(?:(?P<{unit}>[0-9]{{1,{_DIGITS}}}){unit})?" for unit in _UNITS)
@@ -44,3 +50,18 @@ def duration_text(length: timedelta) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
+
+
+def length_words(length: timedelta) -> str:
+    """Return a length of time for people, such as `1 h 30 min`, without fractions of seconds."""
+    parts, rest = [], length
+    for size, unit in _WORDS:
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts) or "0 s"
+
+
+def waiting_words(waiting: timedelta) -> str:
+    """Return for how long something has waited for the worker, as a part of a sentence."""
+    return f"not processed yet, waiting for {length_words(max(waiting, timedelta()))}"

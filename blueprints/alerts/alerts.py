@@ -7,6 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import ProjectAlertList, wants_part
 from domain.alerts.environments import names_of, reference_to
+from domain.alerts.following import Follower, find_backlog
 from domain.alerts.handling.activity import former_alerts
 from domain.alerts.handling.alert_detail import get_alert, get_payload
 from domain.alerts.handling.assignments import candidates
@@ -81,6 +82,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     list_query(*TIMELINE)
     session, me, query = db.session(), get_current_user().id, asked_timeline()
     alert = get_alert(project.id, iid, session=session, reading=reading())
+    backlog = find_backlog(Follower.INCIDENTS, alert.id, session=session)
     mine = page_reasons([alert.id], user_id=me, channel_id=None, session=session)
     return render_template(
         "alerts/show.html",
@@ -95,6 +97,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         is_own_status=gave_status(alert.id, me, session=session),
         escalation=explain(project.id, alert.id, session=session, now=now(), reading=reading()),
         my_reason=mine.get(alert.id),
+        incidents_wait_since=backlog.since if backlog else None,
         pending=find_pending(alert.id, session=session),
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.alerts.following import Follower, waits_since
 from domain.alerts.handling.assignments import candidates
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.queries import LARGEST_IID
@@ -54,6 +55,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
     page, counts = actions.show_page(work(), project, query.wanted, part)
     return render_template(
         "incidents/index.html",
+        waits_since=waits_since(Follower.INCIDENTS, project.id, session=db.session()),
         project=project,
         query=query,
         page=page_links(page),

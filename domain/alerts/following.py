@@ -9,7 +9,7 @@ of another project.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -227,6 +227,26 @@ def find_backlog(follower: Follower, alert_id: int, *, session: Session) -> Back
         return None
     kinds = frozenset(ChangeKind(row.kind) for row in rows)
     return Backlog(kinds=kinds, since=rows[0].created_at, tries=rows[0].tries)
+
+
+def waits_since(follower: Follower, project_id: int, *, session: Session) -> datetime | None:
+    """Return since when the oldest change of a project's alerts waits; None if none does."""
+    ranks = [each.rank for each in Severity]
+    return session.scalar(
+        select(func.min(AlertChange.created_at)).where(
+            AlertChange.follower == follower.value,
+            # Only with the severities, the index finds those of the project.
+            AlertChange.severity.in_(ranks),
+            AlertChange.project_id == project_id,
+        )
+    )
+
+
+def oldest_changes(*, session: Session) -> Mapping[Follower, datetime]:
+    """Return since when the oldest change waits, for each follower that has not handled all."""
+    oldest = select(AlertChange.follower, func.min(AlertChange.created_at))
+    rows = session.execute(oldest.group_by(AlertChange.follower)).all()
+    return {Follower(name): since for name, since in rows}
 
 
 def reopened_later(

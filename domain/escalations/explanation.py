@@ -12,6 +12,7 @@ from domain.alerts.following import Backlog, Follower, find_backlog
 from domain.alerts.formats.base import Reading
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.clock import CLOCK_TOLERANCE, date_and_time
+from domain.durations import waiting_words
 from domain.escalations.first_look import choose_policies
 from domain.escalations.policies import names_of, plan_of
 from domain.escalations.resting import is_resting
@@ -23,7 +24,6 @@ from domain.escalations.steps import (
     Step,
     Target,
     TargetKind,
-    length_words,
     listed,
     next_due,
     target_words,
@@ -64,7 +64,6 @@ _OVERDUE = {
     State.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
 }
 _TRIGGERED = "triggered"
-_SECOND = timedelta(seconds=1)
 #: Without a policy, these get the policy that is chosen when somebody escalates the alert.
 _CHOOSES_AGAIN = (State.STOPPED, State.SNOOZED, State.NO_POLICY, State.POLICY_DELETED)
 _UNREACHED = "All steps ran, but nobody could be reached."
@@ -117,11 +116,7 @@ class EscalationView:
     @property
     def waiting_words(self) -> str:
         """For how long the worker is late, as a part of a sentence; empty if it is not."""
-        return "" if self.waiting is None else _waiting_words(self.waiting)
-
-
-def _waiting_words(waiting: timedelta) -> str:
-    return f"not processed yet, waiting for {length_words(timedelta(seconds=waiting // _SECOND))}"
+        return "" if self.waiting is None else waiting_words(self.waiting)
 
 
 def explain(
@@ -172,13 +167,13 @@ def _unprocessed(
     waiting = max(now - backlog.since, timedelta())
     if status == _TRIGGERED:
         sentence = (
-            f"The alert is {_waiting_words(waiting)}. Paging begins when the background worker "
+            f"The alert is {waiting_words(waiting)}. Paging begins when the background worker "
             "processes it."
         )
     else:
         sentence = f"The alert is {status}: nobody else is paged."
         if waiting > CLOCK_TOLERANCE:
-            sentence += f" This is {_waiting_words(waiting)}."
+            sentence += f" This is {waiting_words(waiting)}."
     if backlog.tries:
         times = {1: "once", 2: "twice"}.get(backlog.tries, f"{backlog.tries} times")
         sentence += f" Processing has failed {times} and is tried again."

@@ -18,6 +18,7 @@ from sqlalchemy import (
     and_,
     delete,
     exists,
+    func,
     literal_column,
     or_,
     select,
@@ -272,6 +273,13 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
 
 #: Whether there is something to decide.
 STEPS_ARE_DUE = exists().where(_is_due(NOW))
+
+
+def oldest_due_step(*, session: Session) -> datetime | None:
+    """Return when the step is due that is due first; None if no escalation is under way."""
+    return session.scalar(
+        select(func.min(Escalation.next_at)).where(Escalation.next_at.is_not(None))
+    )
 
 
 def take_due_steps(

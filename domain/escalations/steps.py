@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from domain.alerts.matching.conditions import Conditions
-from domain.durations import parse_duration
+from domain.durations import length_words, parse_duration
 from domain.errors import InvalidError
 from domain.silences.muting import Mute
 from domain.silences.types import MuteKind
@@ -35,12 +35,6 @@ _PUNCTUAL = timedelta(seconds=30)
 #: the time that has passed, and always within this.
 _SOON = timedelta(minutes=5)
 LONGEST_UNREACHED = timedelta(minutes=30)
-_UNITS = (
-    (timedelta(days=1), "d"),
-    (timedelta(hours=1), "h"),
-    (timedelta(minutes=1), "min"),
-    (timedelta(seconds=1), "s"),
-)
 #: Before the name of a mute.
 _MUTE_WORDS = {
     MuteKind.SILENCE: "silence “{}”",
@@ -265,16 +259,6 @@ def after_unreached_round(
 def shifted(progress: Progress, length: timedelta) -> Progress:
     """Return the progress as if it had come so much later, or earlier."""
     return replace(progress, began_at=progress.began_at + length)
-
-
-def length_words(length: timedelta) -> str:
-    """Return a length of time, such as `1 h 30 min`."""
-    parts, rest = [], length
-    for size, unit in _UNITS:
-        count, rest = divmod(rest, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts) or "0 s"
 
 
 def target_words(kind: TargetKind, name: str | None) -> str:

@@ -12,6 +12,7 @@ from flask import Flask
 
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.programs import WORKER_HEARTBEAT, HostReport, record_host_report, record_turn
+from models import AlertChange
 from tests.conftest import KINDS
 from tests.support.accounts.people import now
 from tests.support.mail.mail_server import Mailbox, running_mail_server
@@ -69,6 +70,18 @@ def test_a_report_ahead_of_the_clock_does_not_show_that_a_worker_runs(app: Flask
     _, found = diagnosis(app)
     said = "The background worker has reported at a time ahead of the clock only."
     assert found["worker"] == ("failed", said)
+
+
+def test_changes_that_nobody_processes_are_named(app: Flask) -> None:
+    with app.app_context():
+        since = now() - timedelta(minutes=10)
+        record_turn(WORKER_HEARTBEAT, session=db.session(), now=now())
+        change = {"project_id": 1, "alert_id": 1, "kind": "opened", "created_at": since}
+        db.session.add(AlertChange(follower="escalations", severity=0, **change))
+        db.session.commit()
+    _, found = diagnosis(app)
+    said = "Changes of alerts have waited for 10 minutes: nobody is paged for them."
+    assert found["pages"] == ("warning", said)
 
 
 @pytest.mark.one_database("postgres")

@@ -21,8 +21,10 @@ from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
 from domain.accounts.passwords import FIRST_USERNAME, has_first_password
+from domain.alerts.following import Follower, oldest_changes
 from domain.clock import date_and_time
 from domain.encryption import outgoing_tls_context
+from domain.escalations.running import oldest_due_step
 from domain.job_results import FAILURE_SHOWN_FOR, backup_state, list_failed_jobs
 from domain.mail.outbox import queue_state
 from domain.mail.smtp import Mailer, MailError
@@ -59,6 +61,12 @@ _REPORTS_WITHIN = timedelta(seconds=100)
 _PRUNED_WITHIN = timedelta(minutes=30)
 #: Pages and e-mail usually leave within seconds and minutes.
 _PAGES_WAIT, _MAIL_WAITS = timedelta(minutes=2), timedelta(minutes=15)
+#: What does not happen while changes of alerts wait.
+_FOLLOWERS = {
+    Follower.ESCALATIONS: "nobody is paged for them",
+    Follower.INCIDENTS: "no rule opens incidents for them",
+    Follower.WEBHOOKS: "no webhook gets them",
+}
 _SECONDS = 10.0
 #: An address of documentation (RFC 5737), which no client has.
 FORGED = "192.0.2.1"
@@ -271,6 +279,14 @@ def check_queue(settings: Settings) -> Iterator[Finding]:
     overdue = count_overdue(session=db.session(), now=moment)
     if overdue:
         yield warning(f"{overdue} pages should have been sent more than a minute ago.")
+    for follower, since in oldest_changes(session=db.session()).items():
+        if moment - since > _PAGES_WAIT:
+            lateness = _words(moment - since)
+            yield warning(f"Changes of alerts have waited for {lateness}: {_FOLLOWERS[follower]}.")
+    due_at = oldest_due_step(session=db.session())
+    if due_at is not None and moment - due_at > _PAGES_WAIT:
+        lateness = _words(moment - due_at)
+        yield warning(f"Steps of escalations have been due for {lateness}: the worker is late.")
     yield ok("No page has been waiting too long.")
 
 

@@ -15,7 +15,8 @@ from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.alerts.reading.times import written_time
-from domain.durations import duration_text
+from domain.clock import CLOCK_TOLERANCE
+from domain.durations import duration_text, waiting_words
 from domain.errors import DomainError
 from domain.on_call.rotation_syntax import written_cadence, written_restriction
 from domain.projects.access import COUNT_LIMIT
@@ -240,6 +241,13 @@ def initial(text: str) -> str:
     return next((character.upper() for character in text if character.isalnum()), "?")
 
 
+def lateness(since: datetime | None, now: datetime) -> str:
+    """Return for how long something waits for the worker; empty if the worker is not late."""
+    if since is None or now - since <= CLOCK_TOLERANCE:
+        return ""
+    return waiting_words(now - since)
+
+
 def init_app(app: Flask) -> None:
     """Register filters, tests and globals for templates."""
     folder = Path(app.static_folder or "static")
@@ -258,6 +266,7 @@ def init_app(app: Flask) -> None:
         "link_parts": link_parts,
         "alert_parts": alert_parts,
         "duration": duration,
+        "lateness": lateness,
         "duration_text": duration_text,
         "run_duration": run_duration,
         "relative_time": relative_time,

@@ -114,7 +114,9 @@ class Alert(Resource):
     """An alert in a list."""
 
     id: int
-    iid: int = Field(description="Its number within the project.")
+    iid: int = Field(
+        description="Number within the project. Numbers are never reused, and can be skipped."
+    )
     title: str
     severity: _Severity
     raised_from: _Severity | None = Field(

@@ -150,6 +150,7 @@ def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
     policy = ("--name", "Night", "--default", "--step", f"0s user:{alice(gatebell).username}")
     gatebell.cli("escalations", "create", endpoint.project, *policy)
     assert call.done("GET", "/paging")["state"] is None
+    hook = gatebell.cli("webhooks", "create", endpoint.project, "--url", "https://a.example/hook")
     fail_to_process(gatebell, endpoint.project, since=now() - timedelta(seconds=40))
     view = call.done("GET", "/paging")
     assert view["state"] == "unprocessed"
@@ -163,6 +164,11 @@ def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
     assert "not processed yet, waiting for 4" in text
     assert "resolve this one" not in text
     assert "the default policy, since no route matches" in text
+    assert "Whether a rule opens an incident is not processed yet, waiting for 4" in text
+    browser = signed_in(gatebell, alice(gatebell))
+    for path in ("incidents", f"settings/webhooks/{hook['id']}/deliveries"):
+        listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/{path}").text)
+        assert "Changes of alerts are not processed yet, waiting for" in listed
     # It can be escalated meanwhile, and acknowledged.
     assert call.done("POST", "/escalate")["escalation_policy"] == "Night"
     assert gatebell.cli("alerts", "escalate", endpoint.project, "1")["state"] == "escalated"
@@ -172,9 +178,9 @@ def fail_to_process(gatebell: LiveGatebell, path: str, *, since: datetime) -> No
     """Let the worker wait with the first look at an alert, which has failed twice."""
     with database_of(gatebell) as session:
         alert = session.query(Alert).join(Project).filter(Project.path == path).one()
-        session.add(
+        session.add_all(
             AlertChange(
-                follower="escalations",
+                follower=follower,
                 project_id=alert.project_id,
                 alert_id=alert.id,
                 kind="opened",
@@ -183,5 +189,6 @@ def fail_to_process(gatebell: LiveGatebell, path: str, *, since: datetime) -> No
                 tries=2,
                 next_try_at=now() + timedelta(minutes=4),
             )
+            for follower in ("escalations", "incidents", "webhooks")
         )
         session.commit()

@@ -1,12 +1,17 @@
 """The pages of heartbeats: a list, a page for each with its log and snippets."""
 
+from datetime import timedelta
+
 import pytest
 import requests
 
 from domain.access.roles import Role
-from tests.support.accounts.people import alice, make_project
+from domain.heartbeats.states import milliseconds
+from models import Heartbeat
+from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.heartbeats import Job, heartbeat
+from tests.support.alerts.integration_pages import words
 from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -49,6 +54,22 @@ def test_a_maintainer_creates_one_and_pastes_its_snippet(
     assert shown.headers["Cache-Control"] == "no-store"
     job.ping("/fail")
     assert "1 heartbeat is down" in browser.get(at(gatebell, project)).text
+
+
+def test_an_alert_that_the_worker_has_not_opened_yet_is_shown_as_such(
+    gatebell: LiveGatebell, project: str, browser: requests.Session
+) -> None:
+    job = heartbeat(gatebell, "--every", "5m", "--grace", "1m", project=project)
+    job.ping()
+    with database_of(gatebell) as session:
+        row = session.get_one(Heartbeat, job.id)
+        row.counted_from = now() - timedelta(minutes=10)
+        row.due_ms = milliseconds(now() + timedelta(seconds=50))  # The worker does not look yet.
+        session.commit()
+    assert "1 heartbeat is late." in browser.get(at(gatebell, project)).text
+    shown = words(browser.get(at(gatebell, project, f"/{job.id}")).text)
+    assert "not processed yet, waiting for 4 min" in shown
+    assert "unless a ping arrives first" not in shown
 
 
 @pytest.mark.long
