@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import requests
 
-from tests.http.lives.lives import LIVES, Life, Page
+from tests.http.lives.life import Life, Page
+from tests.http.lives.paging_lives import PAGING_LIVES
+from tests.http.lives.project_lives import PROJECT_LIVES
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.people import (
     Person,
@@ -22,6 +24,7 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
+LIVES = {**PAGING_LIVES, **PROJECT_LIVES}
 _CASES = [(name, each) for name, life in LIVES.items() for each in life.interfaces]
 
 
