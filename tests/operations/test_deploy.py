@@ -102,7 +102,7 @@ def test_systemd_takes_the_units_and_finds_them_confined(tmp_path: Path) -> None
         text = unit.read_text(encoding="utf-8").replace("/opt/gatebell", str(ROOT))
         units.append(tmp_path / unit.name)
         units[-1].write_text(text, encoding="utf-8")
-    assert len(units) == 6
+    assert len(units) == 7
     verify = ("systemd-analyze", "verify", "--man=no", *map(str, units))
     done = subprocess.run(verify, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

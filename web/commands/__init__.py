@@ -95,6 +95,10 @@ _COMMANDS = {
     "settings": ("settings:instance_settings", "Settings of the installation."),
     "silences": ("domain.silences.actions", "Silences: matching alerts page nobody for a time."),
     "tokens": ("users:tokens", "Personal access tokens."),
+    "upgrade-check": (
+        "upgrade_check:upgrade_check",
+        "List what an upgrade to this release turns off.",
+    ),
     "users": ("users:users", "User accounts."),
     "version": ("program:version_command", "The version and the commit of this program."),
     "webhooks": ("domain.webhooks.actions", "Outgoing webhooks of projects."),

@@ -1,0 +1,143 @@
+"""The command that lists what an upgrade would turn off, before the database is migrated."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import click
+from flask.cli import with_appcontext
+from sqlalchemy import Connection, column, inspect, select, table
+
+from domain.errors import InvalidError
+from domain.keyring import Keyring, UndecipherableError
+from domain.notifications.contact_types.registry import contact_type
+from domain.outgoing.addresses import check_can_be_reached
+from domain.outgoing_urls import parse_outgoing_url
+from web.commands.output import print_answer
+from web.database.schema import FIRST_RELEASE, SchemaState, newest_known_revision, schema_state
+from web.database.start_checks import reasons_in_a_sentence
+from web.extensions import db
+from web.outgoing.apprise_processes import check_apprise_url
+from web.services import services
+from web.settings.reader import Settings, SettingsError, misspelt_in_environment, read_change
+
+
+class Effect(NamedTuple):
+    """Something that works no more, or needs a change, after the upgrade."""
+
+    subject: str
+    message: str
+
+
+Row = Mapping[str, Any]
+
+
+@click.command("upgrade-check")
+@with_appcontext
+def upgrade_check() -> None:
+    """List what an upgrade to this release turns off, before the migration.
+
+    Run it with the code and the environment of the new release. It only reads the database, whose
+    schema may be that of an earlier release. The exit status is 1 if something is listed.
+    """
+    settings = services().live_settings.environment
+    with reasons_in_a_sentence(), db.engine.connect() as connection:
+        found = [*_schema(connection)] or [*_effects(connection, settings)]
+    listed = [each._asdict() for each in found]
+    print_answer({"release": newest_known_revision(), "effects": listed})
+    sys.exit(1 if listed else 0)
+
+
+def _schema(connection: Connection) -> Iterator[Effect]:
+    """Return why this release cannot use the database at all."""
+    sentences = {
+        SchemaState.TOO_OLD: f"Upgrade the database with {FIRST_RELEASE} first.",
+        SchemaState.TOO_NEW: "A newer release has migrated the database.",
+    }
+    if said := sentences.get(schema_state(connection)):
+        yield Effect("database", said)
+
+
+def _effects(connection: Connection, settings: Settings) -> Iterator[Effect]:
+    keyring = services().keyring
+    for sentence in misspelt_in_environment():
+        yield Effect("environment", sentence)
+    yield from _stored_settings(connection)
+    yield from _contacts(connection, settings, keyring)
+    for subject, read_url in _urls(connection, keyring):
+        check = partial(_check_url, read_url, settings.outgoing_private_addresses)
+        yield from _checked(subject, check)
+
+
+def _urls(connection: Connection, keyring: Keyring) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Return the URLs that requests are sent to, each with a function that decrypts it."""
+    for name, subject in (("webhook_endpoints", "webhook"), ("audit_streams", "audit stream")):
+        for row in _rows(connection, name, "id", "url", "url_ciphertext"):
+            cipher = row.get("url_ciphertext")
+            read_url = partial(keyring.decrypt, cipher) if cipher else partial(str, row["url"])
+            yield f"{subject} {row['id']}", read_url
+    for row in _rows(connection, "identity_providers", "slug", "issuer"):
+        yield f"identity provider {row['slug']}", partial(str, row["issuer"])
+    for row in _rows(connection, "applications", "id", "backchannel_logout_uri"):
+        if uri := row.get("backchannel_logout_uri"):
+            yield f"logout URL of application {row['id']}", partial(str, uri)
+
+
+def _stored_settings(connection: Connection) -> Iterator[Effect]:
+    for row in _rows(connection, "instance_settings", "name", "value"):
+        try:
+            read_change(row["name"], row["value"])
+        except SettingsError as error:
+            said = f"{error} The stored value is ignored."
+            yield Effect(f"setting {row['name'].upper()}", said)
+
+
+def _contacts(connection: Connection, settings: Settings, keyring: Keyring) -> Iterator[Effect]:
+    names = ("user_id", "project_id", "group_id", "type", "label", "address_ciphertext")
+    owners = {
+        "user_id": _names(connection, "users", "username"),
+        "project_id": _names(connection, "projects", "path"),
+        "group_id": _names(connection, "groups", "path"),
+    }
+    for row in _rows(connection, "contacts", "id", *names):
+        cipher = row.get("address_ciphertext")
+        if not cipher:
+            continue
+        held = next((each for each in owners if row.get(each)), "user_id")
+        owner = f"{held.removesuffix('_id')} {owners[held].get(row[held], row[held])}"
+        check = partial(_check_contact, row["type"], cipher, settings, keyring)
+        yield from _checked(f"contact {row['id']} ({row['label']}) of {owner}", check)
+
+
+def _check_contact(type_name: str, cipher: str, settings: Settings, keyring: Keyring) -> None:
+    read_url = partial(check_apprise_url, settings=settings)
+    contact_type(type_name).check(keyring.decrypt(cipher), read_url=read_url)
+
+
+def _checked(subject: str, check: Callable[[], object]) -> Iterator[Effect]:
+    try:
+        check()
+    except UndecipherableError:
+        yield Effect(subject, "It cannot be decrypted with SECRET_KEY and SECRET_KEY_FALLBACKS.")
+    except InvalidError as error:
+        yield Effect(subject, f"It works no more after the upgrade. {error}")
+
+
+def _check_url(read_url: Callable[[], str], networks: str) -> None:
+    check_can_be_reached(parse_outgoing_url(read_url()), networks)
+
+
+def _names(connection: Connection, name: str, wanted: str) -> Mapping[Any, str]:
+    return {row["id"]: row[wanted] for row in _rows(connection, name, "id", wanted)}
+
+
+def _rows(connection: Connection, name: str, *wanted: str) -> list[Row]:
+    """Return the columns that the table of an earlier release has; nothing without the table."""
+    found = inspect(connection)
+    if not found.has_table(name):
+        return []
+    present = {each["name"] for each in found.get_columns(name)}
+    columns = [column(each) for each in wanted if each in present]
+    rows = connection.execute(select(*columns).select_from(table(name)))
+    return [dict(row) for row in rows.mappings()]
