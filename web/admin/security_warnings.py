@@ -9,6 +9,7 @@ from sqlalchemy.engine import make_url
 
 from domain.accounts.sign_up import OPEN
 from web.admin.settings import title_of
+from web.settings.kinds import database_hosts
 from web.settings.policies import sign_up_policy, token_lifetimes
 from web.settings.reader import Settings
 
@@ -43,8 +44,12 @@ def _is_on_loopback(url: str) -> bool:
 def _is_database_unverified(settings: Settings) -> bool:
     """Return whether the connection to a database elsewhere may be read or redirected."""
     url = make_url(settings.database_url)
-    is_elsewhere = bool(url.host) and not _is_on_loopback(f"//{url.host}")
+    is_elsewhere = not all(_is_on_loopback(_as_url(each)) for each in database_hosts(url))
     return is_elsewhere and url.query.get("sslmode") != "verify-full"
+
+
+def _as_url(host: str) -> str:
+    return f"//[{host}]" if ":" in host else f"//{host}"
 
 
 def _is_store_in_the_clear(settings: Settings) -> bool:

@@ -239,6 +239,7 @@ def authorities_file() -> Kind[Path | None]:
     return Kind(read, allowed, is_path=True)
 
 
+_POSTGRES_PORT = 5432
 #: What libpq would take for TLS below 1.2; its default is 1.2.
 _OLD_PROTOCOLS = frozenset({"TLSv1", "TLSv1.1", ""})
 
@@ -250,8 +251,8 @@ def database_url() -> Kind[str]:
 
     def read(text: str) -> str:
         try:
-            url = make_url(text)
-        except ArgumentError as error:
+            url = make_url(_with_hosts_in_query(text))
+        except (ArgumentError, ValueError) as error:
             raise ValueError(text) from error
         # An in-memory database would be separate in each process.
         is_in_memory = url.drivername == "sqlite" and url.database in {None, "", ":memory:"}
@@ -267,8 +268,33 @@ def database_url() -> Kind[str]:
     return Kind(
         read,
         "sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with @ / : ? # % in user "
-        "and password percent-encoded",
+        "and password percent-encoded; several hosts are separated by commas",
     )
+
+
+def _with_hosts_in_query(text: str) -> str:
+    """Move several hosts of a URL, which libpq allows, to the query, where SQLAlchemy reads them.
+
+    Raises ValueError if a host is none.
+    """
+    scheme, separator, rest = text.partition("://")
+    place, slash, path = rest.partition("/")
+    user, at, hosts = place.rpartition("@")
+    if "," not in hosts or "@" in user or "?" in place:
+        return text
+    found = [urlsplit(f"//{each}") for each in hosts.split(",")]
+    names = [host().read(each.hostname or "") for each in found]
+    ports = [str(each.port or _POSTGRES_PORT) for each in found]
+    named = f"host={','.join(names)}&port={','.join(ports)}"
+    joint = "&" if "?" in path else "?"
+    return f"{scheme}{separator}{user}{at}{slash or '/'}{path}{joint}{named}"
+
+
+def database_hosts(url: URL) -> tuple[str, ...]:
+    """Return the hosts of a database URL; none for a socket of this machine."""
+    named = url.query.get("host", "")
+    several = named.split(",") if isinstance(named, str) else named
+    return tuple(each for each in (url.host or "", *several) if each and not each.startswith("/"))
 
 
 def _has_stray_password(url: URL, text: str) -> bool:

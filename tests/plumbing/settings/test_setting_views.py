@@ -110,6 +110,7 @@ def test_the_store_of_rate_limits_is_shown_without_its_password(
     ("changes", "risk"),
     [
         ({"base_url": "http://bell.example"}, "base_url"),
+        ({"database_url": "postgresql+psycopg:///x?host=127.0.0.1,db.example"}, "database_url"),
         ({"access_token_lifetime_seconds": 86_401}, "access_token_lifetime_seconds"),
         ({"personal_access_token_lifetime_days": 3_650}, "personal_access_token_lifetime_days"),
         ({"release": "15.11"}, "release"),

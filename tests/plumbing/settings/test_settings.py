@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
+from sqlalchemy.engine import make_url
 
 from tests.support.service.certificates import rsa_key, write_certificate
 from web.settings.kinds import OWN_FIRST_PARTS
@@ -95,6 +96,7 @@ def test_a_wrong_part_of_a_long_value_is_named(tmp_path: Path) -> None:
     [
         ("DATABASE_URL", "mysql://alice:hunter2@db/gatebell"),
         ("DATABASE_URL", "sqlite://"),
+        ("DATABASE_URL", "postgresql://alice@one:hunter2,two/gatebell"),
         ("DATABASE_URL", "hunter2"),
         ("DATABASE_URL", "postgresql://alice:pa@hunter2@db/gatebell"),
         ("DATABASE_URL", "postgresql://alice:@hunter2@db/gatebell"),
@@ -325,6 +327,23 @@ def test_a_name_of_other_products_beside_the_setting_is_left_alone(
     theirs = ("MAIL_HOST", "SECRET_KEY_BASE", "REDIS_URL")
     monkeypatch.setattr(os, "environ", dict.fromkeys((*ours, *theirs), "x"))
     assert misspelt_in_environment() == ()
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts", "ports"),
+    [
+        ("postgresql://alice:p%40@one:5432,two:5433/gatebell", "one,two", "5432,5433"),
+        ("postgres://one,two/gatebell?target_session_attrs=read-write", "one,two", "5432,5432"),
+        ("postgresql://alice@[::1]:1,[fd00::2]:2/gatebell", "::1,fd00::2", "1,2"),
+        ("postgresql://alice@/gatebell?host=one,two&port=1,2", "one,two", "1,2"),
+    ],
+)
+def test_a_database_may_have_several_hosts(
+    tmp_path: Path, url: str, hosts: str, ports: str
+) -> None:
+    found = make_url(settings_with(tmp_path, DATABASE_URL=url, SECRET_KEY="k" * 32).database_url)
+    assert (found.query["host"], found.query["port"]) == (hosts, ports)
+    assert found.database == "gatebell"
 
 
 def test_every_setting_but_a_path_can_come_from_a_file(tmp_path: Path) -> None:
