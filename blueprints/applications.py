@@ -17,6 +17,7 @@ from domain.oauth.grants.client_credentials import FOR_MACHINES
 from domain.oauth.setting_up import actions
 from domain.oauth.setting_up.people import page_of_people
 from domain.oauth.setting_up.refusals import Viewer, list_refusals, progress_of
+from domain.oauth.setting_up.removed_scopes import find_removed_scopes
 from domain.oauth.setting_up.types import ApplicationWithSecret, OwnApplicationBody, RenewalBody
 from forms.applications import ApplicationForm, RenewalForm
 from web.access.marks import get_current_user, signed_in
@@ -25,6 +26,7 @@ from web.http.endpoints import Mark, PageBlueprint
 from web.http.work import work
 from web.oauth import endpoints
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
+from web.pages.templating import pluralize
 from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
 from web.services import now, settings
 
@@ -54,6 +56,7 @@ class ApplicationPages:
             (f"{one}/edit", self.edit, ["GET", "POST"]),
             (f"{one}/renew_secret", self.renew_secret, ["POST"]),
             (f"{one}/secrets/<int:secret_id>/end", self.end_secret, ["POST"]),
+            (f"{one}/removed_scopes/end", self.end_removed_scopes, ["POST"]),
             (f"{one}/delete", self.delete, ["GET"]),
             (f"{one}/delete", self.remove, ["POST"]),
         ):
@@ -120,6 +123,13 @@ class ApplicationPages:
         flash("The older secret no longer works.")
         return self._back_to(application_id)
 
+    def end_removed_scopes(self, application_id: int) -> ResponseReturnValue:
+        """End the access tokens that have scopes which were removed."""
+        self.get(application_id)
+        ended = actions.end_removed_scopes(work(), application_id)
+        flash(f"{pluralize(ended.tokens, 'access token')} ended. Applications can refresh them.")
+        return self._back_to(application_id)
+
     def delete(self, application_id: int) -> ResponseReturnValue:
         """Ask for confirmation of the removal."""
         self.get(application_id)
@@ -148,6 +158,9 @@ class ApplicationPages:
             endpoints=endpoints(),
             **self._setup_of(application),
             refresh_replay_seconds=settings().refresh_replay_seconds,
+            removed=find_removed_scopes(
+                application.id, application.scopes, session=db.session(), now=now()
+            ),
         )
         return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
 

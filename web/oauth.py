@@ -7,29 +7,32 @@ request goes on as a GET, with which the cookie comes, and which decides nothing
 A request that needs a new sign-in returns after it with the sealed time of its first visit.
 """
 
+import codecs
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NoReturn, cast
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, unquote_to_bytes, urlencode
 
 from authlib.oauth2.rfc6749 import InvalidRequestError
-from flask import Response, has_request_context, request, url_for
+from flask import Response, has_request_context, request, session, url_for
 from flask.typing import ResponseReturnValue
-from flask_login import current_user
+from flask_login import current_user, logout_user
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.utils import redirect
 
 from domain.access.scopes import ADMIN_MODE
+from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import EventSource
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.consent.pushed_requests import PREFIX
 from domain.oauth.context import OAuthContext, RefusedRequest
+from domain.oauth.devices import release_requests
 from domain.oauth.discovery import openid_provider
 from domain.oauth.protocol import (
     NO_STORE,
@@ -45,10 +48,12 @@ from web.extensions import db
 from web.http.audit_events import event_source
 from web.http.error_formats import explained
 from web.http.json_responses import json_response
+from web.http.work import work
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, oauth_policy, services
 from web.settings import policies
 
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: The longest excerpt in an error, in characters.
 _LONGEST_NAME = 60
 
@@ -58,6 +63,10 @@ def parameters_in(body: bytes) -> dict[str, list[str]]:
 
     null is the same as absent.
     """
+    if body.startswith(_BYTE_ORDER_MARKS):
+        raise InvalidRequestError(
+            "The body is not JSON in UTF-8: it begins with a byte order mark. Send it without one."
+        )
     try:
         members = json.loads(body.decode(), object_pairs_hook=list, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -111,6 +120,15 @@ def needs_new_proof() -> bool:
     """Return whether an administrator ticked `admin_mode` with a sign-in that is too old for it."""
     approval = decided_approval()
     return approval.may_administer and approval.has_old_proof
+
+
+def end_this_sign_in(application_name: str = "") -> None:
+    """Sign this browser out, and release the requests of devices that its user has opened."""
+    user = get_current_user()
+    release_requests(user.id, context=oauth_context())
+    signing_in.sign_out(work(), user.sign_in_id, application_name)
+    logout_user()
+    session.clear()
 
 
 #: The headers that the endpoints read, with their WSGI names.
@@ -191,14 +209,35 @@ def request_in_form() -> ProtocolRequest:
         parameters = parameters_in(request.get_data())
     else:
         parameters = _lists(request.form)
-    return ProtocolRequest("POST", parameters, headers)
+    asked = ProtocolRequest("POST", parameters, headers)
+    asked.has_query = bool(environ.get("QUERY_STRING"))
+    return asked
+
+
+def refuse_other_encodings(encoded: bytes) -> None:
+    """Raise invalid_request for a parameter of a query or form that is not UTF-8.
+
+    Its value could not be returned to the application unchanged.
+    """
+    if b"%" not in encoded and encoded.isascii():
+        return
+    for part in encoded.split(b"&"):
+        name, _, value = part.partition(b"=")
+        try:
+            unquote_to_bytes(value).decode()
+        except UnicodeDecodeError:
+            shown = _shown(name.decode("ascii", "replace"))
+            raise InvalidRequestError(
+                f"The parameter {shown} is not UTF-8. Encode its value as UTF-8."
+            ) from None
 
 
 def request_in_query() -> ProtocolRequest:
     """Return the request in the URL, or the one that is kept under the handle in the URL.
 
-    Raises invalid_request for a handle that has expired.
+    Raises invalid_request for a handle that has expired, and for a value that is not UTF-8.
     """
+    refuse_other_encodings(request.query_string)
     handle = request.args.get(KEPT_REQUEST)
     parameters = _lists(request.args) if handle is None else _kept_parameters(handle)
     asked = ProtocolRequest("GET", parameters, {})

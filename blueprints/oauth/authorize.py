@@ -33,6 +33,7 @@ from web.oauth import (
     decided_approval,
     needs_new_proof,
     oauth_context,
+    refuse_other_encodings,
     request_from,
     request_in_query,
     send,
@@ -97,6 +98,10 @@ def consent_by_post() -> ResponseReturnValue:
 
     It comes from another origin and has no CSRF token, so it only redirects to GET.
     """
+    try:
+        refuse_other_encodings(request.get_data())
+    except ProtocolError as error:
+        return _refuse(error, request_from({}), AuthorizationServer(oauth_context()))
     return redirect(authorization_url(request.form.to_dict(flat=False)), code=303)
 
 

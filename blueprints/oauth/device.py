@@ -1,6 +1,6 @@
 """/oauth/device: the pages for the user code of a device and the decision (RFC 8628, 3.3)."""
 
-from flask import redirect, render_template, request, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
@@ -14,6 +14,7 @@ from forms.device import UserCodeForm
 from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.public_urls import public_url
 from web.oauth import decided_approval, needs_new_proof, oauth_context
 from web.pages.qr_codes import qr_code
@@ -39,8 +40,21 @@ def enter() -> ResponseReturnValue:
     return _code_page(UserCodeForm(formdata=None, user_code=shown(code) if code else typed))
 
 
+def _back_to_code() -> ResponseReturnValue:
+    """Redirect to the form for the code, filled in; nothing is decided."""
+    flash(OUTDATED_FORM, "warning")
+    return redirect(_code_url(), code=303)
+
+
+def _code_url() -> str:
+    """Return the URL of the form, with the code of the submitted form."""
+    code = read_user_code(request.form.get("user_code", ""))
+    return url_for("device.enter", user_code=shown(code) if code else None)
+
+
 @device.post("")
 @signed_in
+@leads_back(_back_to_code)
 def open_request() -> ResponseReturnValue:
     """Show the request of the device with this code."""
     form = UserCodeForm()
@@ -66,8 +80,14 @@ def ask_for_phone() -> ResponseReturnValue:
     return _phone_page(UserCodeForm(formdata=None))
 
 
+def _back_to_phone() -> ResponseReturnValue:
+    flash(OUTDATED_FORM, "warning")
+    return redirect(url_for("device.ask_for_phone"), code=303)
+
+
 @device.post("/phone")
 @open_to_anyone
+@leads_back(_back_to_phone)
 def show_to_phone() -> ResponseReturnValue:
     """Show a QR code with the URL of the user code, without looking the code up."""
     form = UserCodeForm()
@@ -90,17 +110,20 @@ def begin_again() -> ResponseReturnValue:
 
 @device.post("/decision")
 @open_to_anyone
+@leads_back(_back_to_code)
 def decide() -> ResponseReturnValue:
     """Store the decision; every button but Approve denies the request."""
     if not current_user.is_authenticated:
-        return redirect(url_for("sessions.sign_in", next=url_for("device.enter")))
+        return redirect(url_for("sessions.sign_in", next=_code_url()))
     decision = _pressed()
     if needs_new_proof():
-        return redirect(url_for("sessions.sign_in", again="yes", next=url_for("device.enter")))
+        return redirect(url_for("sessions.sign_in", again="yes", next=_code_url()))
     try:
         device_id = open_device_form(
             request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id
         )
+        if device_id is None:
+            return _back_to_code()
         name = devices.decide(device_id, decision, decided_approval(), context=oauth_context())
     except InvalidError as error:
         return _refused(UserCodeForm(formdata=None), error)

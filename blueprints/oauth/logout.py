@@ -1,26 +1,25 @@
 """/oauth/logout: sign-out at the request of an application (RP-Initiated Logout 1.0)."""
 
-from flask import make_response, redirect, render_template, request, session, url_for
+from flask import flash, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
-from flask_login import current_user, logout_user
+from flask_login import current_user
 
-from domain.accounts.signing_in import actions as signing_in
 from domain.oauth import endpoints as domain
 from domain.oauth.clients.redirect_uris import destination_of
-from domain.oauth.endpoints import LogoutRequest, LogoutStep
+from domain.oauth.endpoints import BrowserSession, LogoutRequest, LogoutStep
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from web.access.marks import get_current_user, open_to_anyone
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.oauth import request_in_form, request_in_query, send
+from web.http.outdated_forms import OUTDATED_FORM
+from web.oauth import end_this_sign_in, request_in_form, request_in_query, send
 from web.sealing.forms import (
     open_confirmation,
     open_request,
     seal_confirmation,
     seal_request,
 )
-from web.services import settings
+from web.services import services, settings
 
 logout = PageBlueprint("logout", __name__, url_prefix="/oauth", leads_to_applications=True)
 
@@ -49,14 +48,14 @@ def decide() -> ResponseReturnValue:
     """
     if "decision" not in request.form:
         return _redirect_to_page()
-    if not current_user.is_authenticated:
-        return redirect(url_for("logout.ask"))
-    asked = open_confirmation(
-        request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id
-    )
+    sign_in_id = get_current_user().sign_in_id if current_user.is_authenticated else None
+    form = open_confirmation(request.form.get("request", ""), sign_in_id=sign_in_id)
+    if not form.is_valid:
+        flash(OUTDATED_FORM, "warning")
+        return _back_to_question(form.asked)
     if request.form["decision"] != "sign_out":
         return redirect(url_for("home.index"))
-    return _sign_out(asked)
+    return _sign_out(form.asked)
 
 
 def _checked(asked: ProtocolRequest) -> LogoutRequest:
@@ -68,12 +67,18 @@ def _redirect_to_page() -> ResponseReturnValue:
         asked = _checked(request_in_form())
     except ProtocolError as error:
         return _refuse(error)
+    return _back_to_question(asked)
+
+
+def _back_to_question(asked: LogoutRequest) -> ResponseReturnValue:
     return redirect(url_for("logout.ask", request=seal_request(asked)), code=303)
 
 
 def _follow(asked: LogoutRequest) -> ResponseReturnValue:
-    user_id = current_user.id if current_user.is_authenticated else None
-    match domain.next_step(asked, user_id=user_id):
+    step = domain.next_step(
+        asked, _browser_session(), session=db.session(), keyring=services().keyring
+    )
+    match step:
         case LogoutStep.SIGN_OUT:
             return _sign_out(asked)
         case LogoutStep.ASK:
@@ -84,10 +89,15 @@ def _follow(asked: LogoutRequest) -> ResponseReturnValue:
             return _page("done", asked)
 
 
+def _browser_session() -> BrowserSession | None:
+    if not current_user.is_authenticated:
+        return None
+    user = get_current_user()
+    return BrowserSession(user_id=user.id, sign_in_id=user.sign_in_id)
+
+
 def _sign_out(asked: LogoutRequest) -> ResponseReturnValue:
-    signing_in.sign_out(work(), get_current_user().sign_in_id, asked.application_name or "")
-    logout_user()
-    session.clear()
+    end_this_sign_in(asked.application_name or "")
     return _return(asked)
 
 
@@ -100,12 +110,16 @@ def _ask(asked: LogoutRequest) -> ResponseReturnValue:
     return _page("ask", asked, seal_confirmation(asked, sign_in_id=get_current_user().sign_in_id))
 
 
+def _is_of_another_user(asked: LogoutRequest) -> bool:
+    return current_user.is_authenticated and asked.user_id not in {None, current_user.id}
+
+
 def _page(state: str, asked: LogoutRequest, ticket: str = "") -> str:
     return render_template(
         "authorize/logout.html",
         state=state,
         application_name=asked.application_name,
-        is_another_user=asked.user_id is not None,
+        is_another_user=_is_of_another_user(asked),
         return_url=domain.return_url(asked),
         destination=destination_of(asked.redirect_uri) if asked.redirect_uri else None,
         request_token=ticket,

@@ -11,7 +11,7 @@ from domain.oauth.endpoints import token_info
 from domain.oauth.presented_tokens.bearer import (
     BearerRefusedError,
     Refusal,
-    get_access_token_bearer,
+    get_bearer,
 )
 from domain.oauth.server import AuthorizationServer
 from web.access.bearer_token import OAUTH_LOCATIONS, check_key, presented_token
@@ -33,7 +33,7 @@ from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.metrics import count_token
-from web.oauth import oauth_context, request_in_form, send
+from web.oauth import oauth_context, refuse_other_encodings, request_in_form, send
 from web.services import services, settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
@@ -68,6 +68,8 @@ def issue() -> ResponseReturnValue:
 def push() -> ResponseReturnValue:
     """Store a pushed authorization request (RFC 9126 section 2)."""
     request.max_content_length = _LONGEST_PUSH
+    if request.mimetype == "application/x-www-form-urlencoded":
+        refuse_other_encodings(request.get_data())
     server = AuthorizationServer(oauth_context())
     return send(server.create_endpoint_response("pushed_authorization_request", request_in_form()))
 
@@ -115,15 +117,13 @@ def revoke() -> ResponseReturnValue:
 )
 @open_to_anyone
 def info() -> ResponseReturnValue:
-    """Return the scopes and the lifetime of the presented token."""
+    """Return the scopes and the lifetime of an OAuth or access token."""
     presented = presented_token(*OAUTH_LOCATIONS)
     if presented is None:
         raise BearerRefusedError(Refusal.MISSING)
     own = services()
     moment = own.clock()
-    found = get_access_token_bearer(
-        presented, connection=own.connections, keyring=own.keyring, now=moment
-    )
+    found = get_bearer(presented, connection=own.connections, keyring=own.keyring, now=moment)
     check_key(found, presented, now=moment)
     response = json_response(token_info(found, now=moment))
     response.headers["Cache-Control"] = "no-store"

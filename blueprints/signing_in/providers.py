@@ -6,8 +6,10 @@ from flask.typing import ResponseReturnValue
 from domain.errors import ConflictError
 from domain.identity_providers.errors import ProviderError
 from domain.identity_providers.signing_in import connect, finish
+from web.access.kept_pages import short_address
 from web.access.marks import open_to_anyone
 from web.http.endpoints import PageBlueprint
+from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.work import work
 from web.signing_in import complete, requested_page, send_to_provider, take_asked
 
@@ -16,8 +18,15 @@ providers = PageBlueprint(
 )
 
 
+def _back_to_sign_in() -> ResponseReturnValue:
+    flash(OUTDATED_FORM, "warning")
+    next_page = short_address(requested_page())
+    return redirect(url_for("sessions.sign_in", next=next_page or None), code=303)
+
+
 @providers.post("/<slug>")
 @open_to_anyone.but(open_before_second_factor=True)
+@leads_back(_back_to_sign_in)
 def begin(slug: str) -> ResponseReturnValue:
     """Send the browser to the provider."""
     next_page = requested_page()

@@ -1,8 +1,8 @@
 """Sign in and sign out."""
 
-from flask import flash, redirect, render_template, request, session, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
-from flask_login import current_user, logout_user
+from flask_login import current_user
 
 from domain.accounts.factors.passkeys import PasskeyRefusedError, request_options_for_anyone
 from domain.accounts.signing_in import actions as signing_in
@@ -16,8 +16,9 @@ from web.access.kept_pages import KEPT_REQUEST, find_address, short_address
 from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.work import work
-from web.oauth import oauth_context, parameters_of, request_from
+from web.oauth import end_this_sign_in, oauth_context, parameters_of, request_from
 from web.pages.markdown import rendered_markdown
 from web.sealing.sign_ins import (
     find_relying_party,
@@ -46,8 +47,16 @@ def sign_in() -> ResponseReturnValue:
     return _page(form)
 
 
+def _back_to_form() -> ResponseReturnValue:
+    """Redirect to the same question: the form, or the requested page of who is signed in now."""
+    flash(OUTDATED_FORM, "warning")
+    next_page = short_address(requested_page())
+    return redirect(url_for("sessions.sign_in", next=next_page or None), code=303)
+
+
 @sessions.post("/sign_in")
 @open_to_anyone
+@leads_back(_back_to_form)
 def check_in() -> ResponseReturnValue:
     """Check the password, then go to the requested page or to the second factor."""
     form = SignInForm()
@@ -73,6 +82,7 @@ def ask_for_passkey() -> ResponseReturnValue:
 
 @sessions.post("/sign_in/passkey")
 @open_to_anyone
+@leads_back(_back_to_form)
 def check_in_by_passkey() -> ResponseReturnValue:
     """Sign in with a passkey alone."""
     form = SignInForm(formdata=None)
@@ -88,11 +98,10 @@ def check_in_by_passkey() -> ResponseReturnValue:
 
 @sessions.post("/sign_out")
 @signed_in.but(open_before_password_change=True)
+@leads_back(_back_to_form)
 def sign_out() -> ResponseReturnValue:
     """Delete this browser's sign-in and clear its session."""
-    signing_in.sign_out(work(), get_current_user().sign_in_id)
-    logout_user()
-    session.clear()
+    end_this_sign_in()
     flash("You are signed out.")
     next_page = short_address(request.values.get("next", ""))
     return redirect(url_for("sessions.sign_in", next=next_page or None))

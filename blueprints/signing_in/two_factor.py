@@ -12,9 +12,11 @@ from domain.accounts.signing_in.sessions import key_of
 from domain.accounts.users import lock_account
 from domain.errors import InvalidError, TooManyAttemptsError
 from forms.signing_in import CodeForm, PasskeyResponseForm
+from web.access.kept_pages import short_address
 from web.access.marks import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.work import work
 from web.sealing.sign_ins import (
     PendingSignIn,
@@ -40,8 +42,16 @@ def enter() -> ResponseReturnValue:
     return _page(CodeForm(formdata=None), pending) if pending else _begin_again()
 
 
+def _back_to_step() -> ResponseReturnValue:
+    """Redirect to this step, which leads on or back if there is nothing to check any more."""
+    flash(OUTDATED_FORM, "warning")
+    next_page = short_address(requested_page())
+    return redirect(url_for("two_factor.enter", next=next_page or None), code=303)
+
+
 @two_factor.post("")
 @open_to_anyone
+@leads_back(_back_to_step)
 def check_code() -> ResponseReturnValue:
     """Check an app code or a recovery code."""
     pending, form = find_pending_sign_in(), CodeForm()
@@ -70,6 +80,7 @@ def ask_for_passkey() -> ResponseReturnValue:
 
 @two_factor.post("/passkey")
 @open_to_anyone
+@leads_back(_back_to_step)
 def check_passkey() -> ResponseReturnValue:
     """Check a passkey."""
     pending, form = find_pending_sign_in(), CodeForm(formdata=None)

@@ -338,7 +338,9 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     "resource_tokens.renew": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
     # Their own; administrators those of all.
     "applications.show": _instance(_READ),
-    **_rows("applications", "register edit rotate end_secret remove", _instance(_WRITE)),
+    **_rows(
+        "applications", "register edit rotate end_secret end_removed remove", _instance(_WRITE)
+    ),
     # The invited person, by the link of the message.
     "invitations.accept": _instance(_WRITE),
     "invitations.join": _open(_ANY),

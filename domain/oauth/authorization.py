@@ -38,6 +38,7 @@ from models import Application, Authorization
 
 #: What a request is told that was not pushed, and had to be.
 _NOT_PUSHED = Refusal(sentence="Authorization requests have to be pushed first.", reason=NOT_PUSHED)
+_ANOTHER_USER = "Another user is signed in than the user of the id_token_hint."
 #: Values of `prompt` that require the consent page, which shows the account and offers another.
 _ASKING = frozenset({"consent", "select_account"})
 #: Values of `prompt` that a new sign-in satisfies.
@@ -239,7 +240,7 @@ def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServ
             redirect_uri=checked.redirect_uri,
         ) from None
     if hinted.user_id != user_id:
-        raise LoginRequiredError(redirect_uri=checked.redirect_uri)
+        raise LoginRequiredError(_ANOTHER_USER, redirect_uri=checked.redirect_uri)
 
 
 def _check_groups(checked: CheckedRequest, approval: Approval, server: AuthorizationServer) -> None:

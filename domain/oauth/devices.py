@@ -1,8 +1,9 @@
 """Requests of devices for access, and the decisions of users about them (RFC 8628).
 
-A device's row goes from waiting to opened (one person has typed the code; from then on nobody
-else can), to approved or denied, to redeemed. The approval also makes an authorization, the same as
-for a code that goes through a browser: so it can be taken back even before the device has come.
+A device's row goes from waiting to opened (one person has typed the code; until they sign out,
+nobody else can), to approved or denied, to redeemed. The approval also makes an authorization, the
+same as for a code that goes through a browser: so it can be taken back even before the device has
+come.
 """
 
 import unicodedata
@@ -16,7 +17,7 @@ from sqlalchemy import Executable, Row, Select, bindparam, select
 from domain.access.scopes import grantable
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
 from domain.audit.events import EventKind
-from domain.database.rows import insert_for
+from domain.database.rows import insert_for, update_rows
 from domain.errors import ConflictError, ForbiddenError, InvalidError
 from domain.ip_addresses import client_prefix
 from domain.oauth.clients.allowed_groups import is_allowed
@@ -83,6 +84,18 @@ class UnknownUserCodeError(InvalidError):
         super().__init__(
             "No device is waiting with this code. Compare it with the device; if it has been a "
             "few minutes, ask the device for a new one.",
+            field="user_code",
+        )
+
+
+class OpenedElsewhereError(InvalidError):
+    """Another user has opened the request, and can release it."""
+
+    def __init__(self) -> None:
+        """Name both ways out."""
+        super().__init__(
+            "Another account has opened this code. Sign in with that account and select “Use "
+            "another account”, or ask the device for a new code.",
             field="user_code",
         )
 
@@ -176,8 +189,8 @@ def _storing(dialect_name: str) -> Executable:
 def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
     """Return the request of a user code and reserve it for this user (section 5.1).
 
-    Raises UnknownUserCodeError, and TooManyAttemptsError after too many guesses. Neither may roll
-    back the transaction: guesses count.
+    Raises UnknownUserCodeError or OpenedElsewhereError, and TooManyAttemptsError after too many
+    guesses. None of them may roll back the transaction: guesses count.
     """
     code = read_user_code(typed)
     if code is None:
@@ -190,14 +203,33 @@ def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRe
     row = session.execute(
         _locked().where(DeviceAuthorization.user_code_digest.in_(digests))
     ).first()
-    if row is None or not _is_open(row, user_id, context):
+    if row is None or not _is_open(row, context):
         raise UnknownUserCodeError
+    if row[0].user_id not in {None, user_id}:
+        raise OpenedElsewhereError
     for limit in limits:
         # Only this one: a code of one's own must not wipe out the guesses before it.
         refund_attempt(limit, session=session, keyring=keyring)
     device = row[0]
     device.user_id = user_id
-    return _request(device, shown(code))
+    return _request(device, _scopes_left(row), shown(code))
+
+
+def release_requests(user_id: int, *, context: OAuthContext) -> None:
+    """Let other users open the undecided requests that a user has opened.
+
+    A user who signs out may have opened a code with the wrong account.
+    """
+    context.session.execute(
+        update_rows(DeviceAuthorization)
+        .where(
+            DeviceAuthorization.user_id == user_id,
+            DeviceAuthorization.approved_at.is_(None),
+            DeviceAuthorization.denied_at.is_(None),
+            DeviceAuthorization.expires_at > context.now,
+        )
+        .values(user_id=None)
+    )
 
 
 def decide(device_id: int, decision: Decision, approval: Approval, *, context: OAuthContext) -> str:
@@ -211,31 +243,29 @@ def decide(device_id: int, decision: Decision, approval: Approval, *, context: O
     device, application = row
     if _answer(device) is decision:
         return str(application.name)
-    if not _is_open(row, approval.user_id, context):
+    if not _is_open(row, context):
         raise DecidedError
     if decision is Decision.APPROVE:
         if not is_allowed(application.allowed_group_ids, approval.user_id, context):
             raise ForbiddenError(NOT_IN_GROUPS.sentence)
-        _approve(device, approval, context)
+        _approve(row, approval, context)
     else:
         device.denied_at = context.now
-    _record(decision, device, application, context)
+    _record(decision, row, context)
     return str(application.name)
 
 
 def _record(
-    decision: Decision,
-    device: DeviceAuthorization,
-    application: Application,
-    context: OAuthContext,
+    decision: Decision, row: Row[DeviceAuthorization, Application], context: OAuthContext
 ) -> None:
+    device, application = row
     context.record_event(
         _KINDS[decision],
         application,
         user_id=device.user_id,
         details={
             "application_id": application.uid,
-            "scopes": device.scopes,
+            "scopes": _scopes_left(row),
             # The device's IP address; the event itself has that of the user.
             "device_address": device.address,
             "device": device_in_words(device.user_agent),
@@ -243,13 +273,16 @@ def _record(
     )
 
 
-def _approve(device: DeviceAuthorization, approval: Approval, context: OAuthContext) -> None:
+def _approve(
+    row: Row[DeviceAuthorization, Application], approval: Approval, context: OAuthContext
+) -> None:
+    device = row[0]
     device.approved_at, device.auth_time = context.now, approval.auth_time
     context.session.add(
         Authorization(
             application_id=device.application_id,
             user_id=approval.user_id,
-            scopes=grantable(device.scopes, may_administer=approval.may_administer),
+            scopes=grantable(_scopes_left(row), may_administer=approval.may_administer),
             auth_time=approval.auth_time,
             methods=approval.methods,
             # The device code is stored like an authorization code.
@@ -269,17 +302,19 @@ def _locked() -> Select[DeviceAuthorization, Application]:
     )
 
 
-def _is_open(
-    row: Row[DeviceAuthorization, Application], user_id: int, context: OAuthContext
-) -> bool:
-    device, application = row
-    is_allowed = Client(application).get_allowed_scope(device.scopes) == device.scopes
+def _is_open(row: Row[DeviceAuthorization, Application], context: OAuthContext) -> bool:
+    device = row[0]
     return (
-        device.user_id in {None, user_id}
-        and _answer(device) is None
+        _answer(device) is None
         and device.expires_at > context.now
-        and is_allowed  # the application may have been changed since
+        and bool(_scopes_left(row))  # the application may have been changed since
     )
+
+
+def _scopes_left(row: Row[DeviceAuthorization, Application]) -> str:
+    """Return the requested scopes that the application is still registered for."""
+    device, application = row
+    return Client(application).get_allowed_scope(device.scopes)
 
 
 def _answer(device: DeviceAuthorization) -> Decision | None:
@@ -288,8 +323,8 @@ def _answer(device: DeviceAuthorization) -> Decision | None:
     return Decision.APPROVE if device.approved_at is not None else None
 
 
-def _request(device: DeviceAuthorization, user_code: str) -> DeviceRequest:
-    columns = {**columns_of(device, DeviceRequest), "scopes": tuple(device.scopes.split())}
+def _request(device: DeviceAuthorization, scopes: str, user_code: str) -> DeviceRequest:
+    columns = {**columns_of(device, DeviceRequest), "scopes": tuple(scopes.split())}
     return DeviceRequest(**columns, user_code=user_code)
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
-from domain.keyring import CredentialType
+from domain.keyring import CredentialType, Keyring
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.applications import find_by_uid, is_trusted
 from domain.oauth.clients.authentication import Client, ClientRefusedError, names_no_client
@@ -30,11 +30,12 @@ from domain.oauth.clients.found_rows import FoundPair
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
 from domain.oauth.context import Named
 from domain.oauth.grants.registry import PARAMETERS
+from domain.oauth.openid.backchannel_logout import sids_of
 from domain.oauth.openid.id_tokens import Audience, InvalidHintError, read_hint, subject
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.tokens import revoke_family, revoke_pair, token_type_of
-from models import AccessToken, Application
+from models import AccessToken, Application, Authorization
 
 #: Section 2.2: nothing else is said of a token that is not live or not the asker's.
 INACTIVE = {"active": False}
@@ -75,7 +76,8 @@ class IntrospectionEndpoint(
             return INACTIVE
         if _is_refresh_token(asked.request):
             # It has no end, and no token_type: it is of no use as a bearer token.
-            return self._describe(asked, checked, {"scope": checked.grant_scopes})
+            scopes = asked.get_client().get_allowed_scope(checked.grant_scopes or "")
+            return self._describe(asked, checked, {"scope": scopes})
         expires_at = checked.token_expires_at
         if expires_at is not None and expires_at <= self.server.context.now:
             return INACTIVE
@@ -120,6 +122,8 @@ def _seconds(moment: datetime) -> int:
 def token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
     """Return the token info object; `expires_in` is the remaining lifetime in seconds.
 
+    A personal, project or group access token has no application, and may have no end.
+
     `scopes` and `expires_in_seconds` are the older names, kept for older clients.
     """
     left = bearer.seconds_left(now)
@@ -155,6 +159,10 @@ class LogoutRequest:
     state: str | None
     #: Whether an administrator trusts the application; otherwise any user may have made it.
     is_trusted: bool = False
+    #: client_id of the application.
+    application_uid: str | None = None
+    #: The session that the id_token_hint was issued for.
+    sid: str | None = None
 
 
 def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> LogoutRequest:
@@ -168,6 +176,8 @@ def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> 
     return LogoutRequest(
         user_id=hinted.user_id if hinted else None,
         application_name=application.name if application else None,
+        application_uid=application.uid if application else None,
+        sid=hinted.sid if hinted else None,
         is_trusted=application is not None and is_trusted(application),
         redirect_uri=_redirect_uri(request.value("post_logout_redirect_uri"), application),
         state=request.value("state"),
@@ -204,18 +214,53 @@ def _redirect_uri(uri: str | None, application: Application | None) -> str | Non
     return uri
 
 
-def next_step(asked: LogoutRequest, *, user_id: int | None) -> LogoutStep:
-    """Return the next step; `user_id` is the signed-in user, if any.
+@dataclass(frozen=True, kw_only=True)
+class BrowserSession:
+    """The sign-in of a browser."""
 
-    Without a hint about the very user that is signed in, the user has to be asked (section 2):
-    any page could send the browser here. For the same reason nobody is sent on without a hint
-    or a click. Where nobody is signed in, a hint proves nothing about this browser: whoever makes
-    an application has ID tokens for it. So only trusted ones are gone on to.
+    user_id: int
+    sign_in_id: int
+
+
+def next_step(
+    asked: LogoutRequest, browser: BrowserSession | None, *, session: Session, keyring: Keyring
+) -> LogoutStep:
+    """Return the next step; `browser` is the sign-in of the browser, if any.
+
+    Only a hint that was issued for this very sign-in signs out without a question (section 2): any
+    page could send the browser here, and every application has ID tokens of its users. For the same
+    reason nobody is sent on without a hint or a click. Where nobody is signed in, a hint proves
+    nothing about this browser. So only trusted applications are gone on to.
     """
-    if user_id is not None:
-        return LogoutStep.SIGN_OUT if asked.user_id == user_id else LogoutStep.ASK
+    if browser is not None:
+        is_own = _is_of_session(asked, browser, session=session, keyring=keyring)
+        return LogoutStep.SIGN_OUT if is_own else LogoutStep.ASK
     is_hinted = asked.user_id is not None and asked.redirect_uri is not None
     return LogoutStep.REDIRECT if is_hinted and asked.is_trusted else LogoutStep.SHOW_DONE
+
+
+def _is_of_session(
+    asked: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
+) -> bool:
+    """Return whether the hint was issued for this sign-in, and the user has not ended the access.
+
+    An application that revokes its own tokens before it signs the user out keeps the session.
+    """
+    if asked.sid is None or asked.application_uid is None or asked.user_id != browser.user_id:
+        return False
+    if asked.sid not in sids_of(browser.sign_in_id, asked.application_uid, keyring=keyring):
+        return False
+    found = session.scalar(
+        select(Authorization.id)
+        .join(Application, Application.id == Authorization.application_id)
+        .where(
+            Application.uid == asked.application_uid,
+            Authorization.user_id == browser.user_id,
+            Authorization.sid == asked.sid,
+        )
+        .limit(1)
+    )
+    return found is not None
 
 
 def return_url(asked: LogoutRequest) -> str | None:

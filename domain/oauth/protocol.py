@@ -23,6 +23,9 @@ class OAuthResponse:
     headers: Sequence[tuple[str, str]] = field(default=())
 
 
+_IN_BODY = " Send all parameters in the body: those in the URL are ignored."
+
+
 class Parameters(OAuth2Payload):
     """The parameters of a query or form."""
 
@@ -85,6 +88,8 @@ class ProtocolRequest(OAuth2Request):
         self.first_asked: FirstAsked | None = None
         #: The number of the consent form that decided it; its code is derived from it.
         self.decision: str | None = None
+        #: Whether the URL of a POST has a query, whose parameters are not read.
+        self.has_query = False
         #: The application that the client credentials name, right or wrong; None if unknown.
         self.named_application_id: int | None = None
 
@@ -106,7 +111,8 @@ class ProtocolRequest(OAuth2Request):
         """Return a parameter, or raise invalid_request naming it (RFC 6749 section 5.2)."""
         value = self.value(name)
         if value is None:
-            raise InvalidRequestError(f"Missing required parameter: {name}.")
+            advice = _IN_BODY if self.has_query else ""
+            raise InvalidRequestError(f"Missing required parameter: {name}.{advice}")
         return value
 
     def refuse_repeated_parameters(self, known: frozenset[str]) -> None:

@@ -178,6 +178,15 @@ WRONG_SECRET = Reason(
         "If it is lost, or was renewed, renew it and copy the new one."
     ),
 )
+REMOVED_SCOPES = Reason(
+    name="removed_scopes",
+    title="Scopes removed from the application",
+    advice="Register the application for the scopes, or send the user through authorization.",
+)
+SCOPES_REMOVED = Refusal(
+    sentence="The application is no longer registered for any scope that the user granted.",
+    reason=REMOVED_SCOPES,
+)
 
 #: What a user outside these groups gets at the token endpoint.
 NOT_IN_GROUPS = Refusal(

@@ -69,8 +69,7 @@ class AuthorizationServer(AuthlibServer):
             # Section 5.2 of RFC 6749.
             if "grant_type" in request.payload.repeated:
                 raise InvalidRequestError("The parameter grant_type is given more than once.")
-            if not wanted:
-                raise InvalidRequestError("Missing required parameter: grant_type.")
+            request.required("grant_type")
             grant = GRANTS_BY_TYPE.get(wanted)
             if grant is None or (grant.SWITCH and not grant.SWITCH(self.context.policy)):
                 raise UnknownGrantTypeError(_INSTEAD.get(wanted))

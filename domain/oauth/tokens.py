@@ -64,13 +64,13 @@ def grant_in(
     is_renewable: bool = True,
     nonce: str | None = None,
 ) -> Grant:
-    """Return the grant of an authorization."""
+    """Return the grant of an authorization; raise invalid_grant if none of its scopes is left."""
     return Grant(
         user_id=found.grant_user_id,
         application_id=client.application.id,
         application_uid=client.application.uid,
         authorization_id=found.grant_id,
-        scopes=found.grant_scopes,
+        scopes=client.get_granted_scope(found.grant_scopes),
         key_thumbprint=key_thumbprint,
         is_renewable=is_renewable,
         authentication=Authentication(

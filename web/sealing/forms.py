@@ -20,10 +20,10 @@ from web.services import now, services
 _LIFETIME = timedelta(hours=1)
 #: An older form decides nothing, but still leads back to its question.
 _LEADS_BACK_FOR = timedelta(days=1)
-_CONSENT, _DEVICE, _LOGOUT = "consent", "device", "logout question"
+_CONSENT, _DEVICE, _LOGOUT = "consent", "device", "logout decision"
 #: A cross-site POST by an application comes without our cookie, so the user is unknown: the
 #: validated request is sealed into a redirect to a GET, without its ID token.
-_CARRIED, _CARRIED_FOR = "logout", timedelta(minutes=5)
+_CARRIED, _CARRIED_FOR = "logout request", timedelta(minutes=5)
 
 
 class ExpiredFormError(DomainError):
@@ -87,15 +87,16 @@ def seal_device_form(device_id: int, *, sign_in_id: int) -> str:
     return seal([device_id, sign_in_id], purpose=_DEVICE)
 
 
-def open_device_form(sealed_text: str, *, sign_in_id: int) -> int:
-    """Return the id of the device request; raise DecidedError if the form is not valid."""
+def open_device_form(sealed_text: str, *, sign_in_id: int) -> int | None:
+    """Return the id of the device request, or None if the form belongs to another sign-in.
+
+    Raises DecidedError if the form is too old or was tampered with.
+    """
     try:
         device_id, owner = unseal(sealed_text, purpose=_DEVICE, lifetime=_LIFETIME)
     except BrokenSealError as error:
         raise DecidedError from error
-    if owner != sign_in_id:
-        raise DecidedError
-    return int(device_id)
+    return int(device_id) if owner == sign_in_id else None
 
 
 def seal_request(asked: LogoutRequest) -> str:
@@ -114,12 +115,27 @@ def seal_confirmation(asked: LogoutRequest, *, sign_in_id: int) -> str:
     return seal(sealed, purpose=_LOGOUT)
 
 
-def open_confirmation(sealed_text: str, *, sign_in_id: int) -> LogoutRequest:
-    """Return the request, or raise ExpiredFormError."""
-    sealed = _opened(sealed_text, _LOGOUT, _LIFETIME)
-    if sealed["sign_in"] != sign_in_id:
-        raise ExpiredFormError
-    return LogoutRequest(**sealed["asked"])
+@dataclass(frozen=True, kw_only=True)
+class LogoutForm:
+    """The content of a sealed logout form."""
+
+    asked: LogoutRequest
+    #: Whether it may sign out: it is recent, and was shown to this sign-in.
+    is_valid: bool
+
+
+def open_confirmation(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
+    """Return the form, or raise ExpiredFormError."""
+    is_recent = True
+    try:
+        sealed = unseal(sealed_text, purpose=_LOGOUT, lifetime=_LIFETIME)
+    except BrokenSealError:
+        is_recent = False
+        sealed = _opened(sealed_text, _LOGOUT, _LEADS_BACK_FOR)
+    return LogoutForm(
+        asked=LogoutRequest(**sealed["asked"]),
+        is_valid=is_recent and sealed["sign_in"] == sign_in_id,
+    )
 
 
 def _opened(sealed_text: str, purpose: str, lifetime: timedelta) -> Any:

@@ -54,6 +54,8 @@ class Kind(Generic[Value]):
     is_yes_or_no: bool = False
     #: Whether an empty text is a value of its own.
     may_be_empty: bool = False
+    #: Whether an empty variable means "none" instead of the default.
+    empty_turns_off: bool = False
     #: Whether it has several lines.
     is_long: bool = False
     #: What is shown of a secret value; None if nothing is.
@@ -332,13 +334,18 @@ def rate() -> Kind[str]:
     """Allow an empty text or rates such as 600/minute;10000/hour."""
 
     def read(text: str) -> str:
-        if text.lower() in {"", "off"}:  # in the environment, empty means unset
+        if text.lower() in {"", "off"}:
             return ""
         if any(rate.amount < 1 for rate in limits.parse_many(text)):
             raise ValueError(text)
         return text
 
-    return Kind(read, "empty or off for no limit, or a rate such as 600/minute", may_be_empty=True)
+    return Kind(
+        read,
+        "empty or off for no limit, or a rate such as 600/minute",
+        may_be_empty=True,
+        empty_turns_off=True,
+    )
 
 
 _FROM_RELEASE = re.compile(r"(.+) from ([0-9]{1,4}\.[0-9]{1,4})")
@@ -358,6 +365,7 @@ def rate_from_release() -> Kind[str]:
         read,
         f"{rate().allowed}, or one with its first release, such as 600/minute from 18.0",
         may_be_empty=True,
+        empty_turns_off=True,
     )
 
 

@@ -64,14 +64,14 @@ def settings_from_environment() -> Settings:
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Parse and check every variable; an empty one counts as unset.
+    """Parse and check every variable; an empty one counts as unset, but turns off a rate limit.
 
     Raises SettingsError for the first invalid one.
     """
     values: dict[str, Any] = {}
     for each in fields(Settings):
         text = _text_of(each, environ)
-        if text:
+        if text or _is_turned_off(each, environ):
             values[each.name] = _checked(each, about(each).kind, text)
     for name, value in _DEFAULTS_OF_PROFILES[values.get("profile", Settings.profile)].items():
         values.setdefault(name, value)
@@ -181,8 +181,15 @@ def names_in_environment() -> frozenset[str]:
     return frozenset(
         each.name
         for each in fields(Settings)
-        if given.get(each.name.upper()) or given.get(f"{each.name.upper()}_FILE")
+        if given.get(each.name.upper())
+        or given.get(f"{each.name.upper()}_FILE")
+        or _is_turned_off(each, given)
     )
+
+
+def _is_turned_off(each: Field[Any], environ: Mapping[str, str]) -> bool:
+    """Return whether an empty variable is a value: the absence of a rate limit."""
+    return about(each).kind.empty_turns_off and environ.get(each.name.upper()) == ""
 
 
 def _text_of(each: Field[Any], environ: Mapping[str, str]) -> str:

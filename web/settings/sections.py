@@ -35,7 +35,8 @@ _INTRODUCTION = """\
 
 Generated from `web/settings/table.py` and `host_table.py` by `make docs`.
 
-Settings are environment variables; an empty variable counts as unset. With an invalid value the
+Settings are environment variables; an empty variable counts as unset, but an empty rate
+limit means no limit. With an invalid value the
 service does not start, and names the variable.
 
 - ↻ can also be changed while the service is running: `gatebell settings set NAME VALUE`. That value

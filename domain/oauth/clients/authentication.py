@@ -31,12 +31,14 @@ from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
     NO_SECRET,
     NOT_ALLOWED_GRANT,
+    SCOPES_REMOVED,
     SECRET_OF_PUBLIC,
     WRONG_ASSERTION,
     WRONG_SECRET,
     Reason,
     Refusal,
     RefusedClientError,
+    RefusedGrantError,
 )
 from models import Application
 
@@ -91,6 +93,16 @@ class Client(ClientMixin):
         """Return the requested scopes that the application may request."""
         allowed = {*self.application.scopes.split(), *FREE}
         return " ".join(in_order(set(scope.split()) & allowed))
+
+    def get_granted_scope(self, scope: str) -> str:
+        """Return the granted scopes that the application is still registered for.
+
+        Raises invalid_grant if all scopes of the grant were removed from the application.
+        """
+        left = self.get_allowed_scope(scope)
+        if not set(left.split()) - FREE and set(scope.split()) - FREE:
+            raise RefusedGrantError(SCOPES_REMOVED)
+        return left
 
     def check_response_type(self, response_type: str) -> bool:
         """Return whether the response type is code, the only one there is."""

@@ -206,7 +206,9 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
     session.execute(
         delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)
     )
-    # Then the grant, which redeeming and refreshing lock for the tokens that they issue.
+    # Then the grant, which redeeming and refreshing lock for the tokens that they issue. Its
+    # sign-in is forgotten: the application may no longer sign the user out without a question.
+    ended: dict[object, dict[str, None]] = {Authorization: {"sid": None}}
     for table in (Authorization, AccessToken):
         session.execute(
             update_rows(table)
@@ -215,7 +217,7 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
                 table.user_id == user_id,
                 table.revoked_at.is_(None),
             )
-            .values(revoked_at=now)
+            .values(revoked_at=now, **ended.get(table, {}))
         )
     granted = select(Authorization.id).where(
         Authorization.application_id == application_id, Authorization.user_id == user_id

@@ -146,7 +146,9 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         if granted is None or auth_time is None:  # there is no grant that could go on
             raise RefusedGrantError(UNKNOWN)
         self._check_limits(found, client)
-        scopes = self._narrowed_scope(asked.request.value("scope"), granted)
+        scopes = client.get_granted_scope(
+            self._narrowed_scope(asked.request.value("scope"), granted)
+        )
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
     def _check_limits(self, found: FoundPair, client: Client) -> None:

@@ -51,8 +51,13 @@ class EndedSession:
 
 def sid_of(sign_in_id: int, application_uid: str, *, keyring: Keyring) -> str:
     """Return the session id of a sign-in at an application: another one at each application."""
-    digest = keyring.digest(f"sign-in {sign_in_id} at {application_uid}")
-    return urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return sids_of(sign_in_id, application_uid, keyring=keyring)[0]
+
+
+def sids_of(sign_in_id: int, application_uid: str, *, keyring: Keyring) -> tuple[str, ...]:
+    """Return the session id of a sign-in under every key, the newest first."""
+    digests = keyring.digests(f"sign-in {sign_in_id} at {application_uid}")
+    return tuple(urlsafe_b64encode(each).rstrip(b"=").decode() for each in digests)
 
 
 def remember_session(

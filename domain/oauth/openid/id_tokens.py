@@ -55,6 +55,8 @@ class Audience:
     user_id: int
     #: client_id of the application.
     application_uid: str
+    #: The session of the user at the application, if the token was issued for one.
+    sid: str | None = None
 
 
 class InvalidHintError(Exception):
@@ -124,7 +126,10 @@ def read_hint(text: str, *, issuer: str, session: Session) -> Audience:
         raise InvalidHintError
     if claims.get("iss") != issuer or not isinstance(user, str) or not isinstance(uid, str):
         raise InvalidHintError
-    return Audience(user_id=int(user), application_uid=uid)
+    sid = claims.get("sid")
+    return Audience(
+        user_id=int(user), application_uid=uid, sid=sid if isinstance(sid, str) else None
+    )
 
 
 def _kid_of(token: GuestProtocol) -> str:

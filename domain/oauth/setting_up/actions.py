@@ -18,6 +18,7 @@ from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.setting_up import refusals
 from domain.oauth.setting_up.people import list_people
+from domain.oauth.setting_up.removed_scopes import end_tokens_with
 from domain.oauth.setting_up.types import (
     Application,
     ApplicationBody,
@@ -26,6 +27,7 @@ from domain.oauth.setting_up.types import (
     ApplicationUser,
     ApplicationUserQuery,
     ApplicationWithSecret,
+    EndedTokens,
     NewApplication,
     OwnApplicationBody,
     RefusedRequest,
@@ -136,7 +138,7 @@ def register_application(work: Work, new: OwnApplicationBody) -> ApplicationWith
 def change_application(
     work: Work, application_id: int, change: ApplicationChange
 ) -> ApplicationView:
-    """Change an application; tokens keep the scopes that users granted."""
+    """Change an application; access tokens keep their scopes until they expire."""
     _check_choices(work, change)
     row = _get_own(work, application_id)
     groups = row.allowed_group_ids
@@ -175,6 +177,16 @@ def end_secret(work: Work, application_id: int, secret_id: int) -> None:
     row = _get_own(work, application_id)
     secrets.end_secret(row.id, secret_id, session=work.session)
     _record(work, EventKind.APPLICATION_CHANGED, row, ended="the older secret")
+
+
+@action("applications.end_removed", command="end-removed-scopes")
+def end_removed_scopes(work: Work, application_id: int) -> EndedTokens:
+    """End the access tokens that have scopes which were removed from an application."""
+    row = _get_own(work, application_id)
+    ended = end_tokens_with(row.id, row.scopes.split(), session=work.session, now=work.now)
+    if ended:
+        _record(work, EventKind.APPLICATION_CHANGED, row, ended_access_tokens=ended)
+    return EndedTokens(tokens=ended)
 
 
 @action("applications.remove", command="delete")

@@ -156,3 +156,17 @@ class RefusedRequest(Resource):
     def device(self) -> str:
         """The program, as its User-Agent header describes it."""
         return device_in_words(self.user_agent)
+
+
+class RemovedScopes(Resource):
+    """Scopes that live access tokens have although they were removed from the application."""
+
+    scopes: tuple[str, ...]
+    #: Number of these access tokens.
+    tokens: int
+
+
+class EndedTokens(Resource):
+    """The number of access tokens that were ended."""
+
+    tokens: int

@@ -19,6 +19,7 @@ from tests.support.oauth.oauth_wire import (
     ask,
     ask_at,
     assert_refused_on_a_page,
+    authorization_url,
     changed,
     decide,
     landing,
@@ -139,6 +140,23 @@ def test_it_leads_nowhere_but_to_the_address_that_asks_the_same(gatebell: LiveGa
     answer = posted(gatebell, client, next="https://evil.example/", request="x")
     assert answer.headers["Location"].startswith("/oauth/authorize?")
     assert "Set-Cookie" not in answer.headers
+
+
+def test_a_state_that_is_not_utf_8_is_refused_on_a_page(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = server_application(gatebell)
+    url = authorization_url(gatebell, client, state="s")
+    page = ask_at(browser, f"{url}&state=%FF")
+    assert_refused_on_a_page(page)
+    assert "The parameter state is not UTF-8" in page.text
+    form = "client_id=x&state=%FF"
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    for path in ("authorize", "par"):
+        answer = machine(gatebell).post(
+            f"{gatebell.url}/oauth/{path}", data=form, headers=headers, allow_redirects=False
+        )
+        assert (answer.status_code, "is not UTF-8" in answer.text) == (400, True)
 
 
 def test_a_form_that_fits_into_no_address_is_kept(

@@ -28,7 +28,7 @@ from tests.support.oauth.device_wire import (
 )
 from tests.support.oauth.oauth_wire import assert_refused, phone_application
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.html_forms import form_to, form_with, submit
+from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 from tests.support.wire.page_text import words
 from web.pages.qr_codes import qr_code
 
@@ -129,13 +129,13 @@ def test_a_code_that_one_person_opened_no_other_can_open_or_approve(
     other = signed_in(gatebell, bob(gatebell))
     refused = type_code(other, gatebell, device["user_code"])
     assert refused.status_code == 422
-    assert "No device is waiting with this code" in words(refused)
+    assert "Another account has opened this code" in words(refused)
     # Alice's sealed question is of no use to him either.
     own_page = type_code(other, gatebell, codes(gatebell, tv)["user_code"])
     ticket = form_with(page, "decision").value("request")
     form = form_with(own_page, "decision")
     stolen = submit(other, own_page, form, request=ticket, decision="approve")
-    assert stolen.status_code == 409
+    assert (stolen.status_code, "device connected" in stolen.text.lower()) == (303, False)
     assert is_asking(type_code(browser, gatebell, device["user_code"]))
     assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
 
@@ -150,7 +150,8 @@ def test_another_session_of_the_same_person_has_to_open_it_itself(
     phone = open_browser(gatebell, alice(gatebell))
     page = type_code(phone, gatebell, codes(gatebell, tv)["user_code"])
     refused = submit(phone, page, form_with(page, "decision"), request=ticket, decision="approve")
-    assert refused.status_code == 409
+    assert refused.status_code == 303
+    assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
     approve(phone, gatebell, device["user_code"])
 
 
@@ -213,9 +214,42 @@ def test_who_signed_out_meanwhile_signs_in_and_begins_again(
     home = browser.get(f"{gatebell.url}/users/sign_in")
     token = form_with(home, "password").value("csrf_token")
     answer = submit(browser, page, form, csrf_token=token, decision="approve")
-    assert answer.headers["Location"] == "/users/sign_in?next=/oauth/device"
+    assert answer.headers["Location"].startswith("/users/sign_in?next=/oauth/device?user_code")
     again = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/oauth/device/decision")
     assert again.url == f"{gatebell.url}/oauth/device"
+
+
+@pytest.mark.both_databases
+def test_a_code_that_the_wrong_account_opened_can_be_handed_over(
+    gatebell: LiveGatebell, tv: ClientCredentials
+) -> None:
+    browser, other = (open_browser(gatebell, each(gatebell)) for each in (alice, bob))
+    device = codes(gatebell, tv)
+    page = type_code(browser, gatebell, device["user_code"])
+    form = form_with(page, "decision")
+    assert "Another account" in words(type_code(other, gatebell, device["user_code"]))
+    away = next(each for each in forms_in(page.text) if "user_code" in each.action)
+    signed_out = submit(browser, page, away)
+    assert device["user_code"] in signed_out.headers["Location"]
+    approve(other, gatebell, device["user_code"])
+    # The page of the first account decides nothing any more.
+    late = submit(open_browser(gatebell, alice(gatebell)), page, form, decision="deny")
+    assert late.status_code == 303
+    assert poll(gatebell, tv, device["device_code"]).status_code == 200
+
+
+def test_a_removed_scope_is_neither_shown_nor_granted(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(gatebell, bob(gatebell), confidential=False)
+    device = codes(gatebell, client, scope="read_api read_user")
+    with database_of(gatebell) as session:
+        row = Application.uid == client.client_id
+        session.execute(update(Application).where(row).values(scopes="read_user"))
+    page = type_code(browser, gatebell, device["user_code"])
+    assert is_asking(page)
+    press(browser, page, "approve")
+    assert poll(gatebell, client, device["device_code"]).json()["scope"] == "read_user"
 
 
 # The code on a phone
@@ -256,7 +290,9 @@ def test_no_link_leads_to_a_picture_and_none_says_whether_a_code_is_known(
     # The way to sign in comes back to this address; nothing else knows the code.
     assert "BCDF" not in page.text.split("</header>")[1]
     assert draw(gatebell, "BCDF-GHJK").status_code == 200
-    assert stranger.post(gatebell.url + PHONE, data={"user_code": "BCDFGHJK"}).status_code == 400
+    code = {"user_code": "BCDFGHJK"}
+    back = gatebell.http().post(gatebell.url + PHONE, data=code, allow_redirects=False)
+    assert (back.status_code, back.headers["Location"]) == (303, PHONE)
 
 
 def test_the_way_there_is_beside_the_code_and_where_one_would_sign_in(

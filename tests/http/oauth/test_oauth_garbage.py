@@ -313,6 +313,23 @@ def test_devices_and_pushed_requests_come_as_json_too(gatebell: LiveGatebell) ->
     assert (answer.status_code, answer.json()["expires_in"]) == (201, 90)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_named(gatebell: LiveGatebell, encoding: str) -> None:
+    body = json.dumps({"grant_type": "password"}).encode(encoding)
+    headers = {"Content-Type": "application/json"}
+    answer = post_token(gatebell, body, headers=headers)
+    assert_refused(answer, "invalid_request")
+    assert "byte order mark" in answer.json()["error_description"]
+
+
+def test_parameters_in_the_url_are_named(gatebell: LiveGatebell) -> None:
+    answer = machine(gatebell).post(
+        f"{gatebell.url}/oauth/token", params={"grant_type": "refresh_token"}
+    )
+    assert_refused(answer, "invalid_request")
+    assert "Send all parameters in the body" in answer.json()["error_description"]
+
+
 @pytest.mark.rfc("rfc7662-2.1-c")
 def test_basic_stands_beside_a_json_body(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)

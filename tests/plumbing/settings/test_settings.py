@@ -5,6 +5,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from flask import Flask
 from sqlalchemy.engine import make_url
 
 from tests.support.service.certificates import rsa_key, write_certificate
+from web.settings.fields import about
 from web.settings.kinds import OWN_FIRST_PARTS
 from web.settings.reader import (
     Settings,
@@ -43,6 +45,14 @@ def test_nothing_has_to_be_set(tmp_path: Path) -> None:
 
 def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
     assert settings_with(tmp_path, PORT="", TIER="").port == 8000
+
+
+def test_an_empty_rate_limit_means_no_limit(tmp_path: Path) -> None:
+    for each in fields(Settings):
+        if about(each).kind.allowed.startswith("empty or off for no limit"):
+            turned_off = settings_with(tmp_path, **{each.name.upper(): ""})
+            assert getattr(turned_off, each.name) == "", each.name
+    assert settings_with(tmp_path).client_registration_rate_limit == "20/hour"
 
 
 @pytest.mark.rfc("rfc8414-2-b")

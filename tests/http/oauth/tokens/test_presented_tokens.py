@@ -19,6 +19,7 @@ from tests.support.accounts.people import (
     open_browser,
     set_state,
 )
+from tests.support.accounts.personal_tokens import change, make_token
 from tests.support.oauth.oauth_wire import (
     Changes,
     TokenPair,
@@ -79,6 +80,19 @@ def test_it_says_whose_token_it_is_what_for_and_for_how_long(
         "scopes": ["read_api", "read_user"],
         "application": {"uid": server_application(gatebell).client_id},
     }
+
+
+@pytest.mark.both_databases
+def test_a_personal_token_has_no_application_and_may_have_no_end(gatebell: LiveGatebell) -> None:
+    made = make_token(gatebell, alice(gatebell), scopes="read_api")
+    body = token_info(gatebell, made.clear).json()
+    assert body["resource_owner_id"] == made.user_id
+    assert (body["application"], body["scope"]) == ({"uid": None}, ["read_api"])
+    assert body["expires_in"] > 0
+    change(gatebell, made.id, expires_at=None)
+    assert token_info(gatebell, made.clear).json()["expires_in"] is None
+    change(gatebell, made.id, revoked_at=now())
+    assert token_info(gatebell, made.clear).status_code == 401
 
 
 @pytest.mark.spec("D1")
@@ -153,15 +167,6 @@ def test_no_token_is_invalid_too(gatebell: LiveGatebell, header: str | None) -> 
     headers = {"Authorization": header.strip()} if header else {}
     address = f"{gatebell.url}/oauth/token/info"
     assert_invalid(machine(gatebell).get(address, headers=headers))
-
-
-def test_a_personal_access_token_is_none_of_its_business(gatebell: LiveGatebell) -> None:
-    person = alice(gatebell).username
-    made = gatebell.cli("tokens", "create", person, "--name", "script", "--scopes", "read_user")
-    assert_invalid(token_info(gatebell, made["token"]))
-    headers = {"PRIVATE-TOKEN": made["token"]}
-    user = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers)
-    assert user.json()["username"] == person
 
 
 def test_a_request_without_a_token_is_challenged_without_an_error(gatebell: LiveGatebell) -> None:

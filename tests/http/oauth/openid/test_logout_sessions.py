@@ -1,0 +1,72 @@
+"""Which ID tokens sign a browser out without a question: those of its own session."""
+
+import pytest
+import requests
+
+from tests.support.accounts.people import Person, make_user, open_browser
+from tests.support.oauth.logout_wire import at, end_session, is_signed_in, somebody
+from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem, revoke
+from tests.support.oauth.openid_wire import IdToken, checked, openid_application
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+
+@pytest.fixture
+def dora(gatebell: LiveGatebell) -> Person:
+    """Somebody whom no other test signs out."""
+    return make_user(gatebell, name="dora")
+
+
+def assert_asked(gatebell: LiveGatebell, browser: requests.Session, token: IdToken) -> None:
+    page = at(browser, end_session(gatebell, id_token_hint=token.text))
+    assert (page.status_code, "Sign out?" in page.text) == (200, True)
+    assert "different account" not in page.text
+    assert is_signed_in(gatebell, browser)
+    submit(browser, page, form_with(page, "decision"), decision="sign_out")
+    assert not is_signed_in(gatebell, browser)
+
+
+@pytest.mark.both_databases
+def test_a_token_of_this_session_signs_out_at_once(gatebell: LiveGatebell, dora: Person) -> None:
+    browser, token = somebody(gatebell, dora)
+    at(browser, end_session(gatebell, id_token_hint=token.text))
+    assert not is_signed_in(gatebell, browser)
+
+
+@pytest.mark.both_databases
+def test_a_token_of_another_session_is_a_question(gatebell: LiveGatebell, dora: Person) -> None:
+    _, token = somebody(gatebell, dora)
+    assert_asked(gatebell, open_browser(gatebell, dora), token)
+
+
+def test_a_token_of_an_application_that_lost_access_is_a_question(
+    gatebell: LiveGatebell, dora: Person
+) -> None:
+    browser, token = somebody(gatebell, dora)
+    listed = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
+    client = openid_application(gatebell)
+    submit(browser, listed, form_to(listed, f"/{client.id}/revoke"))
+    assert_asked(gatebell, browser, token)
+
+
+def test_an_application_may_revoke_its_tokens_first(gatebell: LiveGatebell, dora: Person) -> None:
+    browser, client = open_browser(gatebell, dora), openid_application(gatebell)
+    code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
+    pair = pair_in(redeem(gatebell, client, code))
+    token = checked(gatebell, pair.answer["id_token"])
+    assert revoke(gatebell, client, pair.refresh).status_code == 200
+    at(browser, end_session(gatebell, id_token_hint=token.text))
+    assert not is_signed_in(gatebell, browser)
+
+
+def test_a_hint_about_another_user_is_named_to_the_application(
+    gatebell: LiveGatebell, dora: Person
+) -> None:
+    _, token = somebody(gatebell, make_user(gatebell, name="erin"))
+    browser = open_browser(gatebell, dora)
+    back = ask(
+        browser, gatebell, openid_application(gatebell), scope="openid", id_token_hint=token.text
+    )
+    brought = landing(back)
+    assert brought["error"] == "login_required"
+    assert "Another user" in brought["error_description"]

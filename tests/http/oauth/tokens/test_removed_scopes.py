@@ -1,0 +1,98 @@
+"""A scope that is removed from an application is not issued any more."""
+
+import pytest
+from sqlalchemy import update
+
+from models import Application
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    open_browser,
+)
+from tests.support.oauth.oauth_wire import (
+    TokenPair,
+    ask,
+    assert_refused,
+    decide,
+    is_live,
+    landing,
+    pair_in,
+    redeem,
+    refresh,
+    token_info,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    """An application with two scopes."""
+    return make_application(gatebell, bob(gatebell), scopes="read_api read_user")
+
+
+def code_of(gatebell: LiveGatebell, client: ClientCredentials, person: Person) -> str:
+    browser = open_browser(gatebell, person)
+    return landing(decide(browser, ask(browser, gatebell, client, prompt="consent")))["code"]
+
+
+def register(gatebell: LiveGatebell, client: ClientCredentials, scopes: str) -> None:
+    with database_of(gatebell) as session:
+        row = Application.uid == client.client_id
+        session.execute(update(Application).where(row).values(scopes=scopes))
+
+
+def scopes_of(gatebell: LiveGatebell, pair: TokenPair) -> list[str]:
+    scopes: list[str] = token_info(gatebell, pair.access).json()["scope"]
+    return scopes
+
+
+@pytest.mark.both_databases
+def test_neither_a_code_nor_a_refresh_gives_it(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    first, second = (code_of(gatebell, client, alice(gatebell)) for _ in range(2))
+    live = pair_in(redeem(gatebell, client, first))
+    register(gatebell, client, "read_user")
+    narrow = pair_in(redeem(gatebell, client, second))
+    assert (narrow.answer["scope"], scopes_of(gatebell, narrow)) == ("read_user", ["read_user"])
+    assert scopes_of(gatebell, live) == ["read_api", "read_user"]
+    refreshed = pair_in(refresh(gatebell, client, live.refresh, scope="read_api read_user"))
+    assert (refreshed.answer["scope"], scopes_of(gatebell, refreshed)) == (
+        "read_user",
+        ["read_user"],
+    )
+    register(gatebell, client, "read_api read_user")
+    again = pair_in(refresh(gatebell, client, refreshed.refresh))
+    assert again.answer["scope"] == "read_api read_user"
+
+
+@pytest.mark.both_databases
+def test_without_any_scope_that_is_left_the_grant_is_invalid(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    first, second = (code_of(gatebell, client, alice(gatebell)) for _ in range(2))
+    pair = pair_in(redeem(gatebell, client, first))
+    register(gatebell, client, "openid")
+    assert_refused(redeem(gatebell, client, second), "invalid_grant")
+    assert_refused(refresh(gatebell, client, pair.refresh), "invalid_grant")
+
+
+def test_the_page_ends_access_tokens_that_still_have_it(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    pair = pair_in(redeem(gatebell, client, code_of(gatebell, client, alice(gatebell))))
+    url = f"{gatebell.url}/-/user_settings/applications/{client.id}"
+    owner = open_browser(gatebell, bob(gatebell))
+    assert "Removed scopes" not in owner.get(url).text
+    register(gatebell, client, "read_user")
+    page = owner.get(url)
+    assert "1 access token still has" in page.text
+    submit(owner, page, form_to(page, "/removed_scopes/end"))
+    assert not is_live(gatebell, pair.access)
+    assert "Removed scopes" not in owner.get(url).text
+    assert pair_in(refresh(gatebell, client, pair.refresh)).answer["scope"] == "read_user"
