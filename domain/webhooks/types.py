@@ -195,7 +195,10 @@ class HookQuery(DestinationQuery, GitLabQuery):
 
 
 class Hook(Resource):
-    """A webhook as clients for GitLab read one. None of the events that they know is sent."""
+    """A webhook as clients for GitLab read one.
+
+    It has no `push_events` and the like, because no event that GitLab's hooks know is sent.
+    """
 
     id: int
     url: str
@@ -209,21 +212,6 @@ class Hook(Resource):
     alert_status: Literal["executable", "disabled"]
     #: After failures: the time of the next attempt.
     disabled_until: Time | None
-    push_events: Literal[False] = False
-    tag_push_events: Literal[False] = False
-    repository_update_events: Literal[False] = False
-    issues_events: Literal[False] = False
-    confidential_issues_events: Literal[False] = False
-    merge_requests_events: Literal[False] = False
-    note_events: Literal[False] = False
-    confidential_note_events: Literal[False] = False
-    job_events: Literal[False] = False
-    pipeline_events: Literal[False] = False
-    wiki_page_events: Literal[False] = False
-    deployment_events: Literal[False] = False
-    releases_events: Literal[False] = False
-    milestone_events: Literal[False] = False
-    feature_flag_events: Literal[False] = False
 
 
 class NewWebhook(Webhook, SecretResource):

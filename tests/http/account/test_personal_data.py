@@ -1,5 +1,6 @@
 """What is kept of a person is handed out when they ask, and erased for good."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from sqlalchemy import select
 from domain.access.roles import Role
 from domain.keyring import Keyring
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
+from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule, unlisted_columns
 from models import Application, Base, Member, User
 from tests.support.accounts.administration import at_work, fill_in, id_of, press, root
 from tests.support.accounts.people import (
@@ -299,6 +300,23 @@ def test_every_table_that_points_to_a_user_is_among_what_is_exported_and_erased(
     }
     # A bot is an access token's, and nobody.
     assert pointing - known == {"bots", "service_accounts"}
+
+
+def test_every_column_of_these_tables_is_exported_or_left_out_on_purpose() -> None:
+    forgotten = {each.name: unlisted_columns(each) for each in PERSONAL_DATA}
+    assert {name: columns for name, columns in forgotten.items() if columns} == {}
+    for table in PERSONAL_DATA:
+        columns = {each.key for each in table.model.__table__.columns}
+        exported, internal = set(table.exported.split()), set(table.internal.split())
+        assert internal <= columns, table.name
+        assert all(hasattr(table.model, each) for each in exported), table.name
+        assert not exported & internal, table.name
+
+
+def test_a_new_column_is_noticed() -> None:
+    sign_ins = next(each for each in PERSONAL_DATA if each.name == "sign_ins")
+    fewer = replace(sign_ins, exported=sign_ins.exported.replace(" user_agent", ""))
+    assert unlisted_columns(fewer) == ("user_agent",)
 
 
 def test_the_documents_say_where_personal_data_lies() -> None:
