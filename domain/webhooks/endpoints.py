@@ -54,6 +54,8 @@ _RECENT = 5
 MOST_WAITING, MOST_KEPT = 10_000, 20_000
 _SLICE = 500
 _TOO_LONG = "It waited for three days."
+_ARCHIVED = "Cancelled: the project is archived."
+_DELETED = "Cancelled: the project is being deleted."
 _TOO_MANY = f"More than {MOST_WAITING:,} deliveries waited."
 
 
@@ -126,8 +128,18 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def first(
         self, row: WebhookEndpoint, *, session: Session, now: datetime
     ) -> tuple[int, Message] | None:
-        """Return the delivery that has been due for longest, after earlier ones of its alert."""
+        """Return the delivery that has been due for longest, after earlier ones of its alert.
+
+        Deliveries of a project that is archived or deleted are cancelled.
+        """
         mine = DeliveryRow.endpoint_id == row.id
+        if (reason := self._why_not(row, session)) is not None:
+            session.execute(
+                update_rows(DeliveryRow)
+                .where(mine, self.queue.is_waiting)
+                .values(state=DeliveryState.FAILED.value, next_try_at=None, error=reason)
+            )
+            return None
         due = (
             select(DeliveryRow)
             .where(mine, self.may_be_sent(now))
@@ -152,6 +164,15 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             found.next_try_at = before
             session.flush()
         return None
+
+    def _why_not(self, row: WebhookEndpoint, session: Session) -> str | None:
+        """Return why nothing is sent to an endpoint any more, or None."""
+        deleted_at, archived_at = session.execute(
+            select(Project.deleted_at, Project.archived_at).where(Project.id == row.project_id)
+        ).one()
+        if deleted_at is not None:
+            return _DELETED
+        return _ARCHIVED if archived_at is not None else None
 
     def taken(
         self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime

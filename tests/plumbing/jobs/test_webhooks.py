@@ -17,7 +17,7 @@ from domain.webhooks.endpoints import (
     send_again,
 )
 from domain.webhooks.types import DeliveryState
-from models import Alert
+from models import Alert, Project
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate
 from tests.support.service.receiver import Received, Receiver
@@ -303,3 +303,26 @@ def test_a_project_has_no_more_webhooks_than_the_limit(webhooks: Webhooks) -> No
         webhooks.add(DOWN)
     with pytest.raises(ConflictError, match="delete one first"):
         webhooks.add(DOWN)
+
+
+@pytest.mark.parametrize(
+    ("column", "why"), [("archived_at", "archived"), ("deleted_at", "deleted")]
+)
+def test_what_waits_is_cancelled_once_the_project_is_archived_or_deleted(
+    webhooks: Webhooks, receiver: Receiver, column: str, why: str
+) -> None:
+    endpoint = webhooks.add(receiver.url).destination
+    receiver.answer = lambda _request: (503, {})
+    webhooks.send("Disk full")
+    webhooks.deliver()
+    assert [each.tries for each in webhooks.log(endpoint)] == [1]
+    receiver.answer = lambda _request: (204, {})
+    with webhooks.session() as session:
+        setattr(session.get_one(Project, webhooks.project_id), column, webhooks.now)
+    webhooks.now += timedelta(minutes=1)
+    webhooks.deliver()
+    assert receiver.received == []
+    (entry,) = webhooks.log(endpoint)
+    assert entry.state is DeliveryState.FAILED
+    assert why in (entry.error or "")
+    assert webhooks.deliver() == 0
