@@ -1,0 +1,147 @@
+"""A model of who may receive which message now, written from the documents alone.
+
+It follows docs/notifications.md, docs/escalations.md, docs/silences.md and docs/on-call.md, uses
+none of the product's own decisions, and knows only what a history did.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, time, timedelta
+
+from domain.access.roles import Role
+from tests.support.notifications.paging import EVENING
+
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+ROOM = "room"
+#: An alert in a subject or a line of a message, as one that waits for somebody.
+_FIRING = re.compile(r"^\[(?:critical|high|medium|low)\] .*?Alert (\d+) ", re.MULTILINE)
+_NEWS = re.compile(r"^(?:Acknowledged|Resolved|Ignored)(?: by @\w+)?: Alert (\d+) ", re.MULTILINE)
+#: Turns change at this time of day (UTC), the first one on the day of EVENING.
+HANDOVER = time(9)
+
+
+@dataclass
+class Known:
+    """What the history did to an alert."""
+
+    opened_at: datetime
+    severity: int
+    status: str = "triggered"
+    snoozed_until: datetime | None = None
+    #: Whether the severity ever was critical.
+    was_critical: bool = False
+    #: Who was paged by hand.
+    asked: set[str] = field(default_factory=set)
+    #: Who may have been named by a step, from the people on call at all moments so far.
+    named: set[str] = field(default_factory=set)
+    #: Who was outside of quiet hours at some moment.
+    not_quiet: set[str] = field(default_factory=set)
+    #: When the contacts received it.
+    received: dict[str, datetime] = field(default_factory=dict)
+    mail_was_away: bool = False
+
+
+@dataclass
+class Rules:
+    """Who may receive what now, as the documents say."""
+
+    alerts: dict[int, Known] = field(default_factory=dict)
+    members: dict[str, Role | None] = field(default_factory=dict)
+    blocked: set[str] = field(default_factory=set)
+    is_archived: bool = False
+    group: str = "acme"
+    #: The title that is silenced (None: all alerts), where, and until when.
+    silences: dict[int, tuple[int | None, str | None, datetime]] = field(default_factory=dict)
+    windows: list[tuple[datetime, datetime]] = field(default_factory=list)
+    #: Minutes after midnight, by person.
+    quiet: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: From when to when who is on call, instead of the others.
+    exchanged: list[tuple[datetime, datetime, str]] = field(default_factory=list)
+    has_rules: bool = False
+    wrong: list[str] = field(default_factory=list)
+
+    def on_call(self, at: datetime) -> str:
+        for begin, end, name in self.exchanged:
+            if begin <= at < end:
+                return name
+        first = datetime.combine(EVENING.date(), HANDOVER, UTC)
+        return ("alice", "carol")[((at - first) // DAY) % 2]
+
+    def is_quiet(self, name: str, at: datetime) -> bool:
+        if name not in self.quiet:
+            return False
+        begin, end = self.quiet[name]
+        minute = at.hour * 60 + at.minute
+        return begin <= minute < end if begin < end else minute >= begin or minute < end
+
+    def may_see(self, name: str) -> bool:
+        role = self.members[name]
+        return role is not None and role >= Role.DEVELOPER and name not in self.blocked
+
+    def is_muted(self, number: int, at: datetime) -> bool:
+        silenced = any(
+            title in {None, number} and at < until and group in {None, self.group}
+            for title, group, until in self.silences.values()
+        )
+        return silenced or any(begin <= at < end for begin, end in self.windows)
+
+    def pass_moment(self, at: datetime) -> None:
+        """Note who could be named and paged at a moment of the worker."""
+        for known in self.alerts.values():
+            known.named |= {"bob", self.on_call(at)}
+            known.not_quiet |= {name for name in self.members if not self.is_quiet(name, at)}
+
+    def receive(self, contact: str, text: str, at: datetime) -> None:
+        """Note what is wrong with a message to a contact at a moment."""
+        name = {"second": "alice"}.get(contact, contact)
+        for number in {int(each) for each in _FIRING.findall(text)}:
+            problem = self._problem(number, name, contact, at)
+            if problem:
+                self.wrong.append(f"{at}: Alert {number} to {contact}: {problem}\n{text}")
+            self.alerts[number].received.setdefault(contact, at)
+        for number in {int(each) for each in _NEWS.findall(text)}:
+            problem = self._no_access(name)
+            if not problem and not self.alerts[number].received:
+                problem = "an update, but nobody was paged"
+            if problem:
+                self.wrong.append(f"{at}: update of Alert {number} to {contact}: {problem}")
+
+    def _no_access(self, name: str) -> str | None:
+        if self.is_archived:
+            return "the project is archived"
+        if name == ROOM:
+            return None if self.group == "acme" else "the channel is of another group"
+        return None if self.may_see(name) else "no access"
+
+    def _problem(self, number: int, name: str, contact: str, at: datetime) -> str | None:
+        known = self.alerts[number]
+        if problem := self._no_access(name):
+            return problem
+        if known.status in {"resolved", "ignored"} or name in known.asked:
+            return None if name in known.asked and known.status != "resolved" else known.status
+        return (
+            self._is_answered(known, at)
+            or ("muted" if self.is_muted(number, at) else None)
+            or self._is_not_named(known, name)
+            or self._is_too_soon(known, contact, at)
+        )
+
+    def _is_answered(self, known: Known, at: datetime) -> str | None:
+        if known.snoozed_until is not None and at < known.snoozed_until:
+            return f"snoozed until {known.snoozed_until}"
+        return "acknowledged" if known.status == "acknowledged" else None
+
+    def _is_not_named(self, known: Known, name: str) -> str | None:
+        if name == ROOM:
+            return None
+        if name not in known.named:
+            return f"no step names them: {known.named}"
+        is_quiet = name not in known.not_quiet and not known.was_critical
+        return "quiet hours since it opened" if is_quiet else None
+
+    def _is_too_soon(self, known: Known, contact: str, at: datetime) -> str | None:
+        if contact != "second" or not self.has_rules or known.mail_was_away:
+            return None
+        first = known.received.get("alice")
+        is_due = first is not None and at - first >= 10 * MINUTE - timedelta(seconds=5)
+        return None if is_due else f"a rule of 10 minutes, the first contact was told at {first}"
