@@ -151,6 +151,8 @@ class Page(Numbered):
     batch_id: Mapped[int | None] = belongs_to("page_batches", index=True)
     #: Since when it is not sent any more.
     withdrawn_at: Mapped[datetime | None]
+    #: What holds it back while it waits. In a batch: why the unsent messages leave it out.
+    held_by: Mapped[str | None] = mapped_column(Text)
     #: `accepted` by a contact, or `failed` at all of them so far; NULL until then.
     outcome: Mapped[str | None] = mapped_column(String(16))
     outcome_at: Mapped[datetime | None]
@@ -190,7 +192,12 @@ class PageMessage(Numbered):
     tries: Mapped[int] = mapped_column(Integer, default=0)
     #: Whether an attempt began of which nobody knows how it ended, such as that of a killed worker.
     is_under_way: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: The first message of that attempt: those with the same one are sent again together. NULL if
+    #: every attempt is known to have failed.
+    attempt_id: Mapped[int | None] = mapped_column(BigId)
     last_error: Mapped[str | None] = mapped_column(Text)
+    #: Why it is withdrawn if nothing else is left to be said, such as lost access or a silence.
+    cancelled_because: Mapped[str | None] = mapped_column(Text)
     #: Of a notice, which has no pages that say what is true when it is sent. A contact gets one
     #: with each key.
     key: Mapped[str | None] = mapped_column(String(255))

@@ -296,7 +296,7 @@ class Decision:
         """Do what is due; `pages` are those of the present round."""
         self._set_back()
         if self._state is State.EXHAUSTED:
-            self._wait_for_answer()
+            self._wait_for_answer(mute)
             return
         hold = self._what_holds(mute)
         if hold is not None:
@@ -322,9 +322,20 @@ class Decision:
                 setattr(row, name, moment - ahead)
         row.started_at = min(row.started_at, self._now)
 
-    def _wait_for_answer(self) -> None:
+    def _wait_for_answer(self, mute: Mute | None) -> None:
         row = self._row
         if row.next_at is None or row.next_at > self._now:
+            return
+        hold = self._what_holds(mute)
+        if hold is not None:
+            self._move(Event.HOLD)
+            row.held_by, row.held_until, row.next_at = hold
+            row.held_since = row.held_since or self._now
+            return
+        if row.held_since is not None:
+            self._move(Event.RELEASE)
+            row.held_since = row.held_by = row.held_until = None
+            row.next_at = self._now + self._plan.pause
             return
         self._move(Event.NO_ANSWER)
         row.next_at = None
@@ -361,6 +372,9 @@ class Decision:
         self._note(f"Paging continues. It was held back: {row.held_by}.")
         place(row, shifted(self._progress, self._now - row.held_since))
         row.held_since = row.held_by = row.held_until = None
+        if row.judge_at is not None:
+            # Pages that could not be sent meanwhile follow within half a minute.
+            row.judge_at = max(row.judge_at, self._now + _JUDGE_AFTER)
 
     def _judge(self, pages: Sequence[EscalationPage]) -> None:
         """Learn what became of the pages of the round, and of those of the last step."""

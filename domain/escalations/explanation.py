@@ -31,7 +31,7 @@ from domain.escalations.steps import (
 from domain.escalations.types import PAGES_KEPT_FOR, ContactOutcome, SentPage
 from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.policy import PageReason
-from domain.notifications.states import MessageState, PageState
+from domain.notifications.states import MessageState, PageState, shown_state
 from domain.on_call.shifts import who_is_on_call
 from domain.projects.holders import groups_of
 from models import (
@@ -363,15 +363,23 @@ def contact_outcomes(
     ):
         outcome = ContactOutcome(
             name=contact_type(contact.type).spoken or contact.label,
-            state=MessageState(message.outcome or MessageState.WAITING),
+            state=shown_state(message.outcome, message.cancelled_because),
             at=message.ended_at,
             failures=message.tries,
-            reason=None if message.outcome == MessageState.SENT else message.last_error,
+            reason=_why_not(message),
             follows_at=message.due_at if message.ended_at is None else None,
         )
         batch = message.batch_id or 0
         found[batch] = (*found.get(batch, ()), outcome)
     return found
+
+
+def _why_not(message: PageMessage) -> str | None:
+    """Return why a message was not sent."""
+    if message.outcome == MessageState.SENT:
+        return None
+    is_cancelled = message.outcome == MessageState.WITHDRAWN
+    return (message.cancelled_because if is_cancelled else None) or message.last_error
 
 
 def _target(row: EscalationPage) -> Target | None:

@@ -209,6 +209,10 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.NO_ANSWER: Move(
             State.UNANSWERED, "The activity says so, maintainers are told, and lists show it."
         ),
+        Event.HOLD: Move(
+            State.EXHAUSTED, "No maintainers are told until nothing holds the alert back."
+        ),
+        Event.RELEASE: Move(State.EXHAUSTED, "The time in which somebody can answer begins again."),
         Event.RAISED: Move(State.RUNNING, _ANEW),
         Event.LOWERED: Move(State.EXHAUSTED, "Nothing changes."),
         Event.ESCALATE: _AT_ONCE,

@@ -14,7 +14,7 @@ from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 from socket import SHUT_RDWR, socket
-from typing import Self
+from typing import Any, Self
 
 from domain.encryption import outgoing_tls_context, refusal_reason
 from domain.mail.outbox import Message
@@ -42,6 +42,10 @@ class TemporaryMailError(MailError):
 
 class MailServerUnavailableError(TemporaryMailError):
     """The mail server is unavailable, so no other message can be delivered either."""
+
+
+class LostAnswerError(MailServerUnavailableError):
+    """The connection ended before the server answered to a whole message: it may have arrived."""
 
 
 class PermanentMailError(MailError):
@@ -78,6 +82,23 @@ class Sender:
     address: str
 
 
+class _Connection(smtplib.SMTP):
+    """A connection that notes whether the text of a message is on its way."""
+
+    is_in_data = False
+
+    def data(self, msg: Any) -> tuple[int, bytes]:
+        """Send the text of a message, and return the answer."""
+        self.is_in_data = True
+        answer = super().data(msg)
+        self.is_in_data = False
+        return answer
+
+
+class _TlsConnection(_Connection, smtplib.SMTP_SSL):
+    """The same over TLS from the first byte."""
+
+
 class Mailer:
     """An SMTP client that opens its connection for the first message and keeps it."""
 
@@ -91,7 +112,8 @@ class Mailer:
         self._server = server
         self._sender = sender
         self._timeout_seconds = timeout_seconds
-        self._connection: smtplib.SMTP | None = None
+        self._connection: _Connection | None = None
+        self._last: _Connection | None = None
 
     def __enter__(self) -> Self:
         """Return the mailer; nothing is opened yet."""
@@ -130,11 +152,14 @@ class Mailer:
     def send(self, message: Message, *, now: datetime) -> None:
         """Deliver a message.
 
-        Raises TemporaryMailError, PermanentMailError, or MailServerUnavailableError.
+        Raises TemporaryMailError, PermanentMailError, or MailServerUnavailableError; the latter is
+        a LostAnswerError if the message may have arrived.
         """
         email = compose(message, self._sender, now=now)
+        self._last = None
         try:
-            connection = self._open()
+            connection = self._last = self._open()
+            connection.is_in_data = False
             connection.send_message(email)
         except smtplib.SMTPRecipientsRefused as error:
             code, reply = max(error.recipients.values(), default=(0, b""))
@@ -145,9 +170,15 @@ class Mailer:
             raise _error_of("message refused", code, reply) from None
         except (smtplib.SMTPException, OSError) as error:
             self.close()
-            raise MailServerUnavailableError(_describe(error)) from None
+            kind = LostAnswerError if self.may_have_arrived else MailServerUnavailableError
+            raise kind(_describe(error)) from None
 
-    def _open(self) -> smtplib.SMTP:
+    @property
+    def may_have_arrived(self) -> bool:
+        """Whether the last message that failed may have reached the server as a whole."""
+        return self._last is not None and self._last.is_in_data
+
+    def _open(self) -> _Connection:
         if self._connection is not None and not _is_alive(self._connection):
             self.close()
         if self._connection is None:
@@ -155,7 +186,7 @@ class Mailer:
         return self._connection
 
 
-def _is_alive(connection: smtplib.SMTP) -> bool:
+def _is_alive(connection: _Connection) -> bool:
     """Return whether the server still listens on a kept connection."""
     try:
         return connection.noop()[0] == _OK
@@ -163,17 +194,17 @@ def _is_alive(connection: smtplib.SMTP) -> bool:
         return False
 
 
-def _connect(server: MailServer, timeout_seconds: float) -> smtplib.SMTP:
+def _connect(server: MailServer, timeout_seconds: float) -> _Connection:
     """Connect and log in; the password is never sent over a network without TLS."""
     if server.has_implicit_tls:
-        connection: smtplib.SMTP = smtplib.SMTP_SSL(
+        connection: _Connection = _TlsConnection(
             server.host,
             server.port,
             timeout=timeout_seconds,
             context=outgoing_tls_context(server.trusted_ca_file),
         )
     else:
-        connection = smtplib.SMTP(server.host, server.port, timeout=timeout_seconds)
+        connection = _Connection(server.host, server.port, timeout=timeout_seconds)
     try:
         _prepare(connection, server)
     except BaseException:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Select, SQLColumnExpression, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, aliased
 
@@ -145,6 +145,7 @@ def _waiting(
         Page.batch_id.in_(batches),
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
+        Page.held_by.is_(None),
     )
     asked = thing.id.in_(paged.where(Page.key.like(f"{ASKED}%"), ~has_answered))
     waits = or_(thing.status == "triggered", and_(thing.status == "acknowledged", asked))
@@ -266,9 +267,7 @@ def follow_ups_of(
             PageMessage.contact_id == contact.id,
             MAY_BE_READ,
         )
-        news = select(about.column).where(
-            Page.batch_id.in_(batches), Page.kind == PageKind.FOLLOW_UP.value, knows_of_it
-        )
+        news = select(about.column).where(*_live_news(batches), knows_of_it)
         rows = session.execute(
             select(thing, Project.path)
             .join(Project, Project.id == thing.project_id)
@@ -286,6 +285,12 @@ def follow_ups_of(
             )
         ]
     return found
+
+
+def _live_news(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition for updates of batches that were not cancelled."""
+    is_news = Page.kind == PageKind.FOLLOW_UP.value
+    return Page.batch_id.in_(batches), is_news, Page.withdrawn_at.is_(None)
 
 
 def _last_changes(

@@ -4,29 +4,35 @@ Several workers may gather at once: on Postgres each takes the recipients that n
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.users import ACTIVE, HUMAN
 from domain.database.failures import is_lost, is_of_database
 from domain.database.rows import slices, update_rows
 from domain.due import NOW, later
 from domain.notifications.contact_types.registry import CONTACT_TYPES
-from domain.notifications.outcomes import recipient_cannot
+from domain.notifications.outcomes import note_pages, pages_failed
 from domain.notifications.paging import PageKind, earliest_leave
+from domain.notifications.policy import PagingPolicy
 from domain.notifications.queueing import account_contact, confirmed_contacts, queue_batch
 from domain.notifications.recipients import GATHERING_PAUSE, held_until, quiet_hours_of
 from domain.notifications.rules import Concern, rules_of
+from domain.notifications.send_checks import (
+    Recipient,
+    apply_verdicts,
+    check_pages,
+    is_person,
+    recipient_of,
+    viewer_of,
+)
 from domain.notifications.states import PageEvent
-from domain.notifications.subjects import PROJECT_ID, SEVERITY, of_projects
-from domain.projects.access import Permissions, namespace_of, permissions_of, read_roles
-from domain.projects.holders import lineages
-from domain.projects.views import Namespace, Viewer
-from models import Alert, Contact, Group, Incident, Page, PageBatch, PageRecipient, Project, User
+from domain.projects.access import Permissions, namespace_of, read_roles
+from domain.projects.views import Namespace
+from models import Contact, Group, Page, PageBatch, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
 #: Recipients of one transaction, few enough that writers of SQLite wait briefly.
@@ -35,8 +41,6 @@ _AFTER_FAILURE = timedelta(minutes=1)
 #: Where another transaction was in the way.
 _AFTER_LOCK = timedelta(seconds=1)
 _AT_ONCE = timedelta()
-_NOT_ACTIVE = "is not active: not paged"
-_NO_ACCESS = "has no access to the alerts of the project: not paged"
 _NO_CONTACT = "could not be paged: there is no confirmed contact"
 
 
@@ -45,11 +49,8 @@ RECIPIENTS_ARE_DUE = exists().where(PageRecipient.due_at <= NOW)
 RECIPIENTS_ARE_DUE_SOON = exists().where(PageRecipient.due_at <= later(NOW, GATHERING_PAUSE))
 
 
-def gather_due(*, sends_mail: bool, session: Session, now: datetime) -> int:
-    """Gather the pages of some recipients and return how many recipients those are.
-
-    `sends_mail` says whether people without a contact get an e-mail at the address of the account.
-    """
+def gather_due(policy: PagingPolicy, *, session: Session, now: datetime) -> int:
+    """Gather the pages of some recipients and return how many recipients those are."""
     recipients = session.scalars(
         select(PageRecipient)
         .where(PageRecipient.due_at <= now)
@@ -58,7 +59,7 @@ def gather_due(*, sends_mail: bool, session: Session, now: datetime) -> int:
         .with_for_update(skip_locked=True)
     ).all()
     for recipient in recipients:
-        gathering = _Gathering(recipient, sends_mail=sends_mail, session=session, now=now)
+        gathering = _Gathering(recipient, policy, session=session, now=now)
         try:
             with session.begin_nested():
                 gathering.run()
@@ -75,21 +76,29 @@ class _Gathering:
     """The pages of one recipient that leave now."""
 
     def __init__(
-        self, recipient: PageRecipient, *, sends_mail: bool, session: Session, now: datetime
+        self, recipient: PageRecipient, policy: PagingPolicy, *, session: Session, now: datetime
     ) -> None:
         self._recipient = recipient
-        self._sends_mail = sends_mail
+        self._policy = policy
         self._session = session
         self._now = now
 
     def run(self) -> None:
-        worst = self._drop_what_may_not_be_seen()
-        if worst:
+        recipient = recipient_of(self._recipient, session=self._session)
+        verdicts = check_pages(
+            recipient,
+            *self._is_due(),
+            policy=self._policy,
+            session=self._session,
+            now=self._now,
+        )
+        apply_verdicts(verdicts, recipient, session=self._session, now=self._now)
+        if worst := verdicts.worst:
             leave_at = _leave_at(self._recipient, worst, self._now)
             if leave_at is not None and leave_at > self._now:
                 self._recipient.due_at = leave_at
                 return
-            self._leave(worst)
+            self._leave(worst, recipient)
         self._recipient.due_at = self._session.scalar(
             select(func.min(Page.due_at)).where(*self._is_waiting())
         )
@@ -105,66 +114,31 @@ class _Gathering:
         # What follows within the pause leaves as well, rather than half a minute later.
         return (*self._is_waiting(), Page.due_at <= self._now + GATHERING_PAUSE)
 
-    def _drop_what_may_not_be_seen(self) -> Mapping[PageKind, int]:
-        """Withdraw what the recipient may not see any more.
-
-        Returns the kinds of what is left, each with the worst severity.
-        """
-        found = self._session.execute(
-            select(PROJECT_ID, Page.kind, func.min(SEVERITY))
-            .select_from(Page)
-            .outerjoin(Alert, Alert.id == Page.alert_id)
-            .outerjoin(Incident, Incident.id == Page.incident_id)
-            .where(*self._is_due())
-            .group_by(PROJECT_ID, Page.kind)
-        ).all()
-        seen = self._seen_projects({project_id for project_id, _, _ in found})
-        hidden = {project_id for project_id, _, _ in found} - seen
-        if hidden:
-            self._cannot(self._why_not(), PageEvent.NOT_ALLOWED, of_projects(hidden))
-        worst: dict[PageKind, int] = {}
-        for project_id, kind, severity in found:
-            if project_id in seen:
-                worst[PageKind(kind)] = min(severity, worst.get(PageKind(kind), severity))
-        return worst
-
-    def _seen_projects(self, project_ids: Collection[int]) -> set[int]:
-        projects = self._session.scalars(
-            select(Project).where(Project.id.in_(project_ids), Project.deleted_at.is_(None))
-        ).all()
-        if self._recipient.contact_id is not None:
-            channel = self._session.get_one(Contact, self._recipient.contact_id)
-            used = lineages([each.id for each in projects], session=self._session)
-            return {project_id for project_id, each in used.items() if each.uses(channel)}
-        user = self._session.get_one(User, self._recipient.user_id)
-        return seen_projects(user, projects, session=self._session, now=self._now)
-
-    def _why_not(self) -> str:
-        user_id = self._recipient.user_id
-        user = self._session.get(User, user_id) if user_id is not None else None
-        return _NOT_ACTIVE if user is not None and user.state != ACTIVE else _NO_ACCESS
-
-    def _cannot(self, why: str, event: PageEvent, *conditions: ColumnElement[bool]) -> None:
-        due = *self._is_due(), *conditions
-        recipient_cannot(self._recipient, why, event, *due, session=self._session, now=self._now)
-        self._withdraw(*conditions)
-
-    def _withdraw(self, *conditions: ColumnElement[bool]) -> None:
-        self._session.execute(
-            update_rows(Page).where(*self._is_due(), *conditions).values(withdrawn_at=self._now)
-        )
-
-    def _leave(self, worst: Mapping[PageKind, int]) -> None:
-        user_id, channel_id = self._recipient.user_id, self._recipient.contact_id
-        if channel_id is not None:
-            self._send({channel_id: _AT_ONCE})
-        elif user_id is not None and not self._send_to_person(user_id):
-            self._cannot(_NO_CONTACT, PageEvent.NO_CONTACT)
+    def _leave(self, worst: Mapping[PageKind, int], recipient: Recipient) -> None:
+        if recipient.channel is not None:
+            self._send({recipient.channel.id: _AT_ONCE})
+        elif recipient.user is not None and not self._send_to_person(recipient.user.id):
+            self._withdraw_unreachable(recipient)
             return
         self._recipient.last_message_at = self._now
         if PageKind.FIRING in worst:
             self._recipient.last_page_at = self._now
             self._recipient.last_page_severity = worst[PageKind.FIRING]
+
+    def _withdraw_unreachable(self, recipient: Recipient) -> None:
+        user_id = recipient.user.id if recipient.user is not None else None
+        note_pages(
+            _NO_CONTACT,
+            *self._is_due(),
+            Page.kind == PageKind.FIRING.value,
+            user_id=user_id,
+            name=recipient.name,
+            session=self._session,
+            now=self._now,
+        )
+        due = self._is_due()
+        pages_failed(PageEvent.NO_CONTACT, *due, session=self._session, now=self._now)
+        self._session.execute(update_rows(Page).where(*due).values(withdrawn_at=self._now))
 
     def _send(self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]) -> None:
         """Queue a message to each contact, so long after now, with due pages."""
@@ -172,7 +146,7 @@ class _Gathering:
         self._session.add(batch)
         self._session.flush()  # for its id
         pages = update_rows(Page).where(*self._is_due(), *conditions)
-        self._session.execute(pages.values(batch_id=batch.id))
+        self._session.execute(pages.values(batch_id=batch.id, held_by=None))
         for contact_id, delay in told.items():
             due_at = self._now + delay if delay else None
             queue_batch(batch.id, [contact_id], session=self._session, now=self._now, due_at=due_at)
@@ -201,7 +175,7 @@ class _Gathering:
     def _with_account(
         self, user_id: int, told: Mapping[int, timedelta], contacts: Mapping[int, bool]
     ) -> Mapping[int, timedelta]:
-        if not self._sends_mail or any(contacts[each] for each in told):
+        if not self._policy.sends_mail or any(contacts[each] for each in told):
             return told
         account = account_contact(user_id, session=self._session, now=self._now)
         return {**told, account: _AT_ONCE}
@@ -221,16 +195,6 @@ def _confirmed(user_id: int, *, session: Session) -> Mapping[int, bool]:
     return {contact_id: bool(may_reach) for contact_id, may_reach in confirmed}
 
 
-def seen_projects(
-    user: User, projects: Sequence[Project], *, session: Session, now: datetime
-) -> set[int]:
-    """Return the ids of the projects whose alerts a person sees."""
-    if not _is_person(user):
-        return set()
-    permissions = permissions_of(_viewer(user, now), map(namespace_of, projects), session=session)
-    return {each.id for each in projects if permissions.project(each).shows_alerts}
-
-
 def _who_see_alerts(
     users: Collection[User], place: Namespace, *, session: Session, now: datetime
 ) -> set[int]:
@@ -244,20 +208,12 @@ def _who_see_alerts(
     roles = read_roles(ids, [namespace_of(row)], today=now.date(), session=session)
 
     def sees(user: User) -> bool:
-        permissions = Permissions(_viewer(user, now), roles[user.id])
+        permissions = Permissions(viewer_of(user, now), roles[user.id])
         if isinstance(row, Project):
             return permissions.project(row).shows_alerts
         return permissions.group(row).shows_alerts
 
     return {user.id for user in users if sees(user)}
-
-
-def _is_person(user: User) -> bool:
-    return user.state == ACTIVE and user.kind == HUMAN
-
-
-def _viewer(user: User, now: datetime) -> Viewer:
-    return Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
 
 
 def _leave_at(
@@ -298,7 +254,7 @@ def reachable(
     for some in slices([*user_ids]):
         found = session.scalars(select(User).where(User.id.in_(some))).all()
         users |= {user.id: user for user in found}
-        seeing |= _who_see_alerts([*filter(_is_person, found)], place, session=session, now=now)
+        seeing |= _who_see_alerts([*filter(is_person, found)], place, session=session, now=now)
         with_contact |= set(
             session.scalars(
                 select(Contact.user_id).where(
@@ -315,7 +271,7 @@ def reachable(
         }
 
     def reach_of(user_id: int) -> Reach:
-        if user_id not in users or not _is_person(users[user_id]):
+        if user_id not in users or not is_person(users[user_id]):
             return Reach.INACTIVE
         if user_id not in seeing:
             return Reach.NO_ACCESS

@@ -42,12 +42,18 @@ from domain.notifications.queueing import (
     pause_after,
     queue_batch,
 )
+from domain.notifications.send_checks import (
+    apply_verdicts,
+    check_pages,
+    recipient_of_contact,
+)
 from domain.notifications.states import (
     FAILED_ATTEMPT,
     MessageEvent,
     MessageState,
     PageEvent,
     message_after,
+    stored_outcome,
 )
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 
@@ -140,34 +146,82 @@ def next_delivery(
     if contact is None:
         return None
     while messages := _next_messages(contact, session=session, now=now):
+        _cancel_what_may_not_be_sent(contact, messages, policy, session=session, now=now)
         content = _content(contact, messages, policy, session=session, keyring=keyring, now=now)
         if content is not None:
             contact.claimed_until = now + CLAIM_LIFETIME
+            attempt_id = messages[0].attempt_id
             for each in messages:
-                each.is_under_way = True
+                each.is_under_way, each.attempt_id = True, attempt_id or messages[0].id
             return Delivery(
                 type=contact_type(contact.type),
                 address=_address(contact, session=session, keyring=keyring),
                 content=content,
                 message_ids=tuple(each.id for each in messages),
+                attempt_id=attempt_id or messages[0].id,
+                is_repeat=attempt_id is not None,
                 tries=contact.tries + 1,
                 created_at=messages[0].created_at,
             )
         _fail_unsaid(messages, session=session, now=now)
-        ended = message_after(MessageEvent.NOTHING_TO_SAY)
-        _end(contact, messages, ended, session=session, now=now)
+        _withdraw(contact, messages, session=session, now=now)
     contact.claimed_until = None
     contact.next_try_at = _next_by_rule(contact, session=session, now=now)
     return None
 
 
 def _next_messages(contact: Contact, *, session: Session, now: datetime) -> Sequence[PageMessage]:
-    """Return a waiting code or test, or else all waiting messages about alerts, or a notice."""
+    """Return a waiting code or test, or else all waiting messages about alerts, or a notice.
+
+    Messages of an attempt that may have succeeded are sent again as they were, without later ones.
+    """
     waiting = _all_waiting(contact, session=session, now=now)
     pages = [each for each in waiting if each.kind == MessageKind.PAGE.value]
     notices = [each for each in waiting if each.kind == MessageKind.NOTICE.value]
     alone = [each for each in waiting if MessageKind(each.kind) not in RETRIED]
-    return alone[:1] or pages or notices[:1]
+    unknown = next((each.attempt_id for each in pages if each.attempt_id is not None), None)
+    attempted = [each for each in pages if unknown is not None and each.attempt_id == unknown]
+    return alone[:1] or attempted or pages or notices[:1]
+
+
+def _cancel_what_may_not_be_sent(
+    contact: Contact,
+    messages: Sequence[PageMessage],
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Take pages out of messages that may not be sent any more, or not now.
+
+    All pages of the messages are checked together.
+    """
+    batches = sorted({each.batch_id for each in messages if each.batch_id is not None})
+    if not batches:
+        return
+    recipient = recipient_of_contact(contact, session=session)
+    if recipient is None:
+        return
+    # Pages in a batch that something holds are queued again, and no message has them any more.
+    which = Page.batch_id.in_(batches), Page.held_by.is_(None)
+    verdicts = check_pages(recipient, *which, policy=policy, session=session, now=now)
+    by = contact_type(contact.type).spoken or f"the contact “{contact.label}”"
+    reason = apply_verdicts(verdicts, recipient, by=by, session=session, now=now)
+    if reason is not None:
+        for each in messages:
+            each.cancelled_because = reason
+
+
+def _withdraw(
+    contact: Contact, messages: Sequence[PageMessage], *, session: Session, now: datetime
+) -> None:
+    """End messages with nothing to say: those that were cancelled are counted separately."""
+    for event, is_cancelled in (
+        (MessageEvent.NOTHING_TO_SAY, False),
+        (MessageEvent.NOT_ALLOWED, True),
+    ):
+        some = [each for each in messages if bool(each.cancelled_because) is is_cancelled]
+        _end(contact, some, message_after(event), session=session, now=now)
 
 
 def _fail_unsaid(messages: Sequence[PageMessage], *, session: Session, now: datetime) -> None:
@@ -227,16 +281,17 @@ def record_sent(claim: Claim, delivery: Delivery, *, session: Session, now: date
     ended = message_after(MessageEvent.TAKEN)
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     for each in messages:
-        each.ended_at, each.outcome, each.is_under_way = now, ended.value, False
+        each.ended_at, each.outcome, each.is_under_way = now, stored_outcome(ended), False
     pages_accepted(batches, session=session, now=now)
     _end(contact, messages, ended, session=session, now=now)
 
 
-def record_failure(
+def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
     claim: Claim,
     problem: Problem,
     policy: PagingPolicy,
     *,
+    delivery: Delivery | None = None,
     share: float,
     session: Session,
     now: datetime,
@@ -244,6 +299,7 @@ def record_failure(
     """Schedule the next attempt, and give up the claim; return how many messages were given up.
 
     Codes and tests are tried once, what is too old not again. `share` from 0 to 1 varies the pause.
+    What may have arrived is sent again as it was, so that its reader recognizes the duplicate.
     None if the claim was lost.
     """
     AdvisoryLock.FAILING_CONTACTS.take(session)
@@ -258,7 +314,10 @@ def record_failure(
     waiting = _all_waiting(contact, session=session, now=now)
     for each in waiting:
         each.tries += 1
-        each.is_under_way = False
+        if delivery is None or each.id in delivery.message_ids:
+            is_unknown = delivery is not None and delivery.is_repeat
+            each.is_under_way = problem.may_have_arrived or is_unknown
+            each.attempt_id = each.attempt_id if each.is_under_way else None
         # Others read of pages, and only its owner what the service of a contact answers.
         each.last_error = problem.reason if each.kind in RETRIED else contact.last_error
     over = [each for each in waiting if _is_over(each, problem, now)]
@@ -373,7 +432,7 @@ def _end(
     now: datetime,
 ) -> None:
     for each in messages:
-        each.ended_at, each.outcome = now, outcome.value
+        each.ended_at, each.outcome = now, stored_outcome(outcome)
     if not messages:
         return
     _count(contact, outcome.value, len(messages), session=session)

@@ -33,7 +33,6 @@ from models import (
     Page,
     PageBatch,
     PageMessage,
-    PageRecipient,
     Project,
     User,
 )
@@ -149,7 +148,7 @@ def contact_is_going(contact: Contact, *, session: Session, now: datetime) -> No
     pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
 
 
-def _say(
+def note_pages(
     text: str,
     *pages: ColumnElement[bool],
     user_id: int | None,
@@ -157,7 +156,7 @@ def _say(
     session: Session,
     now: datetime,
 ) -> None:
-    """Add an entry to the story of what each page is about, with one statement for each table."""
+    """Add an entry to the activity of what pages are about, with a statement for each table."""
     at = literal(now, AlertNote.created_at.type)
     of_all = {
         "user_id": literal(user_id, AlertNote.user_id.type),
@@ -176,22 +175,6 @@ def _say(
         found = named.subquery()
         values = {f"{about}_id": found.c.id, **of_all, **more}
         session.execute(insert(notes).from_select([*values], select(*values.values())))
-
-
-def recipient_cannot(
-    recipient: PageRecipient,
-    why: str,
-    event: PageEvent,
-    *pages: ColumnElement[bool],
-    session: Session,
-    now: datetime,
-) -> None:
-    """Note that pages of a recipient cannot leave, and why, as what follows a name."""
-    firing = (*pages, *_is_live(event, PageState.FAILED))
-    name = session.scalar(select(User.username).where(User.id == recipient.user_id)) or ""
-    of = recipient.user_id
-    _say(why, *firing, user_id=of, name=name, session=session, now=now)
-    pages_failed(event, *pages, session=session, now=now)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,7 +280,7 @@ def _report(
     name = user.username if user else contact.label
     by = contact_type(contact.type).spoken or f"the contact “{contact.label}”"
     entry = text.format(by=by, reason=reason)
-    _say(entry, *pages, user_id=contact.user_id, name=name, session=session, now=now)
+    note_pages(entry, *pages, user_id=contact.user_id, name=name, session=session, now=now)
     concerned = (
         select(Project.id, Project.path)
         .select_from(Page)

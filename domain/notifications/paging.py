@@ -32,10 +32,11 @@ from models import ContactRule, Page, PageMessage, PageRecipient
 #: How the keys of pages begin for which a person was named by hand. They leave whether or not what
 #: they are about is acknowledged.
 ASKED = "asked: "
-#: How the keys of pages begin that follow others by the rules for critical alerts.
-_AGAIN = "page "
+#: How the keys of pages begin that follow others: by the rules for critical alerts, or since
+#: something held back the rest of their messages.
+AGAIN = "page "
 #: Whether a page is the only one, or the first of several.
-IS_FIRST = Page.key.not_like(f"{_AGAIN}%")
+IS_FIRST = Page.key.not_like(f"{AGAIN}%")
 #: Whether somebody may have read a message: it was sent, or nobody knows how an attempt ended.
 MAY_BE_READ = or_(PageMessage.outcome == MessageState.SENT.value, PageMessage.is_under_way)
 
@@ -208,7 +209,7 @@ def _page_by_other_rules(
     ).all()
     urgency = Urgency(0, is_critical=True)
     rows = [
-        _NewRow(recipient, f"{_AGAIN}{page_id}, now critical", About(about, number or 0), urgency)
+        _NewRow(recipient, f"{AGAIN}{page_id}, now critical", About(about, number or 0), urgency)
         for recipient, number, page_id in told
     ]
     _insert(rows, PageKind.FIRING, session=session, now=now)

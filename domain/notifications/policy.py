@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sqlalchemy.orm import Session
 
@@ -48,6 +48,25 @@ class Explain(Protocol):
         """Return the reasons by alert or incident; those that nothing pages for are left out."""
 
 
+class PageHold(NamedTuple):
+    """What holds back every page of an alert at a moment."""
+
+    #: A part of a sentence, such as `silence “deploy”`.
+    words: str
+    #: When to check again.
+    look_again_at: datetime
+
+
+class FindHolds(Protocol):
+    """Finds what holds back the pages of alerts."""
+
+    def __call__(
+        self, projects: Mapping[int, int], /, *, at: datetime, session: Session, reading: Reading
+    ) -> Mapping[int, PageHold]:
+        """Return holds by alert; `projects` has the projects of all alerts in question by alert."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class PagingPolicy:
     """The settings that pages depend on, and what their texts are made with."""
@@ -65,3 +84,5 @@ class PagingPolicy:
     reading: Reading
     #: Tell why somebody is paged.
     explain: Mapping[Subject, Explain]
+    #: Checks before each attempt whether something mutes the alerts of a page.
+    find_holds: FindHolds

@@ -31,6 +31,7 @@ class PageEvent(StrEnum):
 
     DUE = "it is due"
     NOT_ALLOWED = "the person is blocked, gone, or may not see the alert"
+    HELD = "the alert is muted, or its project is archived"
     NO_CONTACT = "there is no contact"
     TAKEN = "a contact accepts it"
     FOLLOWS = "a rule of the person is due"
@@ -49,6 +50,8 @@ class MessageState(StrEnum):
     FAILED = "failed"
     #: Nothing of it had to be said any more.
     WITHDRAWN = "withdrawn"
+    #: It may not be sent any more, or not now. It is stored as withdrawn, with a reason.
+    CANCELLED = "cancelled"
 
 
 #: Attempts to send something to a contact that failed are counted beside messages that ended.
@@ -66,6 +69,7 @@ class MessageEvent(StrEnum):
     TOO_OLD = "an attempt fails after six hours"
     OTHERS_FAILED = "it leaves later, and all contacts before it have failed"
     NOTHING_TO_SAY = "nothing of it is true any more"
+    NOT_ALLOWED = "none of its pages may be sent"
 
 
 class Move(NamedTuple):
@@ -76,6 +80,10 @@ class Move(NamedTuple):
 
 
 _STAYS = "Nothing changes."
+_CANCELLED = (
+    "Messages that have not been sent are cancelled, and the activity of the alert gives the "
+    "reason."
+)
 _FOLLOWS = "The contact gets its message: nobody has answered yet."
 PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
     PageState.WAITING: {
@@ -88,11 +96,22 @@ PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
         ),
         PageEvent.NOT_ALLOWED: Move(PageState.FAILED, "The activity of the alert says why."),
         PageEvent.NO_CONTACT: Move(PageState.FAILED, "The activity of the alert says so."),
+        PageEvent.HELD: Move(
+            PageState.WAITING,
+            "It is not sent. The activity of the alert gives the reason, and the page is checked "
+            "again within 30 seconds, or later while the project is archived.",
+        ),
         PageEvent.OVER: Move(PageState.WITHDRAWN, "It does not leave."),
     },
     PageState.LEFT: {
         PageEvent.TAKEN: Move(PageState.ACCEPTED, "The escalation has reached somebody."),
         PageEvent.FOLLOWS: Move(PageState.LEFT, _FOLLOWS),
+        PageEvent.NOT_ALLOWED: Move(PageState.FAILED, _CANCELLED),
+        PageEvent.HELD: Move(
+            PageState.WAITING,
+            "It waits for another message, as a page that was not sent yet. If an attempt may have "
+            "succeeded, it stays, and a new page to all contacts waits in its place.",
+        ),
         PageEvent.FIRST_FAILED: Move(PageState.LEFT, "The others are told at once."),
         PageEvent.ALL_FAILED: Move(
             PageState.FAILED,
@@ -104,11 +123,20 @@ PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
     },
     PageState.FAILED: {
         PageEvent.TAKEN: Move(PageState.ACCEPTED, "A later attempt reached the recipient."),
+        PageEvent.NOT_ALLOWED: Move(PageState.FAILED, _CANCELLED),
+        PageEvent.HELD: Move(
+            PageState.FAILED, "It waits for another message. A later attempt may still reach them."
+        ),
         PageEvent.OVER: Move(PageState.WITHDRAWN, "No further attempt is made."),
     },
     PageState.ACCEPTED: {
         PageEvent.TAKEN: Move(PageState.ACCEPTED, _STAYS),
         PageEvent.FOLLOWS: Move(PageState.ACCEPTED, _FOLLOWS),
+        PageEvent.NOT_ALLOWED: Move(PageState.ACCEPTED, _CANCELLED),
+        PageEvent.HELD: Move(
+            PageState.ACCEPTED,
+            "Messages to further contacts are cancelled. A new page to all contacts waits.",
+        ),
         PageEvent.OVER: Move(PageState.WITHDRAWN, "Who was told is told what became of it."),
     },
     PageState.WITHDRAWN: {},
@@ -122,11 +150,15 @@ MESSAGES: Mapping[MessageState, Mapping[MessageEvent, Move]] = {
         MessageEvent.TOO_OLD: Move(MessageState.GIVEN_UP, "The activity of its alerts says so."),
         MessageEvent.OTHERS_FAILED: Move(MessageState.WAITING, "It is due at once."),
         MessageEvent.NOTHING_TO_SAY: Move(MessageState.WITHDRAWN, "It is not sent."),
+        MessageEvent.NOT_ALLOWED: Move(
+            MessageState.CANCELLED, "It is not sent. The activity of its alerts gives the reason."
+        ),
     },
     MessageState.SENT: {},
     MessageState.GIVEN_UP: {},
     MessageState.FAILED: {},
     MessageState.WITHDRAWN: {},
+    MessageState.CANCELLED: {},
 }
 
 
@@ -135,6 +167,18 @@ def outcomes_before(outcome: PageState, event: PageEvent) -> frozenset[PageState
     return frozenset(
         state for state, moves in PAGES.items() if event in moves and moves[event].to == outcome
     ) - {outcome}
+
+
+def stored_outcome(state: MessageState) -> str:
+    """Return how an ended message is stored: releases before this one know no `cancelled`."""
+    return MessageState.WITHDRAWN.value if state is MessageState.CANCELLED else state.value
+
+
+def shown_state(outcome: str | None, cancelled_because: str | None) -> MessageState:
+    """Return the state of a stored message."""
+    state = MessageState(outcome or MessageState.WAITING)
+    is_cancelled = state is MessageState.WITHDRAWN and cancelled_because is not None
+    return MessageState.CANCELLED if is_cancelled else state
 
 
 def message_after(event: MessageEvent) -> MessageState:

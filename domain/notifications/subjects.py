@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, func, or_, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, func, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
@@ -56,13 +56,6 @@ def severities_of(things: Collection[About], *, session: Session) -> Mapping[Abo
             rows = session.execute(select(key, severity).where(key.in_(ids)))
             found.update((About(subject, row[0]), row[1]) for row in rows)
     return found
-
-
-def of_projects(project_ids: Collection[int]) -> ColumnElement[bool]:
-    """Return the condition for pages about what belongs to projects."""
-    alerts = select(Alert.id).where(Alert.project_id.in_(project_ids))
-    incidents = select(Incident.id).where(Incident.project_id.in_(project_ids))
-    return or_(Page.alert_id.in_(alerts), Page.incident_id.in_(incidents))
 
 
 def rank_of(thing: Alert | Incident) -> int:

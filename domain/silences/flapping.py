@@ -129,6 +129,16 @@ def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mappi
     return found
 
 
+def find_continuing(
+    alerts: Mapping[int, int], *, at: datetime, session: Session
+) -> Mapping[int, Hold]:
+    """Return which alerts continue one that was acknowledged; `alerts` has their projects."""
+    found: dict[int, Hold] = {}
+    for each, ids in _by_settings(alerts, session=session).items():
+        found |= _continuing(ids, each, at=at, session=session)
+    return found
+
+
 def _by_settings(
     alerts: Mapping[int, int], *, session: Session
 ) -> Mapping[FlapSettings, Sequence[int]]:

@@ -27,7 +27,7 @@ from domain.database.rows import slices
 from domain.maintenance_windows.windows import CurrentWindow, find_current
 from domain.projects.holders import Lineage, by_user, is_used_by, lineages
 from domain.projects.views import ProjectView
-from domain.silences.flapping import Hold, holds
+from domain.silences.flapping import Hold, find_continuing, holds
 from domain.silences.types import MuteKind
 from domain.time_zones import LATEST
 from models import (
@@ -224,22 +224,32 @@ def muted_rows(
 ) -> Mapping[int, Mute]:
     """As `muted`, for the open ones of listed alerts; payloads are only read if a rule asks."""
     projects = {row.id: row.project_id for row in rows if row.status in OPEN_STATUSES}
-    return muted_by_project(projects, at=at, session=session, reading=reading)
+    mutes = _of_open(projects, at=at, session=session, reading=reading)
+    return _strongest(mutes + _held(projects, at=at, session=session))
 
 
-def muted_by_project(
+def fully_muted(
     projects: Mapping[int, int], *, at: datetime, session: Session, reading: Reading
 ) -> Mapping[int, Mute]:
-    """As `muted`, for open alerts given by id with their projects.
+    """Return what holds back every page of open alerts, which are given with their projects.
 
     Payloads are only read if a rule asks. The number of queries does not grow with the alerts.
     """
+    mutes = _of_open(projects, at=at, session=session, reading=reading)
+    found = find_continuing(projects, at=at, session=session)
+    mutes += [(alert_id, _of_hold(hold, at)) for alert_id, hold in found.items()]
+    return _strongest(mutes)
+
+
+def _of_open(
+    projects: Mapping[int, int], *, at: datetime, session: Session, reading: Reading
+) -> list[tuple[int, Mute]]:
+    """Return silences, windows and incidents that concern open alerts."""
     rules = _rules(set(projects.values()), at=at, session=session)
     concerned = [alert_id for alert_id, project in projects.items() if rules.concern(project)]
     alerts = labels_of(concerned, session=session, reading=reading).values() if concerned else ()
     mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
-    mutes += _held(projects, at=at, session=session)
-    return _strongest(mutes + _quieted(projects, at=at, session=session))
+    return mutes + _quieted(projects, at=at, session=session)
 
 
 def muted_alert(alert_id: int, *, at: datetime, session: Session, reading: Reading) -> Mute | None:

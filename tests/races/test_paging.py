@@ -113,7 +113,7 @@ def claims(shop: Escalated) -> list[Claim]:
     """Claim all contacts that are due, and let each have an attempt under way."""
     policy = policy_of(shop.settings)
     with shop.session() as session:
-        gather_due(sends_mail=True, session=session, now=shop.now)
+        gather_due(policy, session=session, now=shop.now)
     with shop.session() as session:
         lanes = find_due_lanes(except_lanes=(), limit=9, session=session, now=shop.now)
         found = claim_contacts([each for each, _ in lanes], session=session, now=shop.now)

@@ -18,10 +18,17 @@ from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
 from domain.escalations.explanation import page_reasons
+from domain.escalations.page_holds import find_page_holds
 from domain.incidents.paging import page_reasons as reasons_of_incidents
 from domain.keyring import Keyring
 from domain.mail.outbox import Message
-from domain.mail.smtp import Mailer, MailError, MailServerUnavailableError, PermanentMailError
+from domain.mail.smtp import (
+    LostAnswerError,
+    Mailer,
+    MailError,
+    MailServerUnavailableError,
+    PermanentMailError,
+)
 from domain.notifications.contact_types.base import ContactType, Delivery, Problem
 from domain.notifications.contacts import types_in_use
 from domain.notifications.gathering import RECIPIENTS_ARE_DUE, RECIPIENTS_ARE_DUE_SOON, gather_due
@@ -159,7 +166,8 @@ class PageSenders:
             run_within(ATTEMPT_SECONDS, lambda: mailer.send(message, now=now), stop=mailer.abort)
         except DeadlineError:
             reason = f"the mail server did not answer within {ATTEMPT_SECONDS:.0f} s"
-            return Problem(reason, is_of_all_mail=True)
+            arrived = mailer.may_have_arrived
+            return Problem(reason, is_of_all_mail=True, may_have_arrived=arrived)
         except MailError as error:
             self._keep(settings, mailer)
             return _problem_of(error)
@@ -184,7 +192,8 @@ class PageSenders:
 def _problem_of(error: MailError) -> Problem:
     if isinstance(error, MailServerUnavailableError):
         reason = f"the mail server is unavailable ({error})"
-        return Problem(reason, is_of_all_mail=True)
+        may_have_arrived = isinstance(error, LostAnswerError)
+        return Problem(reason, is_of_all_mail=True, may_have_arrived=may_have_arrived)
     return Problem(str(error), error.reply, is_final=isinstance(error, PermanentMailError))
 
 
@@ -274,8 +283,8 @@ class Paging(Job):
         if not self.has(RECIPIENTS_ARE_DUE):
             return 0
         with Session(self.engine) as session, session.begin():
-            current = current_settings(self.settings, session=session)
-            return gather_due(sends_mail=bool(current.mail_url), session=session, now=self.clock())
+            policy = policy_of(current_settings(self.settings, session=session))
+            return gather_due(policy, session=session, now=self.clock())
 
     def _begin_due(self) -> list[Thread]:
         """Claim contacts for which there is a place, and begin to send to them."""
@@ -340,7 +349,7 @@ class Paging(Job):
             problem = self._senders.send(delivery, settings)
             did_well = problem is None and monotonic() - began < _SLOW_SECONDS
             if problem is not None:
-                self._note_failure(claim, problem, settings)
+                self._note_failure(claim, problem, settings, delivery)
                 break
             self._note_sent(claim, delivery)
         return did_well
@@ -369,11 +378,19 @@ class Paging(Job):
                     raise
         _log.info("page sent", extra=_about(claim, messages=len(delivery.message_ids)))
 
-    def _note_failure(self, claim: Claim, problem: Problem, settings: Settings) -> None:
+    def _note_failure(
+        self, claim: Claim, problem: Problem, settings: Settings, delivery: Delivery | None = None
+    ) -> None:
         policy, share = policy_of(settings), self._share()
         with Session(self.engine) as session, session.begin():
             given_up = record_failure(
-                claim, problem, policy, share=share, session=session, now=self.clock()
+                claim,
+                problem,
+                policy,
+                delivery=delivery,
+                share=share,
+                session=session,
+                now=self.clock(),
             )
         said = _about(claim, reason=problem.reason)
         if given_up:
@@ -396,6 +413,7 @@ def policy_of(settings: Settings) -> PagingPolicy:
         keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
         reading=reading(settings),
         explain={Subject.ALERT: page_reasons, Subject.INCIDENT: reasons_of_incidents},
+        find_holds=find_page_holds,
     )
 
 

@@ -28,6 +28,10 @@ class Delivery:
     address: str = field(repr=False)
     content: Content = field(repr=False)
     message_ids: tuple[int, ...]
+    #: Identifies what is sent: the same in each attempt until one is known to have failed.
+    attempt_id: int
+    #: Whether an earlier attempt may have succeeded.
+    is_repeat: bool = False
     tries: int
     created_at: datetime
 
@@ -43,6 +47,8 @@ class Problem(NamedTuple):
     is_final: bool = False
     #: Whether no e-mail at all leaves, to whatever address.
     is_of_all_mail: bool = False
+    #: Whether the message may have arrived all the same, since no answer came.
+    may_have_arrived: bool = False
 
 
 class UrlService(NamedTuple):

@@ -37,12 +37,11 @@ class Email(ContactType):
 
     def send(self, delivery: Delivery, means: Means) -> Problem | None:
         """Send an e-mail."""
-        first, last = delivery.message_ids[0], delivery.message_ids[-1]
         return means.send_mail(
             Message(
-                id=first,
-                # The same at each attempt, so that clients recognize a duplicate after a crash.
-                key=f"page {first} to {last}",
+                id=delivery.attempt_id,
+                # The same at each attempt, so that clients recognize a duplicate.
+                key=f"page {delivery.attempt_id}",
                 recipient=delivery.address,
                 subject=delivery.content.subject,
                 text=delivery.content.text,

@@ -25,6 +25,7 @@ from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
 from tests.support.service.receiver import Receiver, running_telephone
+from web.jobs.pages import policy_of
 
 MINUTE = timedelta(minutes=1)
 
@@ -223,7 +224,7 @@ def test_a_contact_that_is_deleted_before_its_message_leaves_delays_nothing(
     shop.follow()
     shop.wait(seconds=2)
     with shop.session() as session:
-        assert gather_due(sends_mail=True, session=session, now=shop.now) == 1
+        assert gather_due(policy_of(shop.settings), session=session, now=shop.now) == 1
     with shop.session() as session:
         delete_contact(contact.id, Owner(user_id=carol.id), session=session, now=shop.now)
     shop.pass_time(seconds=1)

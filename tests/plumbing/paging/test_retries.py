@@ -1,5 +1,6 @@
 """Channels that are away, slow or lost: retried, given up in the end, and slowing nobody down."""
 
+from asyncio import WriteTransport
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from threading import Event, Thread
@@ -7,6 +8,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
+from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import update
 
 from domain.access.roles import Role
@@ -16,21 +18,39 @@ from domain.notifications.contact_types.base import Address
 from domain.notifications.contact_types.mail import EMAIL
 from domain.notifications.contacts import Contact as ShownContact
 from domain.notifications.contacts import Owner
-from domain.notifications.gathering import seen_projects
 from domain.notifications.messages import page_content
 from domain.notifications.queue_state import queue_state, send_again, states_by_type
 from domain.notifications.queueing import GIVE_UP_AFTER, pause_after
+from domain.notifications.send_checks import seen_projects
 from domain.upkeep.pruning import Retention, prune
 from domain.upkeep.rekeying import reencrypt
 from models import Contact, Mail, PageMessage, User
 from tests.support.database.work import work_in
-from tests.support.mail.mail_server import Mailbox
+from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages, Person, subjects
 from tests.support.service.ports import free_port
 from tests.support.service.receiver import Received, Receiver, running_telephone
 from web.jobs.scheduler import Scheduler
+from web.settings.reader import Settings
 
 AWAY = "smtp://127.0.0.1:1"
+
+
+class SilentMailbox(Mailbox):
+    """Takes messages, and ends the connection in place of some answers."""
+
+    #: How many answers are lost from now on.
+    lost = 0
+
+    async def handle_DATA(  # noqa: N802 - aiosmtpd's name
+        self, server: SMTP, session: Session, envelope: Envelope
+    ) -> str:
+        answer = await super().handle_DATA(server, session, envelope)
+        if self.lost:
+            self.lost -= 1
+            assert isinstance(server.transport, WriteTransport)
+            server.transport.abort()
+        return answer
 
 
 @pytest.fixture
@@ -95,6 +115,42 @@ def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_o
     assert message.event["title"].startswith("[critical] 13 alerts")
     assert pages.contact_state(down).state == "ready"
     assert pages.waiting_messages() == []
+
+
+def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was(settings: Settings) -> None:
+    mailbox = SilentMailbox()
+    with running_mail_server(mailbox) as port:
+        pages = Pages(settings, port)
+        alice = pages.person("alice")
+        pages.page([pages.alert("First", severity=1)], alice)
+        mailbox.lost = 2
+        pages.run_for(2)
+        # It is more severe, so it does not wait for the page before.
+        pages.page([pages.alert("Second")], alice)
+        pages.run_for(60)
+        pages.close()
+    ids = [each["Message-ID"] for each in mailbox.messages]
+    assert [subject.split(" (")[0] for subject in subjects(mailbox)] == [
+        *["[high] First"] * 3,
+        "[critical] Second",
+    ]
+    assert len(set(ids)) == 2
+    assert ids[0] == ids[1] == ids[2]
+
+
+def test_a_message_that_was_certainly_not_sent_joins_later_ones(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice")
+    pages.page([pages.alert("First", severity=1)], alice)
+    mailbox.data_answers.append("451 later")
+    pages.run_for(2)
+    pages.page([pages.alert("Second")], alice)
+    pages.run_for(60)
+    found = [
+        str(each["Subject"]) for each in mailbox.messages if each["To"] == "alice@pager.example"
+    ]
+    assert found == ["[critical] 2 alerts in acme/shop: Second and others"]
 
 
 @pytest.mark.long
@@ -299,7 +355,7 @@ def test_an_error_in_one_message_or_recipient_holds_up_no_other(
         return real_projects(user, *given, **more)
 
     monkeypatch.setattr("domain.notifications.outbox.page_content", content)
-    monkeypatch.setattr("domain.notifications.gathering.seen_projects", projects)
+    monkeypatch.setattr("domain.notifications.send_checks.seen_projects", projects)
     pages.run_for(5)
     assert mailbox.recipients == [["carol@pager.example"]]
     assert alice.contact is not None

@@ -28,6 +28,7 @@ from tests.support.database.work import user_actor, work_in
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person
 from tests.support.service.receiver import Receiver, running_telephone
+from web.jobs.pages import policy_of
 
 WORK = {"start": 9 * 60, "end": 17 * 60, "weekdays": [0, 1, 2, 3, 4]}
 AWAY = "smtp://127.0.0.1:1"
@@ -227,7 +228,7 @@ def test_a_deleted_contact_leaves_its_pages_to_those_that_follow(
     pages.page([pages.alert()], alice)
     pages.wait(seconds=2)
     with pages.session() as session:
-        gather_due(sends_mail=True, session=session, now=pages.now)
+        gather_due(policy_of(pages.settings), session=session, now=pages.now)
     with pages.session() as session:
         delete_contact(phone.id, Owner(user_id=alice.id), session=session, now=pages.now)
     pages.run_for(2)

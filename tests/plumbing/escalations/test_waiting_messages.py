@@ -1,0 +1,352 @@
+"""Messages that wait are checked again before each attempt: access, the project, and mutes."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import delete, func, select, update
+
+from domain.access.roles import Role
+from domain.maintenance_windows.actions import create_window
+from domain.maintenance_windows.types import NewWindow
+from domain.notifications.contact_types.mail import email_address
+from domain.notifications.contacts import Owner
+from domain.notifications.paging import NewPage
+from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.projects.creation import archive, create_group, unarchive
+from domain.projects.moving import transfer_project
+from models import (
+    Alert,
+    Group,
+    Incident,
+    IncidentNote,
+    Member,
+    PageMessage,
+    PageTotal,
+    Project,
+    User,
+)
+from tests.plumbing.paging.test_rules import AWAY
+from tests.plumbing.paging.test_rules import rule as contact_rule
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.escalations import Escalated
+
+Act = Callable[[Escalated], None]
+
+
+def told(mailbox: Mailbox) -> list[str]:
+    """Return the recipients since the last call."""
+    found = [each[0].partition("@")[0] for each in mailbox.recipients]
+    mailbox.recipients.clear()
+    return found
+
+
+# How a message comes to wait
+
+
+def waits_for_a_retry(shop: Escalated, alert: int) -> None:
+    shop.page([alert], shop.alice)
+    shop.wait(seconds=2)
+    shop.run(mail_url=AWAY)
+
+
+def waits_for_a_rule(shop: Escalated, alert: int) -> None:
+    assert shop.alice.contact is not None
+    contact_rule(shop, shop.alice.contact)
+    second = shop.email_contact(shop.alice.id, "second@pager.example")
+    contact_rule(shop, second, delay=10)
+    shop.page([alert], shop.alice)
+    shop.run_for(2)
+
+
+def waits_for_quiet_hours(shop: Escalated, alert: int) -> None:
+    quiet = QuietHours(time_zone="UTC", starts=19 * 60, ends=20 * 60 + 10)
+    with shop.session() as session:
+        preferences = PagingPreferences(quiet_hours=quiet)
+        change_preferences(shop.alice.id, preferences, session=session, now=shop.now)
+    shop.page([alert], shop.alice)
+    shop.run_for(2)
+
+
+def waits_for_the_page_before(shop: Escalated, alert: int) -> None:
+    shop.page([shop.alert(severity=1)], shop.alice)
+    shop.run_for(2)
+    shop.page([alert], shop.alice)
+    shop.run_for(1)
+
+
+WAITS = {
+    "retry": waits_for_a_retry,
+    "rule": waits_for_a_rule,
+    "quiet hours": waits_for_quiet_hours,
+    "page before": waits_for_the_page_before,
+}
+
+
+# What happens meanwhile
+
+
+def remove(shop: Escalated) -> None:
+    with shop.session() as session:
+        session.execute(delete(Member).where(Member.user_id == shop.alice.id))
+
+
+def demote(shop: Escalated) -> None:
+    with shop.session() as session:
+        mine = update(Member).where(Member.user_id == shop.alice.id)
+        session.execute(mine.values(role=int(Role.GUEST)))
+
+
+def block(shop: Escalated) -> None:
+    with shop.session() as session:
+        session.execute(update(User).where(User.id == shop.alice.id).values(state="locked"))
+
+
+def silence(shop: Escalated) -> None:
+    shop.silence('title=~".+"', hours=1)
+
+
+def open_window(shop: Escalated) -> None:
+    starts_at = (shop.now - timedelta(minutes=1)).isoformat()
+    new = NewWindow(name="Upgrade", starts_at=starts_at, duration=timedelta(hours=1))
+    with shop.session() as session:
+        create_window(shop.work(session), shop.project_view(session), new)
+
+
+def archive_project(shop: Escalated) -> None:
+    with shop.session() as session:
+        archive(shop.project_id, session=session, now=shop.now)
+
+
+def delete_project(shop: Escalated) -> None:
+    with shop.session() as session:
+        session.get_one(Project, shop.project_id).deleted_at = shop.now
+
+
+MEANWHILE: dict[str, tuple[Act, str]] = {
+    "removed": (remove, "has no access to the alerts of the project"),
+    "demoted": (demote, "has no access to the alerts of the project"),
+    "blocked": (block, "is not active"),
+    "silenced": (silence, "silence “deploy”"),
+    "window": (open_window, "maintenance window “Upgrade”"),
+    "archived": (archive_project, "the project is archived"),
+    "deleted": (delete_project, "the project is being deleted"),
+}
+
+
+def look_for(shop: Escalated, *, minutes: int, step: int = 60) -> None:
+    """Let minutes pass, with a worker that looks in each step."""
+    for _ in range(minutes * 60 // step):
+        shop.wait(seconds=step)
+        shop.run()
+
+
+def reasons(shop: Escalated, alert: int) -> list[str]:
+    return [text for kind, name, text in shop.activity(alert) if (kind, name) == ("page", "alice")]
+
+
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_a_message_that_waits_is_not_sent_after_what_forbids_it(
+    shop: Escalated, mailbox: Mailbox, wait: str, meanwhile: str
+) -> None:
+    act, reason = MEANWHILE[meanwhile]
+    alert = shop.alert(severity=1)
+    WAITS[wait](shop, alert)
+    told(mailbox)
+    act(shop)
+    look_for(shop, minutes=14)
+    assert told(mailbox) == []
+    assert any(reason in each for each in reasons(shop, alert)), shop.activity(alert)
+    if wait in {"retry", "rule"}:
+        assert cancelled(shop) == (1, 1)
+
+
+def cancelled(shop: Escalated) -> tuple[int, int]:
+    """Return how many messages were cancelled, as rows and as counted for metrics."""
+    with shop.session() as session:
+        because = PageMessage.cancelled_because.is_not(None), PageMessage.outcome == "withdrawn"
+        rows = session.scalar(select(func.count()).select_from(PageMessage).where(*because))
+        total = select(func.sum(PageTotal.count)).where(PageTotal.outcome == "cancelled")
+        return rows or 0, session.scalar(total) or 0
+
+
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("meanwhile", ["silenced", "archived"])
+def test_what_was_held_back_is_sent_once_when_that_ends(
+    shop: Escalated, mailbox: Mailbox, wait: str, meanwhile: str
+) -> None:
+    alert = shop.alert(severity=1)
+    WAITS[wait](shop, alert)
+    told(mailbox)
+    if meanwhile == "silenced":
+        number = shop.silence('title=~".+"', hours=1)
+        look_for(shop, minutes=14)
+        shop.end_silence(number)
+    else:
+        archive_project(shop)
+        look_for(shop, minutes=14)
+        with shop.session() as session:
+            unarchive(shop.project_id, session=session)
+    assert told(mailbox) == []
+    look_for(shop, minutes=3)
+    assert told(mailbox) == ["alice"]
+    look_for(shop, minutes=20)
+    # The second contact of the rules follows the first one.
+    assert told(mailbox) == (["second"] if wait == "rule" else [])
+    shop.set_status([alert], "acknowledged", by=shop.bob)
+    shop.run_for(40)
+    assert told(mailbox)[:1] == ["alice"]
+
+
+def test_only_the_pages_that_may_not_be_sent_are_left_out_of_a_message(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    loud, quiet = shop.alert("Loud", severity=1), shop.alert("Quiet", severity=1)
+    shop.page([loud, quiet], shop.alice)
+    shop.wait(seconds=2)
+    shop.run(mail_url=AWAY)
+    number = shop.silence('title="Quiet"', hours=1)
+    look_for(shop, minutes=1)
+    (sent,) = mailbox.messages
+    assert sent["Subject"] == "[high] Loud (acme/shop #1)"
+    mailbox.messages.clear()
+    shop.end_silence(number)
+    look_for(shop, minutes=2)
+    (sent,) = mailbox.messages
+    assert sent["Subject"] == "[high] Quiet (acme/shop #2)"
+    assert cancelled(shop) == (0, 0)
+
+
+def test_a_person_who_was_asked_for_is_paged_although_the_alert_is_silenced(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    alert = shop.alert(severity=1)
+    key = f"asked: alert {alert}, user {shop.alice.id}"
+    page = NewPage(key=key, project_id=shop.project_id, alert_id=alert, user_id=shop.alice.id)
+    shop.queue([page])
+    silence(shop)
+    shop.run_for(3)
+    assert told(mailbox) == ["alice"]
+
+
+def test_a_channel_of_a_group_gets_nothing_of_a_project_that_left_the_group(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    with shop.session() as session:
+        create_group("other", reserved=frozenset(), session=session, now=shop.now)
+        group_id = session.scalars(select(Group.id).where(Group.path == "acme")).one()
+    address = email_address("room@chat.example")
+    room = shop.contact(Owner(group_id=group_id), address, label="ops")
+    alert = shop.alert(severity=1)
+    page = NewPage(key="1", project_id=shop.project_id, alert_id=alert, channel_id=room.id)
+    shop.queue([page])
+    shop.wait(seconds=2)
+    shop.run(mail_url=AWAY)
+    with shop.session() as session:
+        transfer_project(shop.project_id, "other", session=session, now=shop.now)
+    look_for(shop, minutes=10)
+    assert told(mailbox) == []
+    text = "does not belong to the project any more: not paged"
+    assert ("page", "ops", text) in shop.activity(alert)
+
+
+@pytest.mark.parametrize("meanwhile", ["removed", "blocked", "archived"])
+def test_pages_about_incidents_are_checked_as_well(
+    shop: Escalated, mailbox: Mailbox, meanwhile: str
+) -> None:
+    act, reason = MEANWHILE[meanwhile]
+    with shop.session() as session:
+        incident = Incident(
+            project_id=shop.project_id,
+            iid=1,
+            title="Shop is down",
+            description="",
+            urgency=4,
+            author_name="",
+            status="triggered",
+            created_at=shop.now,
+            updated_at=shop.now,
+        )
+        session.add(incident)
+        session.flush()
+        incident_id = incident.id
+    shop.queue(
+        [
+            NewPage(
+                key="asked: 1",
+                project_id=shop.project_id,
+                incident_id=incident_id,
+                user_id=shop.alice.id,
+            )
+        ]
+    )
+    shop.wait(seconds=2)
+    shop.run(mail_url=AWAY)
+    act(shop)
+    look_for(shop, minutes=10)
+    assert told(mailbox) == []
+    with shop.session() as session:
+        texts: Sequence[str] = session.scalars(select(IncidentNote.text)).all()
+    assert any(reason in each for each in texts), texts
+
+
+# What escalations make of it
+
+
+def test_a_step_whose_page_is_cancelled_is_followed_at_once(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    shop.policy("0s user:alice", "60m user:bob")
+    alert = shop.alert(severity=1)
+    shop.follow()
+    shop.wait(seconds=2)
+    shop.run(mail_url=AWAY)
+    told(mailbox)
+    remove(shop)
+    for _ in range(3):
+        shop.pass_time(seconds=20)
+    assert told(mailbox) == ["bob"]
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
+def test_a_held_step_pages_after_the_silence_and_the_next_step_waits(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    shop.policy("0s user:alice", "20m user:bob")
+    alert = shop.alert(severity=1)
+    shop.follow()
+    number = shop.silence('title=~".+"', hours=1)
+    for _ in range(10):
+        shop.pass_time(minutes=1)
+    assert told(mailbox) == []
+    shop.end_silence(number)
+    for _ in range(4):
+        shop.pass_time(seconds=27)
+    assert told(mailbox) == ["alice"]
+    assert shop.paged(alert) == [("alice", 1, 1)]
+    for _ in range(25):
+        shop.pass_time(minutes=1)
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
+def test_maintainers_are_not_told_of_an_alert_that_was_silenced(shop: Escalated) -> None:
+    shop.person("maria", role=Role.MAINTAINER)
+    shop.policy("0s user:alice")
+    alert = shop.alert(severity=1)
+    shop.pass_time(minutes=1)
+    number = shop.silence('title=~".+"', hours=1)
+    for _ in range(10):
+        shop.pass_time(minutes=1)
+    assert shop.notices() == []
+    assert shop.escalation(alert).state == "exhausted"
+    shop.end_silence(number)
+    # Somebody has the time of the policy again.
+    for _ in range(4):
+        shop.pass_time(minutes=1)
+    assert shop.notices() == []
+    for _ in range(3):
+        shop.pass_time(minutes=1)
+    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts of acme/shop"]
+    with shop.session() as session:
+        assert session.get_one(Alert, alert).status == "triggered"
