@@ -267,7 +267,9 @@ def concerns_of(shape: Shape) -> Mapping[str, Certainty]:
 def _noted(change: Change, shape: Shape) -> Certainty:
     """Return how sure a change is that was noted with a call, for its method and path."""
     own = [each.call for each in calls_to(shape.method, shape.route) if each.change is change]
-    is_open = own and all(call.when is None and not _is_ended(change, call) for call in own)
+    is_open = own and all(
+        call.when is None and not call.attributes and not _is_ended(change, call) for call in own
+    )
     return Certainty.POSSIBLE if is_open else Certainty.SURE
 
 

@@ -3,12 +3,42 @@
 A condition is data that can be asked: what it names is looked for in programs as well.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 #: Values of query and body by name; of a value that is no text, its JSON text.
 Parameters = Mapping[str, str]
+
+
+#: No attribute of the schedule is deeper.
+_DEEPEST = 4
+_BRACKETS = re.compile(r"\[(\w*)\]")
+
+
+def nested_names(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the dotted names of members below parameters, with `[]` for the items of a list.
+
+    `assets[links][][url]` of a form is `assets.links[].url`, as in a JSON body.
+    """
+    for name, value in given.items():
+        if "[" in name:
+            yield _BRACKETS.sub(lambda found: f".{found[1]}" if found[1] else "[]", name)
+        elif isinstance(value, dict | list):
+            yield from _below(name, value, _DEEPEST)
+
+
+def _below(name: str, value: Any, depth: int) -> Iterator[str]:
+    if depth == 0:
+        return
+    if isinstance(value, list):
+        for each in value:
+            yield from _below(f"{name}[]", each, depth - 1)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield f"{name}.{key}"
+            yield from _below(f"{name}.{key}", each, depth - 1)
 
 
 class Condition(Protocol):

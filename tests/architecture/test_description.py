@@ -11,6 +11,9 @@ import pytest
 import requests
 from flask import Flask
 
+from domain.releases.changes import Kind
+from domain.releases.matching import calls_to
+from domain.releases.schedule import SCHEDULE
 from tests.support.service.live import NewService, running
 from web.api.description.described import find_description
 from web.api.operations import Operation
@@ -203,3 +206,43 @@ def test_descriptions_are_sentences_or_noun_phrases(document: dict[str, Any]) ->
         if re.split(r"\W", each[1])[0] in FRAGMENTS and not OF_SETTINGS.search(each[0])
     ]
     assert fragments == []
+
+
+def properties(schema: Any, schemas: dict[str, Any], place: str = "", depth: int = 8) -> set[str]:
+    """Return the dotted names of the fields of a schema, with `[]` for the items of a list."""
+    if depth == 0 or not isinstance(schema, dict):
+        return set()
+    schema = schemas.get(schema.get("$ref", "").rpartition("/")[2], schema)
+    found: set[str] = set()
+    for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        found |= properties(each, schemas, place, depth - 1)
+    if "items" in schema:
+        found |= properties(schema["items"], schemas, place and f"{place}[]", depth - 1)
+    for name, each in schema.get("properties", {}).items():
+        here = f"{place}.{name}".removeprefix(".")
+        found |= {here} | properties(each, schemas, here, depth - 1)
+    return found
+
+
+@pytest.mark.spec("M2")
+def test_the_schedule_removes_a_field_from_every_response_that_has_it(
+    document: dict[str, Any],
+) -> None:
+    schemas = document["components"]["schemas"]
+    gone = [each for each in SCHEDULE if each.hosted and each.kind is Kind.FIELD_GONE]
+    last = {name.rpartition(".")[2] for each in gone for call in each.calls for name in call.fields}
+    missing = []
+    for path, methods in document["paths"].items():
+        if not path.startswith("/api/v4/"):
+            continue
+        for method, operation in methods.items():
+            concerns = calls_to(method.upper(), re.sub(r"\{[^}]*\}", ":name", path))
+            known = {name for each in concerns for name in each.call.fields}
+            shown: set[str] = set()
+            for answer in operation["responses"].values():
+                for content in answer.get("content", {}).values():
+                    shown |= properties(content.get("schema"), schemas)
+            missing += [
+                (method, path, name) for name in shown - known if name.rpartition(".")[2] in last
+            ]
+    assert missing == []

@@ -16,7 +16,7 @@ from flask import after_this_request, request
 
 from domain.errors import DomainError, GoneError, NotFoundError, QueryError
 from domain.releases.changes import Change
-from domain.releases.conditions import Parameters
+from domain.releases.conditions import Parameters, nested_names
 from domain.releases.matching import Concern, calls_to, is_used
 from domain.releases.version import Release
 from web.releases.listed import announce
@@ -91,7 +91,8 @@ def open_gate(read: Callable[[], Mapping[str, Any]]) -> Gate | None:
     if not concerns:
         return None
     release, parameters = requested_release(), read()
-    texts = {name: _text(value) for name, value in parameters.items()}
+    texts = dict.fromkeys(nested_names(parameters), "")
+    texts |= {name: _text(value) for name, value in parameters.items()}
     used = tuple(each for each in concerns if is_used(each.call, texts))
     note_changes(each.change.id for each in used)
     after_this_request(_vary)

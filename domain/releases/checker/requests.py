@@ -23,6 +23,7 @@ from domain.releases.conditions import (
     Longer,
     Missing,
     Shorter,
+    nested_names,
 )
 from domain.releases.matching import Concern
 from domain.releases.schedule import BY_ID, SCHEDULE
@@ -186,6 +187,8 @@ class Known:
         for name, value in given.items():
             if value is not None:
                 self.add(name, value if isinstance(value, str) else str(value))
+        for name in nested_names(given):
+            self.add(name, None)
 
 
 @singledispatch

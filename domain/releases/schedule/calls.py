@@ -26,6 +26,7 @@ def project_attribute(name: str) -> tuple[Call, ...]:
             for action in ("archive", "unarchive")
         ),
         Call(methods=("GET",), path=PROJECT, fields=(name,)),
+        Call(methods=("PUT",), path=f"{PROJECT}/transfer", fields=(name,)),
     )
     set_by = tuple(
         Call(methods=each.methods, path=each.path, fields=(name,), attributes=(name,))

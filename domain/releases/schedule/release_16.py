@@ -35,9 +35,15 @@ RELEASE_16: Sequence[Change] = (
                 attributes=("external",),
             ),
             Call(
-                methods=("GET", "POST"),
+                methods=("GET",),
                 path=f"{PROJECT}/releases",
                 fields=("assets.links[].external",),
+            ),
+            Call(
+                methods=("POST",),
+                path=f"{PROJECT}/releases",
+                fields=("assets.links[].external",),
+                attributes=("assets.links[].external",),
             ),
             Call(path=f"{PROJECT}/releases/:tag_name", fields=("assets.links[].external",)),
             Call(

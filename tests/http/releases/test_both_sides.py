@@ -146,15 +146,30 @@ def long_status(world: World) -> list[Use]:
 
 #: Calls that are refused from the release on.
 REFUSED: Mapping[str, Callable[[World], list[Use]]] = {
-    "release-links-external": lambda world: [
-        Use(
-            "POST",
-            each.path,
-            {"json": {"name": "b", "url": f"{LINK['url']}.sig", "external": True}},
-            before=201,
-        )
-        for each in external(world)[3:]
-    ],
+    "release-links-external": lambda world: (
+        [
+            Use(
+                "POST",
+                each.path,
+                {"json": {"name": "b", "url": f"{LINK['url']}.sig", "external": True}},
+                before=201,
+            )
+            for each in external(world)[3:]
+        ]
+        + [
+            Use(
+                "POST",
+                f"{world.at}/releases",
+                {
+                    "json": {
+                        "tag_name": next(world.names),
+                        "assets": {"links": [{**LINK, "external": True}]},
+                    }
+                },
+                before=201,
+            )
+        ]
+    ),
     "operations-access-level": one("PUT", "{at}", json={"operations_access_level": "private"}),
     "ci-job-token-scope-enabled": one("PUT", "{at}", json={"ci_job_token_scope_enabled": True}),
     "user-email-lookup-limit": one(

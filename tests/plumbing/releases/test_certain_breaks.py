@@ -10,13 +10,12 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import select
 
 from domain.releases.changes import Certainty
 from domain.releases.checker.checker import check_text
 from domain.releases.schedule import BY_ID, SCHEDULE
 from domain.releases.version import parse_release
-from models import Mail
+from tests.support.mail.stored_texts import stored_mails
 from tests.support.releases.recorded_calls import Caller, RecordedService
 from web.jobs.mail import queue_owners_mail
 
@@ -50,6 +49,12 @@ BREAKS = (
         "POST",
         f"{AT}/releases/v1/assets/links",
         {**LINK, "external": True},
+    ),
+    Break(
+        "release-links-external",
+        "POST",
+        f"{AT}/releases",
+        {"tag_name": "v1", "assets": {"links": [{**LINK, "external": False}]}},
     ),
     Break("operations-access-level", "PUT", AT, {"operations_access_level": "private"}),
     Break("deployments-updated-at", "GET", f"{AT}/deployments?order_by=updated_at"),
@@ -87,7 +92,7 @@ def test_every_change_that_breaks_calls_is_tried_here() -> None:
     assert hosted - WITHOUT_A_CALL == {each.change for each in BREAKS}
 
 
-@pytest.mark.parametrize("each", BREAKS, ids=lambda each: each.change)
+@pytest.mark.parametrize("each", BREAKS, ids=lambda each: f"{each.change} {each.path}")
 def test_the_checker_is_certain_of_it(each: Break) -> None:
     body = f" --json '{json.dumps(each.body)}'" if each.body else ""
     line = f'curl --request {each.method} "$CI_API_V4_URL{each.path}"{body}\n'
@@ -135,6 +140,6 @@ def told(service: RecordedService) -> set[str]:
     settings = replace(service.settings, release_dates=dates)
     assert queue_owners_mail(settings, clock=lambda: service.now) == 1
     with service.session() as session:
-        (mail,) = session.scalars(select(Mail))
+        (mail,) = stored_mails(session, service.settings.secret_key)
         lines = mail.text.splitlines()
     return {line.removeprefix("* ") for line in lines if line.startswith("* ")}
