@@ -48,15 +48,25 @@ class InvalidValuesError(InvalidError):
         return self._sentences
 
 
-class QueryError(InvalidError):
-    """A query parameter of a list is invalid; `field` is its name."""
-
-
 class InvalidValue(NamedTuple):
     """A parameter that cannot be taken, and the reason in words that follow its name."""
 
     field: str
     reason: str
+
+
+class QueryError(InvalidError):
+    """A query parameter of a list is invalid; `field` is its name."""
+
+
+class InvalidQueryError(QueryError):
+    """Query parameters are invalid; the message names all of them in sentences."""
+
+    def __init__(self, problems: Sequence[InvalidValue]) -> None:
+        """Store the problems."""
+        sentences = (f"{each.field} {each.reason}." for each in problems)
+        super().__init__(" ".join(sentences), field=problems[0].field)
+        self.problems = tuple(problems)
 
 
 class InvalidParametersError(InvalidError):

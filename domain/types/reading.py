@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from domain.database.paging import shown_name
-from domain.errors import InvalidParametersError, InvalidValue, QueryError
+from domain.errors import InvalidParametersError, InvalidQueryError, InvalidValue
 from domain.types.base import WITHOUT_NUL, GitLabQuery
 
 #: A pattern that is a choice of words, as `PagedQuery` has for orders.
@@ -28,24 +28,35 @@ def read_body(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
 
 
 def read_query(schema: type[Schema], given: Mapping[str, Sequence[str]]) -> Schema:
-    """Return the parameters of a list, or raise QueryError for the first mistake."""
+    """Return the parameters of a list, or raise InvalidQueryError with all mistakes."""
     unknown = unknown_names(schema, given)
-    if unknown and not issubclass(schema, GitLabQuery):
-        shown, takes = shown_name(unknown[0]), _takes(schema.model_fields)
-        raise QueryError(f"{shown} is not a known parameter; {takes}.", field=unknown[0])
     known = {name: values for name, values in given.items() if name not in unknown}
-    for name, values in known.items():
-        if len(values) > 1 and not name.endswith("[]"):
-            raise QueryError(f"{name} can be given only once.", field=name)
+    repeated = [
+        name for name, values in known.items() if len(values) > 1 and not name.endswith("[]")
+    ]
+    problems = [InvalidValue(name, "can be given only once") for name in repeated]
+    if unknown and not issubclass(schema, GitLabQuery):
+        problems = [*_unknown(schema, unknown), *problems]
     flat = {
         _field_name(name): values if name.endswith("[]") else values[0]
         for name, values in known.items()
+        if name not in repeated
     }
     try:
-        return schema.model_validate(_without_empty(schema, flat))
+        found = schema.model_validate(_without_empty(schema, flat))
     except ValidationError as error:
-        problem = _problem(_errors(error)[0])
-        raise QueryError(f"{problem.field} {problem.reason}.", field=problem.field) from error
+        problems += [_problem(each) for each in _errors(error)]
+        raise InvalidQueryError(problems) from error
+    if problems:
+        raise InvalidQueryError(problems)
+    return found
+
+
+def _unknown(schema: type[BaseModel], names: Sequence[str]) -> Sequence[InvalidValue]:
+    """Return the problems of unknown parameters; the last one lists the known parameters."""
+    shown, reason = [shown_name(each) for each in names], "is not a known parameter"
+    last = f"{reason}; {_takes(schema.model_fields)}"
+    return [*(InvalidValue(each, reason) for each in shown[:-1]), InvalidValue(shown[-1], last)]
 
 
 def with_plain_numbers(schema: type[BaseModel], given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from flask import Response, g, json, make_response, render_template, request
+from flask import Response, g, make_response, render_template, request
 from werkzeug.http import HTTP_STATUS_CODES
 
+from web.http.json_responses import json_response
 from web.http.public_urls import with_base_path
 from web.http.routes import existing_methods
 from web.services import settings
@@ -55,10 +56,27 @@ _EVENT_STATUSES = frozenset({405, 408, 413})
 
 
 def written_json(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
-    """Return an error as JSON."""
-    response = Response(json.dumps(body), status=status, mimetype="application/json")
+    """Return an error as JSON, with straight quotes around the names in its sentences."""
+    response = json_response(_plain(body), status)
     response.headers.update(headers)
     return response
+
+
+#: Pages show these quotes; programs and their logs get straight ones.
+_STRAIGHT = str.maketrans({"“": '"', "”": '"'})
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that orjson can write; U+FFFD stands for lone surrogates."""
+    if isinstance(value, str):
+        return (
+            value.encode("utf-8", "surrogatepass").decode("utf-8", "replace").translate(_STRAIGHT)
+        )
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
 
 
 _SENTENCES = {

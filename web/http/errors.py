@@ -38,6 +38,7 @@ from domain.errors import (
     GoneError,
     InvalidError,
     InvalidParametersError,
+    InvalidQueryError,
     NotFoundError,
     QueryError,
     TakenError,
@@ -267,7 +268,7 @@ def _challenge(error: BearerRefusedError | InsufficientScopeError) -> str:
 
 def _details_of(error: Exception) -> dict[str, Any]:
     """Return the machine-readable details of an error."""
-    if isinstance(error, InvalidParametersError):
+    if isinstance(error, InvalidParametersError | InvalidQueryError):
         return {"errors": [{"field": name, "message": why} for name, why in error.problems]}
     if isinstance(error, InvalidError) and error.field and _is_of_api_body():
         return {"errors": [{"field": error.field, "message": str(error)}]}
