@@ -9,7 +9,7 @@ from flask import Response
 
 from blueprints.alerts.events_api import event_response
 from domain.alerts.formats.http_endpoint import HTTP
-from domain.alerts.formats.prometheus import MetricsAlerts
+from domain.alerts.formats.prometheus import AlertArray, MetricsAlerts
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.receiving import receivers
 from domain.alerts.storing.intake_result import IntakeResult
@@ -44,6 +44,16 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
         return notify_http(f"{project_path}/alerts/notify")
     find = partial(receivers.find_receiver, project_path, endpoint_identifier)
     return _answer(*receive_request(find))
+
+
+@intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>/api/v2/alerts")
+@_receiver(name="receivers.alertmanager_api", body=AlertArray)
+@checks_its_key
+def notify_as_alertmanager(project_path: str, slug: str, endpoint_identifier: str) -> Response:
+    """Receive alerts of programs that use the URL of an integration as an Alertmanager."""
+    del slug
+    identifier = endpoint_identifier.removesuffix(".json")
+    return _answer(*receive_request(partial(receivers.find_receiver, project_path, identifier)))
 
 
 @intake.post("/<names:project_path>/alerts/notify.json")

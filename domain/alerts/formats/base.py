@@ -14,7 +14,7 @@ from domain.alerts.formats.snippets import Snippet, curl, python
 from domain.alerts.reading.body import checked_object, read_json
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, UnreadableBody
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
-from domain.alerts.reading.paths import has_path, path_of
+from domain.alerts.reading.paths import has_path, path_of, resolve
 
 #: How a warning or an error begins that says that a body is in the format of another type.
 LOOKS_LIKE = "This looks like"
@@ -50,7 +50,7 @@ class Tool:
     name: str
     #: The paths that its bodies have, whatever their value, with dots and separated by spaces.
     marks: str
-    #: A key whose text begins like this, for bodies that keys alone do not tell apart.
+    #: A path whose text begins like this, for bodies that keys alone do not tell apart.
     beginning: tuple[str, str] | None = None
     #: What to set in the tool, in a sentence.
     hint: str = ""
@@ -61,8 +61,8 @@ class Tool:
             return False
         if self.beginning is None:
             return True
-        key, beginning = self.beginning
-        return str(payload.get(key, "")).startswith(beginning)
+        path, beginning = self.beginning
+        return str(resolve(payload, path_of(path))).startswith(beginning)
 
     @property
     def mapping(self) -> FieldMapping:
@@ -123,6 +123,8 @@ class Format(IntegrationType, ABC):
     takes_sns: ClassVar[bool] = False
     #: Whether its keys are routing keys at the addresses of PagerDuty's Events API.
     takes_events: ClassVar[bool] = False
+    #: Whether a body is a whole group of alerts, for which the larger limit of bytes holds.
+    takes_groups: ClassVar[bool] = False
     #: Whether alerts may have Markdown for incidents: bodies without any are not read again.
     has_markdown: ClassVar[bool] = False
     #: The type that describes its bodies at /api/openapi.json; bodies are not checked by it.
@@ -177,6 +179,10 @@ class Format(IntegrationType, ABC):
     def items_of(self, value: object) -> Sequence[object]:
         """Return the parts of a body that become alerts, in their order."""
         return value if isinstance(value, list) else (value,)
+
+    def body_of(self, sample: Mapping[str, object]) -> object:
+        """Return the body that a sample is, or is an item of."""
+        return sample
 
     def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
         """Return the body reduced to one of its items, so that the others need not be read."""

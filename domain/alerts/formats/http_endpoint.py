@@ -42,6 +42,12 @@ _LOOKS_LIKE_A_WEBHOOK = (
     f"{LOOKS_LIKE} a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
     "of the type “Prometheus Alertmanager”: there each of its alerts becomes one of its own."
 )
+#: Attributes of the items that Prometheus posts to an Alertmanager.
+_ARRAY_MARKS = frozenset({"labels", "startsAt", "endsAt"})
+_LOOKS_LIKE_PROMETHEUS = (
+    f"{LOOKS_LIKE} alerts of Prometheus or vmalert. Send them to an integration of the type "
+    "“Prometheus Alertmanager”, which recognizes them by their labels and resolves them."
+)
 #: Senders in the field use this spelling as well.
 _OTHER_ENVIRONMENT = "gitlab_environment_name"
 
@@ -183,6 +189,14 @@ class GenericAlert(BaseModel):
     runbook: str = ""
 
 
+def _is_of_prometheus(item: object) -> bool:
+    return isinstance(item, dict) and item.keys() >= _ARRAY_MARKS
+
+
+def _with_warning(parsed: ParsedBody, warning: str) -> ParsedBody:
+    return replace(parsed, parse_warnings=(*parsed.parse_warnings, warning))
+
+
 class HttpEndpoint(Format):
     """Any JSON object, or an array of them."""
 
@@ -222,13 +236,15 @@ class HttpEndpoint(Format):
         """
         flag = reading.automatic_fingerprint
         if isinstance(value, list):
-            return parse_each(value, now=now, automatic_fingerprint=flag, mapping=mapping)
+            parsed = parse_each(value, now=now, automatic_fingerprint=flag, mapping=mapping)
+            is_misread = not mapping.reads_fields and any(map(_is_of_prometheus, value))
+            return _with_warning(parsed, _LOOKS_LIKE_PROMETHEUS) if is_misread else parsed
         payload, reads_fields = checked_object(value), mapping.reads_fields
         if not reads_fields and pagerduty.is_event(payload):
             return pagerduty.parse(payload, now=now, automatic_fingerprint=flag)
         parsed = parse_each([payload], now=now, automatic_fingerprint=flag, mapping=mapping)
         if not reads_fields and payload.keys() >= _WEBHOOK_MARKS:
-            return replace(parsed, parse_warnings=(*parsed.parse_warnings, _LOOKS_LIKE_A_WEBHOOK))
+            return _with_warning(parsed, _LOOKS_LIKE_A_WEBHOOK)
         return parsed
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:

@@ -90,7 +90,11 @@ PRESETS: tuple[Preset, ...] = (
             "fingerprint": "monitor.name msg",
         },
         joins={"fingerprint": "monitor.id"},
-        resolved=(("heartbeat.status", _IS, "1"),),
+        # Messages without a heartbeat are tests and expiring certificates, which have no recovery.
+        resolved=(
+            ("heartbeat.status", _IS, "1"),
+            ("heartbeat", Operator.IS_MISSING, "yes"),
+        ),
         dropped=(("heartbeat.status", _IS, "2, 3"),),
         hint="Add a notification of the type Webhook with the body application/json.",
     ),
@@ -189,6 +193,8 @@ PRESETS: tuple[Preset, ...] = (
             "fingerprint": "Message.AlarmArn Message.AlarmName",
         },
         resolved=(("Message.NewStateValue", _IS, "ok"),),
+        # It is neither a problem nor its end: an open alert stays open.
+        dropped=(("Message.NewStateValue", _IS, "insufficient_data"),),
         hint="Subscribe the URL to the topic with the protocol HTTPS. The subscription is "
         "confirmed by itself.",
     ),
@@ -285,6 +291,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         name="collectd",
         marks="labels.alertname labels.severity startsAt annotations",
+        beginning=("labels.service", "collectd"),
         fields={
             "title": "annotations.summary labels.alertname",
             "severity": "labels.severity",
@@ -293,7 +300,11 @@ PRESETS: tuple[Preset, ...] = (
             "hosts": "labels.instance",
             "fingerprint": "labels.instance",
         },
-        joins={"fingerprint": "labels.alertname"},
+        # The name of a plugin is the key of its instance, such as a mount point or a disk.
+        joins={
+            "fingerprint": "labels.alertname labels.type labels.df labels.disk labels.interface "
+            "labels.processes"
+        },
         words={"failure": CRITICAL, "warning": LOW, "okay": INFO},
         resolved=(("labels.severity", _IS, "okay"),),
         hint="Set Notifications true in a node of the plugin write_http.",

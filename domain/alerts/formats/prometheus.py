@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic.alias_generators import to_camel
 
 from domain.alerts.formats.base import (
@@ -65,6 +65,8 @@ MONITORING_TOOL = "Prometheus"
 PLACEHOLDER_API_URL = "http://prometheus.example.com"
 #: Attributes of every webhook, which other payloads hardly ever have together.
 _MARKS = frozenset({"alerts", "groupKey", "receiver"})
+#: What Prometheus posts to Alertmanager's API has one of these.
+_ARRAY_MARKS = frozenset({"endsAt", "generatorURL"})
 _LOOKS_LIKE_ONE_ALERT = (
     f"{LOOKS_LIKE} a single alert: send it to an integration of the type “HTTP Endpoint”."
 )
@@ -83,6 +85,14 @@ _BY_LABELS = "its labels"
 _BY_TITLE = "its title"
 
 
+#: Grafana calls each rule without data, or with an error, like this, and names it by a label.
+_GRAFANA_STATES = ("DatasourceNoData", "DatasourceError")
+
+
+class _PostedAlert(dict[str, object]):
+    """An item of an array for Alertmanager's API, taken out of it."""
+
+
 class _NoAlertError(Exception):
     """The item is no alert; the message is the reason."""
 
@@ -97,9 +107,10 @@ def _read_names(item: Mapping[str, object], attribute: str) -> Mapping[str, obje
 
 
 def _read_title(labels: Mapping[str, object], annotations: Mapping[str, object]) -> str:
-    title = first_text(
-        (annotations.get("title"), annotations.get("summary"), labels.get("alertname"))
-    )
+    name = labels.get("alertname")
+    if name in _GRAFANA_STATES:
+        name = labels.get("rulename") or name
+    title = first_text((annotations.get("title"), annotations.get("summary"), name))
     if title is None:
         raise _NoAlertError(
             "it has no title: none of annotations.title, annotations.summary "
@@ -157,14 +168,16 @@ def _first_whole(names: Mapping[str, object], *keys: str) -> str | None:
     return None
 
 
-def _read_item(item: object, index: int, rules: MappingRules, *, now: datetime) -> IncomingAlert:
+def _read_item(
+    item: object, index: int, rules: MappingRules, *, now: datetime, may_lack_start: bool
+) -> IncomingAlert:
     if not isinstance(item, dict):
         raise _NoAlertError("it is not an object")
     labels, annotations = _read_names(item, "labels"), _read_names(item, "annotations")
     title = _read_title(labels, annotations)
-    if is_blank(item.get("startsAt")):
+    if is_blank(item.get("startsAt")) and not may_lack_start:
         raise _NoAlertError("startsAt is missing")
-    start = read_start(item["startsAt"], name="startsAt", now=now)
+    start = read_start(item.get("startsAt"), name="startsAt", now=now)
     started_at, end = in_order(start, _read_end(item, now=now))
     severity = read_severity(labels.get("severity"), METRICS_WORDS, rules.severity_words)
     identity, source = _identify(item, labels, title)
@@ -201,6 +214,16 @@ def _left_out(labels: Mapping[str, object], start: AlertStart) -> frozenset[str]
     return frozenset(name for name, is_left_out in names.items() if is_left_out)
 
 
+def _is_array(value: object) -> TypeGuard[list[object]]:
+    """Return whether a body is what Prometheus posts to Alertmanager's API.
+
+    Notifications of collectd are alike, but their recoveries have other labels.
+    """
+    return isinstance(value, list) and any(
+        isinstance(item, dict) and "labels" in item and item.keys() & _ARRAY_MARKS for item in value
+    )
+
+
 def _count_left_out(body: Mapping[str, object]) -> int:
     count = body.get("truncatedAlerts")
     if isinstance(count, int) and not isinstance(count, bool):
@@ -214,7 +237,11 @@ def _warnings_on_left_out(count: int) -> tuple[str, ...]:
     return (f"The sender left out {count} more alerts (truncatedAlerts); raise its max_alerts.",)
 
 
-def _items_of(body: Mapping[str, object]) -> list[object]:
+def _items_of(body: Mapping[str, object] | list[object]) -> list[object]:
+    if isinstance(body, list):
+        return body
+    if isinstance(body, _PostedAlert):
+        return [body]
     missing = [name for name in REQUIRED if name not in body]
     items = body.get("alerts")
     if isinstance(items, list) and not missing:
@@ -223,9 +250,12 @@ def _items_of(body: Mapping[str, object]) -> list[object]:
 
 
 def parse(
-    body: Mapping[str, object], *, now: datetime, rules: MappingRules = NO_RULES
+    body: Mapping[str, object] | list[object], *, now: datetime, rules: MappingRules = NO_RULES
 ) -> ParsedBody:
     """Read one alert for each item; invalid items are refused one by one.
+
+    An array has the items that Prometheus posts to Alertmanager's API, where `startsAt` is optional
+    (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml).
 
     Of the rules, the integration's own words for severities and its choice of labels count.
 
@@ -233,15 +263,20 @@ def parse(
     and the attributes of the group are not used for the items.
     """
     alerts, refused = [], []
+    is_webhook = not isinstance(body, list | _PostedAlert)
     for index, item in enumerate(_items_of(body)):
         try:
-            alerts.append(_read_item(item, index, rules, now=now))
+            read = _read_item(item, index, rules, now=now, may_lack_start=not is_webhook)
+            alerts.append(read)
         except _NoAlertError as error:
             refused.append(RefusedItem(item_index=index, reason=str(error)))
     if not alerts:
-        message = "None of the items in alerts is an alert." if refused else "alerts is empty."
+        name = "alerts" if is_webhook else "The array"
+        message = (
+            f"None of the items in {name.lower()} is an alert." if refused else f"{name} is empty."
+        )
         raise NoValidItem(message, refused=refused)
-    left_out = _count_left_out(body)
+    left_out = 0 if isinstance(body, list) else _count_left_out(body)
     return ParsedBody(
         alerts=tuple(alerts),
         refused=tuple(refused),
@@ -289,19 +324,24 @@ class MetricsAlerts(BaseModel):
     truncated_alerts: int = Field(default=0, description="Alerts that the sender left out.")
 
 
+class AlertArray(RootModel[list[MetricsItem]]):
+    """What Prometheus, vmalert and the rulers of Loki and Mimir post to Alertmanager's API."""
+
+
 class Prometheus(Format):
-    """The webhook of Alertmanager."""
+    """The webhook of Alertmanager, and the arrays that Alertmanager itself receives."""
 
     name = "prometheus"
     label = "Prometheus Alertmanager"
-    help = "Prometheus Alertmanager takes its webhooks, and Grafana's."
+    help = "Prometheus Alertmanager takes its webhooks, Grafana's, and alerts of Prometheus itself."
     api_url = ApiUrl(
         help="Deprecated and not used any more. Any URL is accepted, such as "
         f"{PLACEHOLDER_API_URL}.",
         usual=PLACEHOLDER_API_URL,
     )
     has_markdown = True
-    body = MetricsAlerts
+    takes_groups = True
+    body = MetricsAlerts | list[MetricsItem]
     has_labels = True
     #: Alertmanager tries again after a 503, and not after a 429.
     retry_status = HTTPStatus.SERVICE_UNAVAILABLE
@@ -316,6 +356,11 @@ class Prometheus(Format):
             marks="alerts groupKey receiver",
             hint="Add a receiver with webhook_configs.",
         ),
+        Tool(
+            name="Prometheus or vmalert",
+            marks="labels.alertname startsAt endsAt",
+            hint="Enter the URL without .json as an Alertmanager, whose path is /api/v2/alerts.",
+        ),
     )
     guides = (
         Guide("alertmanager", "Alertmanager"),
@@ -326,23 +371,31 @@ class Prometheus(Format):
     def parse(
         self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
     ) -> ParsedBody:
-        """Read one alert for each item of a webhook."""
+        """Read one alert for each item of a webhook, or of an array for Alertmanager's API."""
         del reading
-        payload = checked_object(value)
+        payload = value if _is_array(value) else checked_object(value)
         try:
             return parse(payload, now=now, rules=mapping.rules)
         except MissingAttributes as error:
-            if _MARKS & payload.keys():
+            if isinstance(payload, list) or _MARKS & payload.keys():
                 raise
             raise MissingAttributes(error.names, hint=_LOOKS_LIKE_ONE_ALERT) from error
 
     def items_of(self, value: object) -> Sequence[object]:
-        """Return the items of a webhook."""
+        """Return the items of a webhook or an array."""
+        if isinstance(value, list):
+            return value
         items = value.get("alerts") if isinstance(value, dict) else None
         return items if isinstance(items, list) else ()
 
+    def body_of(self, sample: Mapping[str, object]) -> object:
+        """Return a webhook as it is, and an alert as an array of one."""
+        return sample if _MARKS & sample.keys() else [sample]
+
     def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
-        """Return the webhook with one of its items."""
+        """Return the webhook with one of its items, or an item of an array."""
+        if isinstance(value, list):
+            return _PostedAlert(super().only_item(value, item_index))
         payload = checked_object(value)
         if not isinstance(payload.get("alerts"), list):
             return payload

@@ -42,6 +42,13 @@ _UNGROUPED = (
     "A recovery finds no alert to resolve: no fingerprint is mapped, and grouping by the rest of "
     "the payload is off. Choose a source field for the fingerprint."
 )
+#: Names of fields that, together with a title, hardly any tool has by itself.
+_OWN_FIELDS = (
+    AlertField.FINGERPRINT,
+    AlertField.HOSTS,
+    AlertField.MONITORING_TOOL,
+    AlertField.START_TIME,
+)
 #: The number of deliveries that a preview reads, and their largest size in bytes.
 _MOST_DELIVERIES = 20
 _LARGEST_BODY = 256 * 1024
@@ -52,11 +59,16 @@ def never_resolves(
 ) -> str | None:
     """Return why alerts read with a mapping never resolve, in a sentence; None if they can."""
     has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
-    if not has_end and not mapping.rules.resolved_when:
+    if not has_end and not _is_own_format(sample) and not mapping.rules.resolved_when:
         return _NOTHING
     if not _has_identity(mapping, sample) and not automatic_fingerprint:
         return _UNGROUPED
     return None
+
+
+def _is_own_format(sample: Mapping[str, object]) -> bool:
+    """Return whether a sample has the fields of the service, whose recoveries have an end time."""
+    return AlertField.TITLE in sample and any(each in sample for each in _OWN_FIELDS)
 
 
 def _has_identity(mapping: FieldMapping, sample: Mapping[str, object]) -> bool:
@@ -251,7 +263,8 @@ def _one_alert(text: str, reading: Reading) -> str:
 def _preview(proposal: Proposal, sample: Sample, now: datetime, reading: Reading) -> SamplePreview:
     mapping, payload = proposal.mapping, sample.payload
     try:
-        parsed = proposal.format.parse(payload, now=now, reading=reading, mapping=mapping)
+        body = proposal.format.body_of(payload)
+        parsed = proposal.format.parse(body, now=now, reading=reading, mapping=mapping)
     except (InvalidEvent, MissingAttributes, NoValidItem) as error:
         raise InvalidError(str(error), field="sample") from error
     alert = next(iter(parsed.alerts), None)

@@ -22,7 +22,7 @@ LONGEST_LABEL = 100
 #: The most rules of a kind, words of a rule, and values that a field is joined with.
 MOST_CONDITIONS = 8
 _MOST_CONDITION_WORDS = 20
-MOST_JOINED = 4
+MOST_JOINED = 6
 #: In characters.
 LONGEST_SEPARATOR = 10
 
@@ -33,6 +33,8 @@ class Operator(StrEnum):
     IS = "is"
     IS_NOT = "is_not"
     CONTAINS = "contains"
+    #: The word is yes, or no for a value that is there.
+    IS_MISSING = "is_missing"
 
     @property
     def words(self) -> str:
@@ -51,6 +53,8 @@ class Condition:
     def matches(self, payload: object) -> bool:
         """Return whether the rule applies to a payload."""
         value = resolve(payload, self.path)
+        if self.operator is Operator.IS_MISSING:
+            return ("yes" if is_blank(value) else "no") in map(str.casefold, self.words)
         if is_blank(value):
             return False
         found = [as_word(each) for each in (value if isinstance(value, list) else [value])]
@@ -60,7 +64,7 @@ class Condition:
                 return any(each in wanted for each in found)
             case Operator.IS_NOT:
                 return all(each not in wanted for each in found)
-            case Operator.CONTAINS:
+            case _:
                 return any(word in each for each in found for word in wanted)
 
     @property

@@ -148,8 +148,12 @@ class Prometheus(_Program):
 
     _storage = "tsdb.path"
 
-    def __init__(self, directory: Path, metric: Metric, alertmanager: Alertmanager) -> None:
-        """Measure, and tell the Alertmanager."""
+    def __init__(
+        self, directory: Path, metric: Metric, alertmanager: Alertmanager | dict[str, Any]
+    ) -> None:
+        """Measure, and tell the Alertmanager, which may be configured as in Prometheus's file."""
+        if isinstance(alertmanager, Alertmanager):
+            alertmanager = {"static_configs": [{"targets": [alertmanager.address]}]}
         rules = directory.parent / f"{directory.name}-rules.yml"
         rule = {
             "alert": "DiskFull",
@@ -165,9 +169,7 @@ class Prometheus(_Program):
             "scrape_configs": [
                 {"job_name": "disks", "static_configs": [{"targets": [metric.address]}]}
             ],
-            "alerting": {
-                "alertmanagers": [{"static_configs": [{"targets": [alertmanager.address]}]}]
-            },
+            "alerting": {"alertmanagers": [alertmanager]},
             "rule_files": [str(rules)],
         }
         super().__init__(directory, "prometheus", json.dumps(made))

@@ -85,6 +85,13 @@ TOOLS: tuple[tuple[str, str, str, Severity, str | None], ...] = (
     ),
     ("pingdom_down", "Pingdom", "Shop", HIGH, "pingdom_up"),
     ("azure_fired", "Azure Monitor", "shop-cpu", LOW, "azure_resolved"),
+    (
+        "prometheus_array_firing",
+        "Prometheus or vmalert",
+        "CPU high on web-1",
+        LOW,
+        "prometheus_array_resolved",
+    ),
     ("google_open", "Google Cloud Monitoring", "CPU of the shop", HIGH, "google_closed"),
 )
 
@@ -101,7 +108,8 @@ def read(name: str) -> ParsedBody:
     proposal = propose(payload)
     # As it comes back from the database.
     mapping = read_mapping(json.loads(json.dumps(proposal.mapping.stored)))
-    return proposal.format.parse(payload, now=NOW, reading=READING, mapping=mapping)
+    posted = [payload] if name.startswith("prometheus_array") else payload
+    return proposal.format.parse(posted, now=NOW, reading=READING, mapping=mapping)
 
 
 def alert_of(name: str) -> IncomingAlert:

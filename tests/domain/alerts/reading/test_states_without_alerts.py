@@ -1,0 +1,57 @@
+"""Messages that are neither a problem nor its end: no data, tests, expiring certificates."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from domain.alerts.formats.base import Reading
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
+from domain.alerts.integrations.mapping_preview import recognize
+from domain.alerts.integrations.samples import propose
+from domain.alerts.reading.incoming import ParsedBody
+from tests.support.alerts.senders import PAYLOADS, item, webhook
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+
+
+def tool(name: str) -> Any:
+    return json.loads((PAYLOADS / "tools" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def read_like(name: str, payload: dict[str, Any]) -> ParsedBody:
+    mapping = propose(tool(name)).mapping
+    return HTTP.parse(payload, now=NOW, reading=READING, mapping=mapping)
+
+
+def test_a_rule_of_grafana_without_data_is_called_by_its_name() -> None:
+    labels = {"alertname": "DatasourceNoData", "rulename": "Load of db-1"}
+    named = json.loads(webhook(item("x", labels=labels), item("y", labels={"alertname": "y"})))
+    parsed = PROMETHEUS.parse(named, now=NOW, reading=READING)
+    assert [each.title for each in parsed.alerts] == ["Load of db-1", "y"]
+
+
+def test_insufficient_data_of_cloudwatch_is_no_alert() -> None:
+    alarm = tool("cloudwatch_alarm")
+    message = {**json.loads(alarm["Message"]), "NewStateValue": "INSUFFICIENT_DATA"}
+    parsed = read_like("cloudwatch_alarm", {**alarm, "Message": json.dumps(message)})
+    assert (parsed.alerts, parsed.dropped) == ((), 1)
+
+
+def test_messages_of_uptime_kuma_without_a_heartbeat_do_not_stay_open() -> None:
+    for words in ("Hook Testing", "[Shop][https://shop.example] certificate will expire in 7 days"):
+        message = {"heartbeat": None, "monitor": None, "msg": words}
+        (alert,) = read_like("uptime_kuma_down", message).alerts
+        assert alert.ended_at == NOW
+    down = tool("uptime_kuma_down")
+    (alert,) = read_like("uptime_kuma_down", {**down, "msg": "[Testing] [Down] certificate"}).alerts
+    assert alert.ended_at is None
+
+
+def test_the_format_of_the_service_itself_can_resolve() -> None:
+    own = HTTP.example_body(now=NOW)
+    found = recognize(own, now=NOW, reading=READING)
+    assert found.preview.never_resolves is None
+    foreign = recognize('{"title": "Disk", "foo": 1}', now=NOW, reading=READING)
+    assert foreign.preview.never_resolves is not None
