@@ -85,6 +85,7 @@ def inbound_delivery(
         received_at=moment,
         began_ns=began_ns,
         mapping=receiver.mapping,
+        monitor_id=receiver.monitor_id,
         user_agent=request.environ.get("HTTP_USER_AGENT"),
         late_copies=timedelta(seconds=current.late_copy_seconds),
     )
@@ -101,12 +102,13 @@ def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
     """
     began, own = perf_counter_ns(), services()
     moment, current = own.clock(), own.live_settings.current()
-    limit = current.alert_body_limit_bytes
     try:
         receiver = find(connection=own.connections, now=moment)
     except receivers.UnknownReceiverError:
-        check_declared_length(limit)  # a body over the limit gets 413 at any URL
+        # A body over the limit gets 413 at any URL.
+        check_declared_length(current.alert_body_limit_bytes)
         raise
+    limit = policies.body_limit(current, receiver.format)
     delivery = inbound_delivery(receiver, moment, began, current)
     try:
         check_declared_length(limit)

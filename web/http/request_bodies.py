@@ -1,6 +1,7 @@
 """Reads and decompresses untrusted request bodies up to a limit."""
 
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from gzip import BadGzipFile, GzipFile
@@ -35,28 +36,28 @@ class ReceivedBody:
 
 
 def _too_large(limit: int) -> BodyTooLargeError:
-    return BodyTooLargeError(f"The body is larger than {limit} bytes.")
+    return BodyTooLargeError(f"The body must be smaller than {limit} bytes.")
 
 
 def check_declared_length(limit: int) -> None:
-    """Raise BodyTooLargeError if Content-Length exceeds the limit, without reading the body."""
-    if (request.content_length or 0) > limit:
+    """Raise BodyTooLargeError if Content-Length reaches the limit, without reading the body."""
+    if (request.content_length or 0) >= limit:
         raise _too_large(limit)
 
 
 def read_bounded(limit: int) -> ReceivedBody:
-    """Return the decompressed body; raise BodyTooLargeError above so many bytes.
+    """Return the decompressed body; raise BodyTooLargeError unless it is smaller than a limit.
 
     A body with a too large Content-Length is not read at all; reading others stops at the limit.
     """
     check_declared_length(limit)
     # Werkzeug's limit for forms can be reached before ours.
-    request.max_content_length = limit + 2
+    request.max_content_length = limit + 1
     try:
-        body = request.stream.read(limit + 1)
+        body = request.stream.read(limit)
     except (ClientDisconnected, OSError) as error:
         raise UnreadableBody(_CUT_SHORT) from error
-    if len(body) > limit:
+    if len(body) >= limit:
         raise _too_large(limit)
     if len(body) < (request.content_length or 0):
         raise UnreadableBody(_CUT_SHORT)
@@ -99,8 +100,8 @@ def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise NotJsonError("The only supported content encodings are gzip and deflate.")
     unpack = _gunzipped if body.startswith(_GZIP_MARK) else _inflated
-    unpacked = unpack(body, limit + 1, encoding)
-    if len(unpacked) > limit:
+    unpacked = unpack(body, limit, encoding)
+    if len(unpacked) >= limit:
         raise _too_large(limit)
     return unpacked
 
@@ -137,8 +138,16 @@ def check_media_type(*expected: str) -> None:
     A suffix of the first media type counts as well, such as +json (RFC 6839 section 3.1).
     """
     wanted = expected or ("application/json",)
-    suffix = "+" + wanted[0].partition("/")[2]
-    given = request.mimetype
-    has_suffix = given.startswith("application/") and given.endswith(suffix)
-    if given not in wanted and not has_suffix:
+    # Servers join a header that was sent twice with a comma.
+    given = [
+        part.partition(";")[0].strip().lower() for part in (request.content_type or "").split(",")
+    ]
+    if not all(_is_wanted(each, wanted) for each in given):
         raise NotJsonError(f"The Content-Type must be {' or '.join(wanted)}.")
+
+
+def _is_wanted(given: str, wanted: Sequence[str]) -> bool:
+    if given == "text/json" and "application/json" in wanted:  # a name before RFC 4627
+        return True
+    suffix = "+" + wanted[0].partition("/")[2]
+    return given in wanted or (given.startswith("application/") and given.endswith(suffix))

@@ -94,18 +94,31 @@ class RowIdConverter(IntegerConverter):
         super().__init__(url_map, max=max, **limits)
 
 
+#: How the names of the endpoints of receivers begin.
+_RECEIVERS = "intake."
+_READING = frozenset({"GET", "HEAD"})
+
+
 def existing_methods(candidates: Iterable[str], *, path: str | None = None) -> list[str]:
     """Return the methods that are allowed for a path, by default the one of this request.
 
-    Werkzeug also counts rules whose converter rejects the path.
+    Werkzeug also counts rules whose converter rejects the path. The URL of a receiver looks like
+    that of a group, whose page can be read.
     """
     adapter = current_app.create_url_adapter(request)
-    return [each for each in candidates if adapter and _leads_somewhere(adapter, each, path)]
+    if adapter is None:
+        return []
+    is_receiver = _endpoint_of(adapter, "POST", path).startswith(_RECEIVERS)
+    return [
+        each
+        for each in candidates
+        if _leads_somewhere(adapter, each, path) and not (is_receiver and each in _READING)
+    ]
 
 
 def is_read_of_receiver() -> bool:
     """Return whether somebody opens the URL of a receiver, which looks like that of a group."""
-    is_read = request.method in {"GET", "HEAD"} and request.path.endswith(".json")
+    is_read = request.method in _READING and request.path.endswith((".json", "/api/v2/alerts"))
     return is_read and bool(existing_methods(["POST"]))
 
 
@@ -116,6 +129,14 @@ def is_delivery_to_part_of_a_receiver() -> bool:
     """
     is_post = request.method == "POST" and request.routing_exception is not None
     return is_post and f"{request.path}/".find("/alerts/notify/") > 0
+
+
+def _endpoint_of(adapter: MapAdapter, method: str, path: str | None) -> str:
+    try:
+        endpoint: str = adapter.match(path, method=method)[0]
+    except HTTPException:
+        return ""
+    return endpoint
 
 
 def _leads_somewhere(adapter: MapAdapter, method: str, path: str | None) -> bool:

@@ -1,6 +1,7 @@
 """The unit of work of the current request or command, for actions of the domain."""
 
 from datetime import timedelta
+from functools import partial
 
 from flask import g, has_request_context
 from flask_login import current_user
@@ -12,6 +13,7 @@ from web.http.audit_events import event_source
 from web.http.endpoints import find_endpoint
 from web.http.errors import status_of
 from web.services import services, settings, unit_of_work
+from web.settings import policies
 
 
 def work() -> Work:
@@ -24,7 +26,7 @@ def _receiving() -> Receiving:
     current = settings()
     return Receiving(
         connection=services().connections,
-        largest_body=current.alert_body_limit_bytes,
+        body_limit=partial(policies.body_limit, current),
         late_copies=timedelta(seconds=current.late_copy_seconds),
         status_of=status_of,
     )

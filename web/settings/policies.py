@@ -7,7 +7,7 @@ from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.passwords import HashCost, PasswordRules
 from domain.accounts.sign_up import DOMAINS, OFF, SignUpPolicy
 from domain.accounts.signing_in.actions import SignInLimits
-from domain.alerts.formats.base import Reading
+from domain.alerts.formats.base import Format, Reading
 from domain.oauth.context import (
     DevicePolicy,
     OAuthPolicy,
@@ -42,6 +42,13 @@ def reading(current: Settings) -> Reading:
         nesting_limit=current.alert_nesting_limit,
         automatic_fingerprint=current.generic_alert_fingerprinting,
     )
+
+
+def body_limit(current: Settings, body_format: Format) -> int:
+    """Return how many bytes a body of a format may not reach."""
+    if body_format.takes_groups:
+        return current.metrics_body_limit_bytes
+    return current.alert_body_limit_bytes
 
 
 def second_factor_rule(current: Settings) -> SecondFactorRule:

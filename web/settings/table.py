@@ -222,7 +222,14 @@ class Settings(HostSettings):
     )
 
     alert_body_limit_bytes: int = live(
-        _MIB, kinds.whole_number(1_024, 64 * _MIB, "bytes"), "Maximum size of a webhook body."
+        _MIB,
+        kinds.whole_number(1_024, 64 * _MIB, "bytes"),
+        "Limit for a webhook body of an HTTP endpoint, which must be smaller.",
+    )
+    metrics_body_limit_bytes: int = live(
+        8 * _MIB,
+        kinds.whole_number(1_024, 64 * _MIB, "bytes"),
+        "Limit for a webhook body of an Alertmanager endpoint, which must be smaller.",
     )
     alert_nesting_limit: int = live(
         100, kinds.whole_number(1, 500, "levels"), "Maximum nesting depth of a webhook body."

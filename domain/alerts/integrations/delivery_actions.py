@@ -260,8 +260,9 @@ def send_test(
     means, body = work.policy(Receiving), payload.encode("utf-8", "surrogatepass")
     if not test.dry_run:
         _check_active(integration)
-    if len(body) > means.largest_body:
-        raise BodyTooLargeError(f"The payload is larger than {means.largest_body} bytes.")
+    limit = means.body_limit(integration.format)
+    if len(body) >= limit:
+        raise BodyTooLargeError(f"The payload must be smaller than {limit} bytes.")
     delivery, reading = _delivery(work, integration, body), work.policy(Reading)
     delivery = replace(delivery, is_test=True)
     if test.dry_run:
@@ -352,5 +353,6 @@ def _delivery(work: Work, integration: IntegrationView, body: bytes) -> InboundD
         received_at=work.now,
         began_ns=perf_counter_ns(),
         mapping=integration.mapping,
+        monitor_id=integration.monitor_id,
         late_copies=work.policy(Receiving).late_copies,
     )

@@ -35,8 +35,10 @@ class Sender:
     key: str
     #: How to send JSON; empty for one that always does.
     media_type: str = ""
-    #: How to send less, or less often.
+    #: How to send less often.
     volume: str = ""
+    #: How to send less in one request.
+    size: str = ""
 
 
 ALERTMANAGER = Sender(
@@ -48,8 +50,13 @@ ALERTMANAGER = Sender(
         "and the key above as credentials, then reload Alertmanager."
     ),
     volume=(
-        "In alertmanager.yml, group more alerts (group_by), raise group_interval and "
-        "repeat_interval of the route, or set max_alerts of the webhook."
+        "In alertmanager.yml, raise group_interval and repeat_interval of the route, so that it "
+        "sends less often."
+    ),
+    size=(
+        "In alertmanager.yml, add labels to group_by of the route, such as namespace, so that each "
+        "group has fewer alerts. Do not set max_alerts: it leaves out alerts. An administrator can "
+        "raise METRICS_BODY_LIMIT_BYTES."
     ),
 )
 #: The first that fits is taken: Grafana's body has the marks of Alertmanager's as well.
@@ -62,9 +69,10 @@ SENDERS = (
             "In Grafana, edit the contact point: below “Optional Webhook settings”, set the "
             "authorization header's scheme to Bearer and its credentials to the key above."
         ),
-        volume=(
-            "In Grafana, raise the timings of the notification policy, or set “Max alerts” of the "
-            "contact point."
+        volume="In Grafana, raise the timings of the notification policy.",
+        size=(
+            "In Grafana, add labels to “Group by” of the notification policy, so that each group "
+            "has fewer alerts. An administrator can raise METRICS_BODY_LIMIT_BYTES."
         ),
     ),
     ALERTMANAGER,
@@ -186,7 +194,7 @@ def advice_for(status_code: int, sender: Sender) -> str:
     """Return what to change where, for a request that was refused with this status code."""
     of_sender = {
         401: sender.key,
-        413: sender.volume or "Send fewer alerts in one request, or shorter texts.",
+        413: sender.size or sender.volume or "Send fewer alerts in one request, or shorter texts.",
         415: sender.media_type or _ANY_TYPE,
         429: sender.volume or "Send less often, or several alerts in one request.",
         503: sender.volume or "Send less often; the sender tries again.",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import perf_counter_ns
 
+from domain.alerts.formats.base import Format
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 from domain.alerts.storing.lifecycle import Arrival
@@ -20,8 +21,8 @@ class Receiving:
     """What a deployment receives deliveries with."""
 
     connection: KeptConnection
-    #: In bytes.
-    largest_body: int
+    #: Returns how many bytes a body of a format may not reach.
+    body_limit: Callable[[Format], int]
     #: For how long after a recovery copies of its alert arrive late.
     late_copies: timedelta
     #: Returns the status code of the response to a delivery that an error refuses.
@@ -47,6 +48,8 @@ class InboundDelivery:
     began_ns: int
     #: The mapping that the body is read with.
     mapping: FieldMapping = UNMAPPED
+    #: The monitor of the integration, which its alerts belong to.
+    monitor_id: int | None = None
     is_test: bool = False
     #: As the client calls itself; stored if the delivery is refused.
     user_agent: str | None = None
@@ -90,6 +93,7 @@ def alert_values(alert: IncomingAlert, delivery: InboundDelivery) -> dict[str, o
         "integration_id": delivery.integration_id,
         "item_index": alert.item_index,
         "fingerprint": alert.fingerprint,
+        "monitor_id": delivery.monitor_id,
         "severity": alert.severity.rank,
         "severity_reason": alert.severity_reason,
         "title": alert.title,

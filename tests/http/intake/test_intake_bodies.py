@@ -7,13 +7,25 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.alerts.senders import Endpoint, captured, connect, request_head, spoken
+from tests.support.alerts.senders import (
+    Endpoint,
+    captured,
+    connect,
+    item,
+    request_head,
+    spoken,
+    webhook,
+)
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
 from tests.support.database.stored import alerts_of, deliveries_of, newest_delivery, reports_in
 from tests.support.service.live import LiveGatebell
 
 LIMIT = 1024 * 1024
-TOO_LARGE = {"message": f"413 Request Entity Too Large: The body is larger than {LIMIT} bytes."}
+#: The largest size that is accepted.
+LARGEST = LIMIT - 1
+TOO_LARGE = {
+    "message": f"413 Request Entity Too Large: The body must be smaller than {LIMIT} bytes."
+}
 
 
 def body_of(size: int) -> bytes:
@@ -23,15 +35,15 @@ def body_of(size: int) -> bytes:
 
 
 @pytest.mark.spec("I19")
-def test_a_body_at_the_limit_is_kept_byte_for_byte_and_one_over_it_is_refused(
+def test_a_body_below_the_limit_is_kept_byte_for_byte_and_one_at_it_is_refused(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
-    assert endpoint.post(body_of(LIMIT)).json() == [{"iid": 1, "title": "Large"}]
+    assert endpoint.post(body_of(LARGEST)).json() == [{"iid": 1, "title": "Large"}]
     (delivery,) = deliveries_of(gatebell, endpoint.project)
-    assert delivery.size == LIMIT
-    assert delivery.body == body_of(LIMIT)
-    answer = endpoint.post(body_of(LIMIT + 1))
+    assert delivery.size == LARGEST
+    assert delivery.body == body_of(LARGEST)
+    answer = endpoint.post(body_of(LIMIT))
     assert (answer.status_code, answer.json()) == (413, TOO_LARGE)
     # Before it is sent, if it is declared.
     head = request_head(endpoint, "Content-Length: 99999999999", "Content-Type: application/json")
@@ -55,8 +67,8 @@ def chunked(endpoint: Endpoint, body: bytes, end: bytes = b"0\r\n\r\n") -> bytes
 @ON_SQLITE
 def test_a_body_of_unknown_length_has_the_same_limit(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
-    assert status_of(chunked(endpoint, body_of(LIMIT))) == 200
-    over = chunked(endpoint, body_of(LIMIT + 1))
+    assert status_of(chunked(endpoint, body_of(LARGEST))) == 200
+    over = chunked(endpoint, body_of(LIMIT))
     assert status_of(over) == 413
     assert json.loads(over.rpartition(b"\r\n\r\n")[2]) == TOO_LARGE
     assert len(alerts_of(gatebell, endpoint.project)) == 1
@@ -146,8 +158,8 @@ def test_the_limit_is_the_same_after_unpacking(
 ) -> None:
     endpoint = connect(gatebell)
     packed = {"Content_Encoding": encoding}
-    assert endpoint.post(pack(body_of(LIMIT)), **packed).status_code == 200
-    assert endpoint.post(pack(body_of(LIMIT + 1)), **packed).status_code == 413
+    assert endpoint.post(pack(body_of(LARGEST)), **packed).status_code == 200
+    assert endpoint.post(pack(body_of(LIMIT)), **packed).status_code == 413
     bomb = pack(b" " * 10 * LIMIT)
     assert len(bomb) < LIMIT
     answer = endpoint.post(bomb, **packed)
@@ -201,3 +213,28 @@ def test_as_many_items_as_fit_are_all_stored(gatebell: LiveGatebell) -> None:
 def status_of(answer: bytes) -> int | None:
     """Return the status code of a raw response, or None if there is none."""
     return int(answer[9:12]) if answer else None
+
+
+@pytest.mark.spec("I19")
+def test_a_large_group_of_alertmanager_opens_all_of_its_alerts(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    text = "CrashLoopBackOff " * 30
+    pods = (item(f"pod-{n}", annotations={"description": text}) for n in range(1_700))
+    body = webhook(*pods)
+    assert len(body) > LIMIT
+    answer = endpoint.post(body)
+    assert answer.status_code == 200, answer.text
+    assert len(answer.json()) == 1_700
+    assert len(alerts_of(gatebell, endpoint.project)) == 1_700
+
+
+@pytest.mark.spec("I19")
+def test_the_limit_of_alertmanager_endpoints_is_eight_times_as_large(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    filling = len(webhook(item("a", annotations={"x": ""})))
+    for size, status in ((8 * LIMIT - 1, 200), (8 * LIMIT, 413)):
+        body = webhook(item("a", annotations={"x": "y" * (size - filling)}))
+        assert len(body) == size
+        assert endpoint.post(body).status_code == status
