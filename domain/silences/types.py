@@ -1,9 +1,9 @@
 """Silences as all faces see them, and what may be asked of them."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from domain.alerts.listing.filters import STATUSES
 from domain.alerts.matching.conditions import GIVEN_MATCHERS, Matchers
@@ -69,8 +69,15 @@ _Comment = Annotated[
 ]
 
 
+#: Alertmanager's names of the fields of a silence.
+_ALERTMANAGERS_NAMES = {"startsAt": "starts_at", "endsAt": "ends_at"}
+
+
 class NewSilence(Body):
-    """A new silence: an end or a duration is needed."""
+    """A new silence: an end or a duration is needed.
+
+    A silence as `amtool silence query --output json` prints it is accepted as well.
+    """
 
     matchers: Annotated[Matchers, GIVEN_MATCHERS] = Field(
         description='Matchers such as `service="web", host=~"web.*"`, a list of such texts, or an '
@@ -90,6 +97,19 @@ class NewSilence(Body):
             description="A length such as `30m` or `2h`, from the start on. Instead of `ends_at`."
         ),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_alertmanager(cls, given: Any) -> Any:
+        """Read the times under the names that Alertmanager gives them."""
+        if not isinstance(given, dict):
+            return given
+        named = {
+            name: given[other]
+            for other, name in _ALERTMANAGERS_NAMES.items()
+            if other in given and name not in given
+        }
+        return {**given, **named}
 
 
 class SilenceChange(Body):

@@ -185,7 +185,8 @@ def get_mappable(work: Work, project: ProjectView, integration_id: int) -> Integ
 def _draft(work: Work, integration: IntegrationView, body: AlertMappingBody) -> MappingDraft:
     sample = read_sample(body.sample, nesting_limit=work.policy(Reading).nesting_limit)
     rules = _words_of(integration) if body.rules is None else body.rules.rules
-    return MappingDraft(sample=sample, mapping=map_sample(body.mapping, sample, rules))
+    mapping = map_sample(body.mapping, sample, rules, integration.mapping)
+    return MappingDraft(sample=sample, mapping=mapping)
 
 
 def _words_of(integration: IntegrationView) -> MappingRules:

@@ -413,16 +413,24 @@ def _chosen_paths(
 
 
 def map_sample(
-    given: Mapping[AlertField, Sequence[Path]], sample: Sample, rules: MappingRules = NO_RULES
+    given: Mapping[AlertField, Sequence[Path]],
+    sample: Sample,
+    rules: MappingRules = NO_RULES,
+    saved: FieldMapping = UNMAPPED,
 ) -> FieldMapping:
     """Return the mapping with these rules and paths, the second path of a field its fallback.
+
+    A path is a value of the sample, or one that the saved mapping or the proposal for the sample
+    reads from other payloads of the sender.
 
     The path of a rule may be one that the sample does not have: what tells that an alert is over,
     or no alert, is often in other payloads alone.
 
-    Raise InvalidParametersError with every path that is no value of the sample.
+    Raise InvalidParametersError with every other path.
     """
+    proposed = propose(sample.payload).mapping
     offered = {value.path for value in sample.values}
+    offered.update(saved.all_paths, proposed.all_paths)
     problems = [
         InvalidValue(f"mapping.{field}", f"names {shown(path)}, which the sample does not have")
         for field, paths in given.items()

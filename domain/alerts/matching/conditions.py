@@ -101,8 +101,20 @@ def _severities(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.lower() for word in words))
 
 
+#: By isEqual and isRegex of Alertmanager.
+_OPERATORS = {
+    (True, False): Operator.EQUAL,
+    (False, False): Operator.NOT_EQUAL,
+    (True, True): Operator.LIKE,
+    (False, True): Operator.NOT_LIKE,
+}
+
+
 def matchers_from(value: object, *, field: str) -> tuple[Matcher, ...]:
-    """Read matchers from a text, an array of texts, or an object of names and values."""
+    """Read matchers from a text, an array of texts, or an object of names and values.
+
+    An array may also have objects as Alertmanager writes matchers.
+    """
     found: tuple[Matcher, ...]
     match value:
         case None:
@@ -121,6 +133,8 @@ def matchers_from(value: object, *, field: str) -> tuple[Matcher, ...]:
 
 
 def _matchers_of(text: object, field: str) -> tuple[Matcher, ...]:
+    if isinstance(text, dict):
+        return (_of_alertmanager(text, field),)
     if not isinstance(text, str):
         raise _no_matchers(field)
     return parse_matchers(text, field=field)
@@ -131,6 +145,21 @@ def _equal(name: object, value: object, field: str) -> Matcher:
         raise _no_matchers(field)
     # Parsed once more, so that what is too long or cannot be stored is refused as elsewhere.
     return parse_matchers(str(Matcher(name, Operator.EQUAL, value)), field=field)[0]
+
+
+def _of_alertmanager(given: dict[Any, Any], field: str) -> Matcher:
+    """Read a matcher as Alertmanager's API and `amtool --output json` write it."""
+    name, value = given.get("name"), given.get("value")
+    is_equal, is_regex = given.get("isEqual", True), given.get("isRegex", False)
+    if not (
+        isinstance(name, str)
+        and name.strip()
+        and isinstance(value, str)
+        and isinstance(is_equal, bool)
+        and isinstance(is_regex, bool)
+    ):
+        raise _no_matchers(field)
+    return parse_matchers(str(Matcher(name, _OPERATORS[is_equal, is_regex], value)), field=field)[0]
 
 
 def _no_matchers(field: str) -> InvalidError:
@@ -160,12 +189,22 @@ Matchers = Annotated[
     WithJsonSchema({"type": "array", "items": {"type": "string"}}),
     Option("--matcher"),
 ]
+_ALERTMANAGERS = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "value": {"type": "string"},
+        "isRegex": {"type": "boolean"},
+        "isEqual": {"type": "boolean"},
+    },
+    "required": ["name", "value"],
+}
 #: As the description of the API shows what a request can send.
 GIVEN_MATCHERS = WithJsonSchema(
     {
         "anyOf": [
             {"type": "string"},
-            {"type": "array", "items": {"type": "string"}},
+            {"type": "array", "items": {"anyOf": [{"type": "string"}, _ALERTMANAGERS]}},
             {"type": "object", "additionalProperties": {"type": "string"}},
         ]
     }

@@ -6,7 +6,7 @@ import pytest
 
 from domain.alerts.reading.incoming import Severity
 from tests.support.alerts.scripts import Script, script_of
-from tests.support.alerts.senders import Endpoint, connect
+from tests.support.alerts.senders import PAYLOADS, Endpoint, connect
 from tests.support.database.stored import alerts_of, deliveries_of
 from tests.support.service.live import LiveGatebell
 
@@ -173,3 +173,32 @@ def test_rules_translate_words_resolve_join_and_drop(gatebell: LiveGatebell) -> 
 
     told = worker.put(sample=sample, mapping=mapping, rules={}).json()["never_resolves"]
     assert "stay open until somebody resolves them" in told
+
+
+@pytest.mark.long
+def test_what_is_recognized_is_saved_and_what_is_returned_is_saved_again(
+    gatebell: LiveGatebell,
+) -> None:
+    for file in sorted((PAYLOADS / "tools").glob("*.json")):
+        endpoint = connect(gatebell)
+        integrations = script_of(gatebell, endpoint.project, "alert_management_integrations")
+        text = file.read_text(encoding="utf-8")
+        found = integrations.post("/recognize", sample=text).json()
+        if found["type"] != "http":
+            continue
+        worker = script(gatebell, endpoint)
+        saved = worker.put(**found)
+        assert saved.status_code == 200, (file.name, saved.text)
+        assert saved.json()["mapping"] == found["mapping"], file.name
+        assert saved.json()["rules"] == found["rules"], file.name
+        again = worker.put(**worker.get())
+        assert (again.status_code, again.json()) == (200, saved.json()), file.name
+
+
+def test_a_saved_path_stays_although_another_sample_lacks_it(gatebell: LiveGatebell) -> None:
+    worker = script(gatebell, connect(gatebell))
+    assert worker.put(sample=SAMPLE, mapping=MAPPING).status_code == 200
+    other = {**SAMPLE, "recovered_at": "2026-11-22T08:00:00Z", "machines": []}
+    assert worker.put(sample=other, mapping=MAPPING).status_code == 200
+    refused = worker.put(sample=other, mapping={"title": [["nothing"]]})
+    assert refused.status_code == 400
