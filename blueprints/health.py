@@ -20,6 +20,7 @@ from web.access.marks import open_to_anyone
 from web.admin.host_state import host_metrics
 from web.admin.instance_state import (
     audit_stream_metrics,
+    integration_metrics,
     job_metrics,
     lasting_metrics,
     mail_metrics,
@@ -168,6 +169,7 @@ def metrics() -> Response:
             *lasting_metrics(problem, build=running_build()),
             *self_monitor_metrics(),
             *webhook_metrics(),
+            *integration_metrics(),
             *mail_metrics(),
             *job_metrics(),
             *host_metrics(settings()),

@@ -132,9 +132,7 @@ def check() -> ResponseReturnValue:
     if not form.validate():
         return _check_page(form), 400
     try:
-        report = run_check(
-            form.shown_name, form.text, form.target, is_anonymous=not _is_signed_in()
-        )
+        report = run_check(form.shown_name, form.text, form.target)
     except InvalidError as error:
         return _refused_check(form, error)
     return _check_page(form, report)

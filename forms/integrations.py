@@ -55,6 +55,7 @@ class IntegrationForm(Form):
     )
     environment_labels = WordsLine("Labels that name the environment")
     service_labels = WordsLine("Labels that name the service")
+    joined_with = SelectMultipleField("Same monitor", coerce=int, choices=[])
     active = BooleanField("Active", default=True)
 
     def use(self, proposal: str) -> None:

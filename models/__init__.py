@@ -21,6 +21,7 @@ from models.alerts import (
     AlertDay,
     AlertFollower,
     AlertNote,
+    AlertReporter,
     Assignment,
     Delivery,
     Environment,

@@ -53,9 +53,23 @@ class Integration(Numbered):
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: An open alert without a report for so long is resolved; NULL: never.
     resolve_after_minutes: Mapped[int | None]
+    #: Integrations with the same monitor share alerts (`domain.alerts.integrations.monitors`).
+    #: 0: its fingerprints are stored unchanged. NULL: as 0, until the upgrade to monitors is done.
+    monitor_id: Mapped[int | None] = mapped_column(BigInteger)
+    #: The time of the last change of the monitor; NULL once all alerts have followed.
+    monitor_changed_at: Mapped[datetime | None]
+    #: The time of the first of the requests since the last accepted one, if all were rejected
+    #: (`domain.alerts.integrations.rejections`).
+    rejected_since: Mapped[datetime | None]
     created_at: Mapped[datetime]
 
     __table_args__ = (
+        # Partial index: few integrations wait for their alerts to follow.
+        partial_index(
+            "ix_integrations_monitor_pending",
+            "id",
+            where="monitor_id IS NULL OR monitor_changed_at IS NOT NULL",
+        ),
         Index("ix_integrations_project_id_type_id", "project_id", "type", "id"),
         # For senders whose URL does not name the integration.
         Index("ix_integrations_key_digest", "key_digest"),
@@ -153,8 +167,11 @@ class Alert(Numbered):
     #: index of the item.
     delivery_id: Mapped[int | None] = refers_to("deliveries", index=True)
     item_index: Mapped[int] = mapped_column(default=0)
-    #: SHA-256; reports with the same one are grouped. NULL: never grouped.
+    #: SHA-256, combined with the monitor (`domain.alerts.reading.fingerprint.within_monitor`);
+    #: reports with the same one are grouped. NULL: never grouped.
     fingerprint: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    #: The monitor that the fingerprint is combined with; NULL or 0: none.
+    monitor_id: Mapped[int | None] = mapped_column(BigInteger)
     #: triggered, acknowledged, resolved or ignored.
     status: Mapped[str] = mapped_column(String(16))
     #: Rank: critical 0, high 1, medium 2, low 3, info 4, unknown 5.
@@ -262,6 +279,18 @@ class Occurrence(Base):
     action: Mapped[int] = mapped_column(SmallInteger)
     #: Whether it is a late report of a resolved alert: it was counted, and opened nothing.
     is_late: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+
+class AlertReporter(Base):
+    """Another integration than the alert's own that has reported the alert."""
+
+    __tablename__ = "alert_reporters"
+
+    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False)
+    integration_id: Mapped[int] = belongs_to(
+        "integrations", primary_key=True, autoincrement=False, index=True
+    )
+    created_at: Mapped[datetime]
 
 
 class AlertNote(Numbered):

@@ -119,6 +119,7 @@ def _form_of(integration: IntegrationView, *, is_posted: bool) -> IntegrationFor
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
     form.api_url.flags.required = bool(declared and declared.refusal)
     form.name.flags.required = domain.needs_name(integration, session=db.session())
+    form.joined_with.choices = domain.joinable(integration, session=db.session())
     return form
 
 

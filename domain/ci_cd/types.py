@@ -9,7 +9,7 @@ from domain.alerts.environments import reference_of
 from domain.types.base import (
     Body,
     GitLabQuery,
-    GivenTimeOrDay,
+    GivenTime,
     Id,
     OffsetQuery,
     PagedQuery,
@@ -89,14 +89,14 @@ class DeploymentQuery(PagedQuery, GitLabQuery):
     sort: Literal["asc", "desc"] = "asc"
     environment: Text | None = None
     status: DeploymentState | None = None
-    updated_after: GivenTimeOrDay | None = Field(
+    updated_after: GivenTime | None = Field(
         default=None, description="Together with `order_by=updated_at`."
     )
-    updated_before: GivenTimeOrDay | None = None
-    finished_after: GivenTimeOrDay | None = Field(
+    updated_before: GivenTime | None = None
+    finished_after: GivenTime | None = Field(
         default=None, description="Together with `order_by=finished_at` and `status=success`."
     )
-    finished_before: GivenTimeOrDay | None = None
+    finished_before: GivenTime | None = None
 
 
 class NewDeployment(Body):

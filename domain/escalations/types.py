@@ -433,7 +433,8 @@ class AlertPaging(Resource):
     )
     snoozed_until: Time | None
     escalates_at: Time | None = Field(
-        description="Time of an escalation that somebody requested on the page and can still undo."
+        description="When an escalation takes place that somebody requested on the page and can "
+        "still undo."
     )
 
 

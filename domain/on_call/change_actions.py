@@ -70,7 +70,7 @@ def overrides_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[On
         .where(OverrideRow.schedule_id == schedule.id, OverrideRow.ends_at > work.now)
         .order_by(OverrideRow.starts_at, OverrideRow.id)
     )
-    return present_changes(work, rows, OnCallOverride)
+    return _shown(work, rows, OnCallOverride)
 
 
 @question("on_call_overrides.show")
@@ -80,9 +80,7 @@ def show_override(work: Work, holder: Holder, schedule_id: int, override_id: int
     Raises NotFoundError.
     """
     schedule = get_row(work, holder, schedule_id)
-    return present_changes(
-        work, [_get(work, OverrideRow, schedule.id, override_id)], OnCallOverride
-    )[0]
+    return _shown(work, [_get(work, OverrideRow, schedule.id, override_id)], OnCallOverride)[0]
 
 
 @action("on_call_overrides.create")
@@ -98,7 +96,6 @@ def create_override(
     or ForbiddenError for others' shifts.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    new = new.in_zone(schedule.time_zone)
     user_id = id_of_candidate(work, holder, new.user, field="user")
     if new.instead_of and new.in_addition:
         message = "Whoever is on call in addition takes nobody's shifts: choose one of both."
@@ -124,8 +121,8 @@ def create_override(
     )
     work.session.add(row)
     work.session.flush()  # to learn the id
-    made = present_changes(work, [row], OnCallOverride)[0]
-    record_change(work, holder, schedule, made, "created")
+    made = _shown(work, [row], OnCallOverride)[0]
+    _record(work, holder, schedule, made, "created")
     notices.tell(notices.tell_of_override, made, ShiftChange(work, holder, schedule))
     return made
 
@@ -143,9 +140,13 @@ def end_override(work: Work, holder: Holder, schedule_id: int, override_id: int)
         raise ForbiddenError("You need the Maintainer role to remove an override of somebody else.")
     if row.ends_at <= work.now:
         raise ConflictError("This override has ended, and past shifts do not change.")
-    ended = present_changes(work, [row], OnCallOverride)[0]
-    end_override_row(row, work)
-    record_change(work, holder, schedule, ended, "deleted")
+    ended = _shown(work, [row], OnCallOverride)[0]
+    if row.starts_at < work.now:
+        row.ends_at = work.now
+    else:
+        work.session.delete(row)
+    work.session.flush()
+    _record(work, holder, schedule, ended, "deleted")
     notices.tell(notices.tell_of_ended_override, ended, ShiftChange(work, holder, schedule))
     return ended
 
@@ -167,7 +168,7 @@ def swaps_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCall
         .where(SwapRow.schedule_id == schedule.id, SwapRow.over_at > work.now)
         .order_by(SwapRow.starts_at, SwapRow.id)
     )
-    return present_changes(work, rows, OnCallSwap)
+    return _shown(work, rows, OnCallSwap)
 
 
 @question("on_call_swaps.index")
@@ -186,7 +187,7 @@ def own_swaps(work: Work, holder: Holder) -> Sequence[tuple[str, OnCallSwap]]:
         )
         .order_by(SwapRow.starts_at, SwapRow.id)
     ).all()
-    shown = present_changes(work, (row[0] for row in rows), OnCallSwap)
+    shown = _shown(work, (row[0] for row in rows), OnCallSwap)
     return tuple(zip((row[1] for row in rows), shown, strict=True))
 
 
@@ -197,7 +198,7 @@ def show_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnC
     Raises NotFoundError.
     """
     schedule = get_row(work, holder, schedule_id)
-    return present_changes(work, [_get(work, SwapRow, schedule.id, swap_id)], OnCallSwap)[0]
+    return _shown(work, [_get(work, SwapRow, schedule.id, swap_id)], OnCallSwap)[0]
 
 
 @action("on_call_swaps.create")
@@ -209,7 +210,6 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
     others.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    new = new.in_zone(schedule.time_zone)
     first, second = _users(work, holder, new)
     if not (_may_change_all(work, holder) or work.actor.id in (first, second)):
         raise ForbiddenError("You need the Maintainer role to swap shifts of other people.")
@@ -237,8 +237,8 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
     )
     work.session.add(row)
     work.session.flush()  # to learn the id
-    made = present_changes(work, [row], OnCallSwap)[0]
-    record_change(work, holder, schedule, made, "created")
+    made = _shown(work, [row], OnCallSwap)[0]
+    _record(work, holder, schedule, made, "created")
     notices.tell(notices.tell_of_swap, made, ShiftChange(work, holder, schedule))
     return made
 
@@ -257,15 +257,7 @@ def undo_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnC
         raise ForbiddenError("You need the Maintainer role to undo a swap of other people.")
     if row.over_at <= work.now:
         raise ConflictError("This swap has ended, and past shifts do not change.")
-    undone = present_changes(work, [row], OnCallSwap)[0]
-    end_swap_row(row, work)
-    record_change(work, holder, schedule, undone, "deleted")
-    notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, holder, schedule))
-    return undone
-
-
-def end_swap_row(row: SwapRow, work: Work) -> None:
-    """End a swap now; the part of it that is over stays as it was."""
+    undone = _shown(work, [row], OnCallSwap)[0]
     if min(row.starts_at, row.other_starts_at) >= work.now:
         work.session.delete(row)
     else:
@@ -273,15 +265,9 @@ def end_swap_row(row: SwapRow, work: Work) -> None:
         row.other_ends_at = max(row.other_starts_at, min(row.other_ends_at, work.now))
         row.over_at = work.now
     work.session.flush()
-
-
-def end_override_row(row: OverrideRow, work: Work) -> None:
-    """End an override now; the part of it that is over stays as it was."""
-    if row.starts_at < work.now:
-        row.ends_at = work.now
-    else:
-        work.session.delete(row)
-    work.session.flush()
+    _record(work, holder, schedule, undone, "deleted")
+    notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, holder, schedule))
+    return undone
 
 
 def _may_change_all(work: Work, holder: Holder) -> bool:
@@ -301,7 +287,7 @@ def _list(
     here = select(table).where(table.schedule_id == schedule.id)
     orders = {"id": table.id, "starts_at": table.starts_at}
     found = fetch_part(here, orders, query.part, session=work.session)
-    items = present_changes(work, (row[0] for row in found.items), resource)
+    items = _shown(work, (row[0] for row in found.items), resource)
     return Found(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
@@ -384,10 +370,9 @@ def _is_on_call(
     )
 
 
-def present_changes(
+def _shown(
     work: Work, rows: Iterable[OverrideRow | SwapRow], resource: type[_Shown]
 ) -> Sequence[_Shown]:
-    """Present overrides or swaps with the names of their users."""
     columns = {field: each for field, each in _PEOPLE.items() if field in resource.model_fields}
     found = [(row, {field: getattr(row, each) for field, each in columns.items()}) for row in rows]
     named = user_references(
@@ -404,14 +389,13 @@ def present_changes(
     )
 
 
-def record_change(
+def _record(
     work: Work,
     holder: Holder,
     schedule: OnCallSchedule,
     shown: OnCallOverride | OnCallSwap,
     change: str,
 ) -> None:
-    """Record what happened to an override or a swap."""
     kind = EventKind.ON_CALL_OVERRIDE_CHANGED
     details: dict[str, object] = {
         "change": change,

@@ -61,7 +61,9 @@ def _report(report: AlertOccurrence) -> Row:
     return Row(
         position=(report.delivery_id, report.item - 1),
         item=TimelineItem(kind=ItemKind.REPORT, at=report.received_at, reports=(report,)),
-        joins=(report.action, report.sender, report.is_test) if is_quiet else None,
+        joins=(report.action, report.sender, report.is_test, report.integration_id)
+        if is_quiet
+        else None,
     )
 
 

@@ -57,6 +57,12 @@ _FAULTS: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
         {"severity": "critical", "job": "gatebell", "instance": "one"},
         "one does not answer",
     ),
+    "an integration rejects everything": (
+        {"gatebell_integrations_rejecting": "0 2x19"},
+        "GatebellIntegrationsReject",
+        {"severity": "high"},
+        "2 integrations that worked reject all alerts",
+    ),
     "Prometheus knows of no host": (
         {'up{job="other", instance="one"}': "1x20"},
         "GatebellDown",

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
+from sqlalchemy import select, text, update
 
+from domain.alerts.reading.fingerprint import within_monitor
 from domain.keyring import Keyring
+from models import Alert, Occurrence
 from tests.support.database.catalog import catalog_of
 from tests.support.database.former_release import THEN, FormerDatabase, on_postgres, on_sqlite
 from tests.support.database.postgres import Postgres
@@ -16,6 +19,8 @@ from tests.support.service.live import close_app
 from web.commands.backups.manifest import read_contents
 from web.database.engine import open_engine
 from web.database.schema import UnknownRevisionError, migrate, move_to, newest_known_revision
+from web.extensions import db
+from web.jobs.retention import let_alerts_follow_monitors
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.both_databases
@@ -127,6 +132,61 @@ def test_an_upgraded_service_goes_on_where_release_0_1_0_ended(
         assert answer.json is not None
         assert [each["iid"] for each in answer.json] == [iid]
     assert operate(app, "audit", "verify")["intact"] is True
+    close_app(app)
+
+
+@pytest.mark.long
+def test_open_alerts_of_release_0_1_0_belong_to_the_integration_of_their_last_report(
+    former: FormerDatabase, make_app: Callable[[Settings], Flask]
+) -> None:
+    engine = open_engine(former.settings)
+    with engine.begin() as connection:
+        # Release 0.1.0 grouped reports of both integrations into one alert.
+        connection.execute(text("UPDATE deliveries SET integration_id = 2 WHERE id = 4"))
+    engine.dispose()
+    migrate(former.settings)
+    app = make_app(former.settings)
+    app.extensions["gatebell"] = replace(app.extensions["gatebell"], clock=lambda: THEN)
+    client, key = app.test_client(), {"Authorization": f"Bearer {former.key}"}
+
+    def post(fingerprint: str, **more: str) -> list[int]:
+        body = {"title": "Disk", "fingerprint": fingerprint, **more}
+        answer = client.post(former.endpoint, json=body, headers=key).json
+        assert answer is not None
+        return [each["iid"] for each in answer]
+
+    def owners() -> dict[int, tuple[int | None, bytes]]:
+        with app.app_context():
+            rows = db.session.scalars(select(Alert).order_by(Alert.id)).all()
+            return {
+                row.iid: (row.integration_id, within_monitor(row.fingerprint, row.monitor_id))
+                for row in rows
+                if row.fingerprint is not None
+            }
+
+    before = owners()
+    # Until the worker has given monitors to all integrations, they share their alerts as before.
+    assert post("disk", end_time="2026-11-23T00:00:00Z") == [3]
+    assert post("another") == [6]
+    with app.app_context():
+        change = update(Alert).where(Alert.iid == 3).values(status="acknowledged", ended_at=None)
+        db.session.execute(change)
+        db.session.execute(
+            update(Occurrence)
+            .where(Occurrence.alert_id == 3)
+            .values(delivery_id=4, item_index=1)
+            .where(Occurrence.delivery_id > 4)
+        )
+        db.session.commit()
+    let_alerts_follow_monitors(former.settings)
+
+    after = owners()
+    assert after[3] == (2, before[3][1])
+    assert {iid: after[iid] for iid in before if iid != 3} == {
+        iid: found for iid, found in before.items() if iid != 3
+    }
+    assert post("disk") == [7]
+    assert post("another") == [6]
     close_app(app)
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.accounts.passwords import FIRST_USERNAME, has_first_password
+from domain.alerts.integrations.rejections import count_rejecting
 from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.audit_streams.types import AuditStream
 from domain.database.locks import release_locks
@@ -295,6 +296,17 @@ def webhook_metrics() -> Sequence[Gauge]:
         Gauge("gatebell_webhook_failing_endpoints", "Webhooks that failed last.", found.failing),
         Gauge("gatebell_webhook_paused_endpoints", "Webhooks paused by failures.", found.paused),
     )
+
+
+def integration_metrics() -> Sequence[Gauge]:
+    """Return how many integrations only reject deliveries; nothing if it is unknown."""
+    found = _known(
+        "the state of integrations is unknown", lambda: count_rejecting(session=db.session())
+    )
+    if found is None:
+        return ()
+    words = "Integrations that worked and have rejected all requests for ten minutes or longer."
+    return (Gauge("gatebell_integrations_rejecting", words, found),)
 
 
 def mail_metrics() -> Sequence[Gauge]:

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 from sqlalchemy import ColumnElement, Engine
 from sqlalchemy.orm import Session
 
+from domain.alerts.integrations.rejections import note_rejections
 from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notices
 from domain.audit_streams.streams import queue_stream_notices
 from domain.clock import Clock, system_clock
@@ -80,6 +81,14 @@ def queue_due_mail(settings: Settings) -> None:
         queue_owners_mail(settings)
         queue_gap_mail(settings)
         queue_secret_mail(settings)
+
+
+def watch_integrations(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Store which integrations only reject deliveries, and queue mail about new ones."""
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+        current = current_settings(settings, session=session)
+        sign = Sign(**_sign(current)) if settings.mail_url else None
+        return note_rejections(sign, session=session, now=clock())
 
 
 def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.email_addresses import Letterhead
 from domain.alerts.handling.batches import prune_batches
 from domain.alerts.handling.retention import remove_resolved, resolve_silent
+from domain.alerts.integrations.monitors import settle_monitors
 from domain.alerts.listing.charts import add_up
 from domain.audit.seals import audit_key, head_of, prune_events, seal_events
 from domain.audit_streams.streams import drop_old_entries, remove_orphans
@@ -45,6 +46,13 @@ def run_prune(settings: Settings, *, kept: KeptDeliveries) -> None:
     removed = prune_database(settings, kept=kept)
     if any(removed.values()):
         _log.info("pruned", extra=removed)
+
+
+def let_alerts_follow_monitors(settings: Settings) -> None:
+    """Move alerts to the monitors of their integrations."""
+    with engine_of(settings) as engine, Session(engine) as session:
+        settle_monitors(session=session, now=system_clock(), between=session.commit)
+        session.commit()
 
 
 def note_who_can_be_on_call(settings: Settings) -> None:

@@ -42,13 +42,19 @@ from web.jobs.escalations import Escalations, PendingEscalations
 from web.jobs.heartbeats import Heartbeats
 from web.jobs.identities import check_identities
 from web.jobs.job_pulse import start_pulse
-from web.jobs.mail import SendingMail, queue_assignments, queue_due_mail
+from web.jobs.mail import (
+    SendingMail,
+    queue_assignments,
+    queue_due_mail,
+    watch_integrations,
+)
 from web.jobs.pages import Paging
 from web.jobs.repositories import pack_repositories, remove_from_registry
 from web.jobs.retention import (
     add_up_days,
     deactivate_idle_accounts,
     encrypt_stored,
+    let_alerts_follow_monitors,
     note_who_can_be_on_call,
     pause_ended_webhooks,
     resolve_silent_alerts,
@@ -154,6 +160,8 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         Pulse(settings),
         once("add_up", _MINUTE, add_up_days),
         once("seal_audit_events", _MINUTE, seal_audit_events),
+        once("monitors", _MINUTE, let_alerts_follow_monitors),
+        once("rejections", _MINUTE, watch_integrations),
         once("silent", _MINUTE, resolve_silent_alerts),
         once("incidents", _MINUTE, open_waiting_incidents),
         once("delete", _MINUTE, run_deletions),

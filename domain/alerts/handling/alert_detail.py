@@ -5,17 +5,18 @@ rule makes of the payload, so this stays true if the mapping or a setting has ch
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, or_, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Format, Reading
 from domain.alerts.formats.registry import format_named
 from domain.alerts.listing.queries import ROWS, AlertRow, row_of
 from domain.alerts.matching.labels import labels_of
+from domain.alerts.reading.fingerprint import within_monitor
 from domain.alerts.reading.incoming import (
     DEFAULT_TITLE,
     IncomingAlert,
@@ -28,7 +29,7 @@ from domain.alerts.reading.payload_fields import flatten, pretty
 from domain.alerts.reading.text import pretty_json, storable
 from domain.errors import NotFoundError
 from domain.text_links import is_web_url
-from models import Alert, Delivery, Integration
+from models import Alert, AlertReporter, Delivery, Integration
 
 Fields = tuple[tuple[str, str], ...]
 _MOST_LABELS = 6
@@ -115,6 +116,16 @@ class AlertDetail(AlertRow):
     severity_reason: str
     received_at: datetime | None
     integration_id: int | None
+    #: Those that have reported it: the one that it belongs to first, and joined ones.
+    integrations: tuple["ReportingIntegration", ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportingIntegration:
+    """An integration that has reported an alert."""
+
+    id: int
+    name: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +147,19 @@ def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) 
     delivery = session.get(Delivery, alert.delivery_id) if alert.delivery_id else None
     mapping = mapping_of(alert, delivery, session=session)
     labels = _first_labels(alert, session=session, reading=reading)
-    return _detail(found, delivery, mapping, labels, reading=reading)
+    detail = _detail(found, delivery, mapping, labels, reading=reading)
+    return replace(detail, integrations=_integrations_of(alert, session=session))
+
+
+def _integrations_of(alert: Alert, *, session: Session) -> tuple[ReportingIntegration, ...]:
+    others = select(AlertReporter.integration_id).where(AlertReporter.alert_id == alert.id)
+    rows = session.execute(
+        select(Integration.id, Integration.name)
+        .where(or_(Integration.id == alert.integration_id, Integration.id.in_(others)))
+        .order_by(Integration.id)
+    )
+    found = [ReportingIntegration(id=row.id, name=row.name) for row in rows]
+    return tuple(sorted(found, key=lambda each: each.id != alert.integration_id))
 
 
 def get_alert_id(project_id: int, iid: int, *, session: Session) -> int:
@@ -203,7 +226,7 @@ def _detail(
         is_item=report.payload is not None,
         read_by=_read_by(delivery, mapping),
         grouping=explain(
-            alert.fingerprint,
+            alert.fingerprint and within_monitor(alert.fingerprint, alert.monitor_id),
             part,
             item,
             body_format=format_named(delivery.format) if delivery else None,
@@ -215,6 +238,7 @@ def _detail(
         or "",
         received_at=delivery.received_at if delivery else None,
         integration_id=alert.integration_id,
+        integrations=(),
     )
 
 

@@ -13,7 +13,7 @@ from domain.database.paging import Page, parse_id
 from domain.database.rows import rows_of_each
 from domain.errors import QueryError
 from domain.types.base import columns_of
-from models import Alert, Delivery, Occurrence
+from models import Alert, Delivery, Integration, Occurrence
 
 _ACTIONS = tuple(Action)
 _TOUCHED = select(
@@ -94,8 +94,10 @@ def list_occurrences(
             Delivery.sender,
             Delivery.is_test,
             Delivery.integration_id,
+            Integration.name.label("integration_name"),
         )
         .join(Delivery, Delivery.id == Occurrence.delivery_id)
+        .outerjoin(Integration, Integration.id == Delivery.integration_id)
         .where(Occurrence.alert_id == alert_id)
         .order_by(*(each.asc() if is_oldest_first else each.desc() for each in position))
         .limit(size + 1)

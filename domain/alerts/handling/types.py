@@ -51,6 +51,13 @@ class AlertGrouping(Resource):
     )
 
 
+class AlertIntegration(Resource):
+    """An integration that has reported an alert."""
+
+    id: int
+    name: str
+
+
 class AlertDetail(Alert):
     """An alert with all its fields. Those that only the payload has are null without it."""
 
@@ -63,6 +70,9 @@ class AlertDetail(Alert):
     severity_reason: str = Field(description="Reason for the severity of the alert.")
     grouping: AlertGrouping
     integration_id: int | None
+    integrations: tuple[AlertIntegration, ...] = Field(
+        description="All that have reported the alert: its own first, then those joined with it."
+    )
     received_at: Time | None = Field(
         description="Time at which the report with the shown texts was received."
     )
@@ -160,3 +170,4 @@ class AlertOccurrence(Resource):
     item: int = Field(description="Its position in the body, from 1.")
     delivery_id: int
     integration_id: int | None = Field(description="Null if the integration was deleted.")
+    integration_name: str | None = Field(description="Null if the integration was deleted.")

@@ -9,6 +9,7 @@ from sqlalchemy import delete
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.alerts.formats.registry import type_named
+from domain.alerts.integrations import monitors
 from domain.alerts.integrations.integrations import (
     allows_several,
     get_integration,
@@ -80,11 +81,13 @@ def create_integration(work: Work, project: ProjectView, new: NewIntegration) ->
         endpoint_identifier=random_hex(8),
         key_digest=key.digest,
         key_ciphertext=keyring.encrypt(key.clear),
+        monitor_id=monitors.new_monitor_id(),
         created_at=work.now,
     )
     set_settings(row, new, others)
     work.session.add(row)
     work.session.flush()  # to get the id
+    monitors.join(row, new.joined_with, others, session=work.session, now=work.now)
     made = get_integration(work, project, row.id)
     record(work, project, made, "created")
     return _shown(IntegrationWithKey, made, key=key.clear if made.receives else None)
@@ -103,12 +106,17 @@ def change_integration(
     by_id = {each.id: each for each in lock_integrations(project.id, session=work.session)}
     row = by_id.pop(get_integration(work, project, integration_id).id)
     wanted = IntegrationBody.model_construct(**{**settings_of(row), **change.given})
-    set_settings(row, wanted, [*by_id.values()])
+    others = [*by_id.values()]
+    set_settings(row, wanted, others)
     is_changed = work.session.is_modified(row)
+    joined = None
+    if "joined_with" in change.given:
+        ids = change.given["joined_with"]
+        joined = monitors.join(row, ids, others, session=work.session, now=work.now)
     work.session.flush()
     after = get_integration(work, project, integration_id)
-    if is_changed:
-        record(work, project, after, "changed")
+    if is_changed or joined:
+        record(work, project, after, joined or "changed")
     return _shown(Integration, after)
 
 

@@ -1,6 +1,6 @@
 """Finds the integrations through which a project receives alerts, and checks their settings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.accounts.names import LONGEST_NAME, as_segment
-from domain.alerts.deliveries import outcome_of
+from domain.alerts.deliveries import REFUSED_FROM, outcome_of
 from domain.alerts.formats.base import IntegrationType
 from domain.alerts.formats.registry import type_named
 from domain.alerts.integrations.types import IntegrationBody, IntegrationView
@@ -25,6 +25,8 @@ from models import Delivery, Integration, Project
 
 #: In characters.
 LONGEST_URL = 2000
+#: Settings that are columns of the integration; `domain.alerts.integrations.monitors` has others.
+_SETTINGS = IntegrationBody.model_fields.keys() - {"joined_with"}
 
 
 def allows_several(work: Work) -> bool:
@@ -38,7 +40,7 @@ def get_integration(work: Work, project: ProjectView, integration_id: int) -> In
     row = work.session.execute(one).first()
     if row is None:
         raise _not_found()
-    return _view(work, project, row)
+    return _view(work, project, row, _monitors(project, session=work.session))
 
 
 def get_receiver(work: Work, project: ProjectView, integration_id: int) -> IntegrationView:
@@ -52,7 +54,8 @@ def get_receiver(work: Work, project: ProjectView, integration_id: int) -> Integ
 def list_integrations(work: Work, project: ProjectView) -> tuple[IntegrationView, ...]:
     """Return a project's integrations, the oldest first."""
     rows = work.session.execute(_of_project(project).order_by(Integration.id))
-    return tuple(_view(work, project, row) for row in rows)
+    monitors = _monitors(project, session=work.session)
+    return tuple(_view(work, project, row, monitors) for row in rows)
 
 
 def numbered_integrations(
@@ -60,8 +63,9 @@ def numbered_integrations(
 ) -> Listed[IntegrationView]:
     """Return a part of a project's integrations."""
     found = fetch_part(_of_project(project), {"id": Integration.id}, part, session=work.session)
+    monitors = _monitors(project, session=work.session)
     return Listed(
-        items=tuple(_view(work, project, row) for row in found.items),
+        items=tuple(_view(work, project, row, monitors) for row in found.items),
         total=found.total,
         next_cursor=found.next_cursor,
     )
@@ -75,6 +79,15 @@ def needs_name(integration: IntegrationView, *, session: Session) -> bool:
 def types_of(project_id: int, *, session: Session) -> tuple[str, ...]:
     """Return the types of a project's integrations: another one of these types needs a name."""
     return tuple(each.type for each in _integrations(project_id, session=session))
+
+
+def joinable(integration: IntegrationView, *, session: Session) -> list[tuple[int, str]]:
+    """Return id and name of the integrations that can share their alerts with this one."""
+    return [
+        (each.id, each.name)
+        for each in _integrations(integration.project_id, session=session)
+        if each.id != integration.id and type_named(each.type).receives and integration.receives
+    ]
 
 
 def lock_integrations(project_id: int, *, session: Session) -> list[Integration]:
@@ -105,7 +118,7 @@ def set_settings(
         _check_alone(kind, [other for other in others if other.active])
     usual = kind.api_url.usual if kind.api_url else None
     # Of a new one, the other fields are no settings.
-    values = {each: getattr(wanted, each) for each in IntegrationBody.model_fields}
+    values = {each: getattr(wanted, each) for each in _SETTINGS}
     labels = {name: checked_labels(values.pop(name), field=name) for name in LABEL_FIELDS}
     for name, value in {**values, "name": clean, "api_url": wanted.api_url or usual}.items():
         setattr(integration, name, value)
@@ -116,7 +129,7 @@ def settings_of(integration: Integration) -> dict[str, Any]:
     """Return the present settings by the names that a change has for them."""
     rules = stored_mapping(integration.mapping).rules
     labels = {name: getattr(rules, name) for name in LABEL_FIELDS}
-    others = IntegrationBody.model_fields.keys() - labels.keys()
+    others = _SETTINGS - labels.keys()
     return {**labels, **{name: getattr(integration, name) for name in others}}
 
 
@@ -197,19 +210,39 @@ def _of_project(project: ProjectView) -> Select[*tuple[Any, ...]]:
         .scalar_subquery()
     )
     return (
-        select(Integration, Delivery.received_at, Delivery.status_code)
+        select(Integration, Delivery.received_at, Delivery.status_code, Delivery.is_test)
         .outerjoin(Delivery, Delivery.id == last)
         .where(Integration.project_id == project.id)
     )
 
 
-def _view(work: Work, project: ProjectView, row: Row[*tuple[Any, ...]]) -> IntegrationView:
+def _monitors(project: ProjectView, *, session: Session) -> Mapping[int, int]:
+    """Return the monitor of each integration of a project that has one, by their ids."""
+    rows = session.execute(
+        select(Integration.id, Integration.monitor_id)
+        .where(Integration.project_id == project.id, Integration.monitor_id.is_not(None))
+        .order_by(Integration.id)
+    )
+    return {row.id: row.monitor_id for row in rows if row.monitor_id is not None}
+
+
+def _view(
+    work: Work, project: ProjectView, row: Row[*tuple[Any, ...]], monitors: Mapping[int, int]
+) -> IntegrationView:
     integration: Integration = row[0]
     mapping = stored_mapping(integration.mapping)
+    # The worker clears the time up to a minute after an acceptance.
+    is_accepted = (row.status_code or REFUSED_FROM) < REFUSED_FROM and not row.is_test
     return IntegrationView(
         **columns_of(integration, IntegrationView)
         | {"type": type_named(integration.type), "mapping": mapping}
+        | {"rejected_since": None if is_accepted else integration.rejected_since}
         | {name: getattr(mapping.rules, name) for name in LABEL_FIELDS},
+        joined_with=tuple(
+            each
+            for each, monitor_id in monitors.items()
+            if each != integration.id and monitor_id == integration.monitor_id
+        ),
         url=_receiving_url(work, project, integration),
         last_delivery_at=row.received_at,
         last_outcome=None if row.status_code is None else outcome_of(row.status_code),

@@ -16,6 +16,7 @@ from domain.types.base import (
     Body,
     GivenTime,
     KeysetQuery,
+    Numbers,
     OffsetQuery,
     Option,
     PagedQuery,
@@ -44,6 +45,10 @@ def _silence(minutes: int | None) -> int | None:
 _Silence = Annotated[
     Annotated[int, Field(ge=0, le=LONGEST_SILENCE)] | None, AfterValidator(_silence)
 ]
+_REJECTED = (
+    "The time of the first rejected request if the integration worked, and has since rejected at "
+    "least three requests over ten minutes and accepted none. Null otherwise."
+)
 _SILENCE = "Number of minutes after the last report when open alerts are resolved. Null for never."
 IntegrationTypeName = Annotated[str, one_of(*INTEGRATION_TYPE_NAMES)]
 
@@ -74,6 +79,11 @@ class IntegrationBody(Body):
     )
     service_labels: Annotated[Words, Option("--service-label")] = Field(
         default=(), description="The same for its service, before `service`."
+    )
+    joined_with: Annotated[Numbers, Option("--joined-with")] = Field(
+        default=(),
+        description="Ids of all integrations of the project that share their alerts with this "
+        "one, such as a redundant Alertmanager. Equal fingerprints are then one alert.",
     )
 
 
@@ -121,6 +131,7 @@ class IntegrationSummary(Resource):
     )
     last_delivery_at: Time | None
     last_outcome: Outcome | None = Field(description="Outcome of the last delivery.")
+    rejected_since: Time | None = Field(description=_REJECTED)
 
 
 class Integration(Resource):
@@ -137,9 +148,13 @@ class Integration(Resource):
     resolve_after_minutes: int | None = Field(description=_SILENCE)
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
+    joined_with: tuple[int, ...] = Field(
+        description="Ids of the integrations that share their alerts with this one."
+    )
     created_at: Time
     last_delivery_at: Time | None
     last_outcome: Outcome | None = Field(description="Outcome of the last delivery.")
+    rejected_since: Time | None = Field(description=_REJECTED)
 
 
 class IntegrationWithKey(Integration, SecretResource):
@@ -163,6 +178,8 @@ class IntegrationView:
     last_delivery_at: datetime | None
     #: `accepted` or `refused`.
     last_outcome: str | None
+    #: Since when an integration that worked has only rejected requests.
+    rejected_since: datetime | None
     api_url: str | None
     #: The payload that the mapping was made from, as JSON text.
     sample: str | None = field(repr=False)
@@ -175,6 +192,9 @@ class IntegrationView:
     #: The first that an alert has names its environment, or its service.
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
+    #: Ids of the integrations of the same monitor.
+    joined_with: tuple[int, ...]
+    monitor_id: int | None
 
     @property
     def receives(self) -> bool:

@@ -4,6 +4,7 @@ The hash begins with the kind of its input, so labels and a payload with the sam
 different fingerprints.
 """
 
+from functools import lru_cache
 from hashlib import sha256
 from typing import Literal
 
@@ -37,3 +38,20 @@ def of_value(value: object) -> bytes:
     if isinstance(value, list):
         return of("array", [as_text(item) for item in value])
     return of("text", as_text(value))
+
+
+def within_monitor(found: bytes, monitor_id: int | None) -> bytes:
+    """Combine a fingerprint with the monitor of its alert.
+
+    Equal fingerprints of two monitors differ then. Doing it twice returns the first fingerprint, so
+    an alert can move to another monitor. Monitor 0 and None change nothing.
+    """
+    if not monitor_id:
+        return found
+    combined = int.from_bytes(found, "big") ^ _mask(monitor_id)
+    return combined.to_bytes(len(found), "big")
+
+
+@lru_cache(maxsize=4096)
+def _mask(monitor_id: int) -> int:
+    return int.from_bytes(sha256(f"alert monitor: {monitor_id}".encode()).digest(), "big")

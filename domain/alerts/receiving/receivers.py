@@ -135,6 +135,7 @@ class Receiver:
     keys: tuple[LiveKey, ...]
     external_is_active: bool
     mapping: FieldMapping
+    monitor_id: int | None = None
     #: Of the project: it takes no alerts then.
     is_archived: bool = False
     is_monitored: bool = True
@@ -154,6 +155,7 @@ class FoundIntegration(NamedTuple):
     key_last_used_at: datetime | None
     #: As text: the parsed mapping is cached by it.
     mapping: str | None
+    monitor_id: int | None
     external_is_active: bool
     is_archived: bool
     monitor_access_level: str
@@ -325,6 +327,7 @@ def _receiver(rows: Sequence[Row], now: datetime) -> Receiver:
         keys=tuple(keys),
         external_is_active=found.external_is_active,
         mapping=mapping_of_json(found.mapping),
+        monitor_id=found.monitor_id,
         is_archived=found.is_archived,
         is_monitored=found.monitor_access_level != AccessLevel.DISABLED,
     )

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from sqlalchemy import bindparam, insert, select, update
 
+from domain.alerts.reading.fingerprint import within_monitor
 from domain.alerts.reading.incoming import (
     AlertState,
     EventAction,
@@ -137,17 +138,24 @@ def receive(
 
     An event that is no trigger acknowledges or resolves the open alert with its fingerprint.
     """
+    parsed = _within_monitor(parsed, delivery)
     if connection.dialect_name == "postgresql" and _is_single_alert(parsed):
         result = single_alert.store(parsed, delivery, connection=connection)
         if result is not None:
             return result
-    return connection.transact(partial(receive_within, parsed, delivery, connection=connection))
+    return connection.transact(partial(_receive_within, parsed, delivery, connection=connection))
 
 
 def receive_within(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
     """Do the same in the transaction that the connection has begun, by a plan in any case."""
+    return _receive_within(_within_monitor(parsed, delivery), delivery, connection=connection)
+
+
+def _receive_within(
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+) -> IntakeResult:
     batch: ModuleType = sqlite_batch  # whose transactions exclude each other
     if connection.dialect_name == "postgresql":
         batch = postgres_batch
@@ -166,8 +174,26 @@ def preview(
 ) -> tuple[ItemOutcome, ...]:
     """Return the outcome that each alert of a delivery would have; change nothing."""
     batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
+    alerts = [_identified(each, delivery) for each in alerts]
     known = batch.existing(alerts, delivery.project_id, connection=connection)
     return plan(alerts, known, delivery.arrival).outcomes
+
+
+def _within_monitor(parsed: ParsedBody, delivery: InboundDelivery) -> ParsedBody:
+    """Combine the fingerprints of a body with the monitor of its integration."""
+    if not delivery.monitor_id:
+        return parsed
+    alerts = tuple(_identified(each, delivery) for each in parsed.alerts)
+    if (event := parsed.event) is None:
+        return replace(parsed, alerts=alerts)
+    identity = within_monitor(event.fingerprint, delivery.monitor_id)
+    return replace(parsed, alerts=alerts, event=replace(event, fingerprint=identity))
+
+
+def _identified(alert: IncomingAlert, delivery: InboundDelivery) -> IncomingAlert:
+    if alert.fingerprint is None or not delivery.monitor_id:
+        return alert
+    return replace(alert, fingerprint=within_monitor(alert.fingerprint, delivery.monitor_id))
 
 
 def _is_single_alert(parsed: ParsedBody) -> bool:

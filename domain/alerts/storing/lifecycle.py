@@ -64,6 +64,8 @@ class Existing:
     ended_at: datetime | None
     #: None if no report resolved it, so that its cause may persist.
     recovery_received_at: datetime | None = None
+    #: The integration that it belongs to; read on SQLite only.
+    integration_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,8 @@ class ExistingOutcome:
     action: Action
     #: A parse warning, if the outcome is one that the sender may not expect.
     warning: str | None = None
+    #: The integration that the alert belongs to; known on SQLite only.
+    integration_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,5 +329,9 @@ def plan(
             # With the title that the alert has after all items.
             report, _ = draft.reported.get(alert.alert_id, (None, 0))
             title = (report and report.title) or alert.title
-            outcomes.append(ExistingOutcome(alert.alert_id, alert.iid, title, action, warning))
+            outcomes.append(
+                ExistingOutcome(
+                    alert.alert_id, alert.iid, title, action, warning, alert.integration_id
+                )
+            )
     return Plan(tuple(draft.new), draft.bumps, draft.reported, draft.resolutions, tuple(outcomes))

@@ -87,7 +87,8 @@ WITH touched AS MATERIALIZED (
       ELSE alerts.recovery_received_at END,
     {set_clause(_REPORTED, delivery_id="delivery.id", item_index="touched.item_index")}
   FROM touched, delivery WHERE touched.row_state = 'stored' AND alerts.id = touched.id
-  RETURNING alerts.id
+  RETURNING alerts.id,
+    alerts.integration_id IS DISTINCT FROM CAST(:integration_id AS bigint) AS is_of_another
 ), numbered AS (
   SELECT ordinal, nextval('alerts_id_seq') AS id,
     nextval(('alert_iids_' || :project_id)::regclass)::int AS iid
@@ -97,11 +98,13 @@ WITH touched AS MATERIALIZED (
   FROM numbered
 ), opened AS (
   INSERT INTO alerts (id, project_id, iid, integration_id, delivery_id, item_index, fingerprint,
-    status, severity, severity_reason, title, description, service, monitoring_tool, hosts, query,
-    environment, events, started_at, ended_at, recovery_received_at, last_event_at, created_at)
+    monitor_id, status, severity, severity_reason, title, description, service, monitoring_tool,
+    hosts, query, environment, events, started_at, ended_at, recovery_received_at, last_event_at,
+    created_at)
   SELECT taken.ids[ordinal], :project_id, taken.iids[ordinal], :integration_id, delivery.id,
-    item_index, decode(fingerprint, 'hex'), status, severity, severity_reason, title, description,
-    service, monitoring_tool, hosts, query, environment, events, started_at, ended_at,
+    item_index, decode(fingerprint, 'hex'), CAST(:monitor_id AS bigint), status, severity,
+    severity_reason, title, description, service, monitoring_tool, hosts, query, environment,
+    events, started_at, ended_at,
     CASE WHEN status = 'resolved' THEN :received_at END, :received_at, :received_at
   FROM touched, taken, delivery, (SELECT count(*) FROM changed) AS before
   WHERE row_state = 'new'
@@ -112,6 +115,11 @@ WITH touched AS MATERIALIZED (
   FROM json_to_recordset(CAST(convert_from(:items, 'UTF8') AS json)) AS item (
     item_index int, action smallint, is_late boolean, alert_id bigint, ordinal int),
     taken, delivery
+), reporter AS (
+  INSERT INTO alert_reporters (alert_id, integration_id, created_at)
+  SELECT id, :integration_id, :received_at FROM changed
+  WHERE is_of_another AND CAST(:integration_id AS bigint) IS NOT NULL
+  ON CONFLICT DO NOTHING
 )
 SELECT delivery.id AS delivery_id, taken.iids FROM delivery, taken
 """  # noqa: S608 - constants of this module
@@ -152,6 +160,7 @@ def store(
     values = {
         **delivery_values(delivery),
         **outcome_values(decided, parsed),
+        "monitor_id": delivery.monitor_id,
         "alerts": orjson.dumps(list(_touched(decided))),
         "items": orjson.dumps(list(_items(parsed.alerts, decided.outcomes))),
     }

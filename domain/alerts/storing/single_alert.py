@@ -42,7 +42,8 @@ WITH next_delivery AS (
     {set_clause(_REPORTED, delivery_id="next_delivery.delivery_id", item_index=":item_index")}
   FROM next_delivery
   WHERE fingerprint = :fingerprint AND project_id + 0 = :project_id AND status <> 'resolved'
-  RETURNING alerts.id, alerts.iid, alerts.title, false AS is_new
+  RETURNING alerts.id, alerts.iid, alerts.title, false AS is_new,
+    alerts.integration_id IS DISTINCT FROM CAST(:integration_id AS bigint) AS is_of_another
 ), number AS (
   SELECT nextval(('alert_iids_' || :project_id)::regclass)::int AS iid
   WHERE NOT EXISTS (SELECT FROM joined) AND NOT EXISTS (
@@ -57,11 +58,11 @@ WITH next_delivery AS (
   )
 ), opened AS (
   INSERT INTO alerts (project_id, iid, integration_id, delivery_id, item_index, fingerprint,
-    status, severity, severity_reason, title, description, service, monitoring_tool, hosts, query,
-    environment, events, started_at, last_event_at, created_at)
+    monitor_id, status, severity, severity_reason, title, description, service, monitoring_tool,
+    hosts, query, environment, events, started_at, last_event_at, created_at)
   SELECT :project_id, number.iid, :integration_id, next_delivery.delivery_id, :item_index,
-    :fingerprint, 'triggered', :severity, :severity_reason, :title, :description, :service,
-    :monitoring_tool, :hosts, :query, :environment, 1, :started_at, :now, :now
+    :fingerprint, :monitor_id, 'triggered', :severity, :severity_reason, :title, :description,
+    :service, :monitoring_tool, :hosts, :query, :environment, 1, :started_at, :now, :now
   FROM next_delivery, number
   ON CONFLICT (project_id, fingerprint) WHERE fingerprint IS NOT NULL AND status <> 'resolved'
   DO NOTHING
@@ -83,6 +84,11 @@ WITH next_delivery AS (
   SELECT outcome.id, next_delivery.delivery_id, :item_index,
     CASE WHEN outcome.is_new THEN CAST(:opening AS smallint) ELSE CAST(:joining AS smallint) END
   FROM next_delivery, outcome
+), reporter AS (
+  INSERT INTO alert_reporters (alert_id, integration_id, created_at)
+  SELECT id, :integration_id, :now FROM joined
+  WHERE is_of_another AND CAST(:integration_id AS bigint) IS NOT NULL
+  ON CONFLICT DO NOTHING
 )
 SELECT iid, title, is_new, delivery_id FROM outcome, next_delivery
 """  # noqa: S608 - constants of this module

@@ -24,7 +24,7 @@ from domain.alerts.storing.lifecycle import (
 )
 from domain.alerts.storing.reported_fields import COLUMNS, set_clause
 from domain.database.statements import KeptConnection, columns_for
-from models import Alert, AlertCounter, Delivery, Occurrence
+from models import Alert, AlertCounter, AlertReporter, Delivery, Occurrence
 
 #: Fingerprints per query: SQLite limits the number of parameters of a statement.
 _CHUNK = 5000
@@ -41,6 +41,7 @@ class FoundAlert(NamedTuple):
     iid: int
     title: str
     fingerprint: bytes
+    integration_id: int | None
     status: str
     started_at: datetime
     #: The last event's time if the alert is open.
@@ -100,6 +101,7 @@ def _look_up(
                 started_at=alert.started_at,
                 ended_at=alert.ended_at if alert.status == RESOLVED else None,
                 recovery_received_at=alert.recovery_received_at,
+                integration_id=alert.integration_id,
             )
     return found
 
@@ -130,8 +132,33 @@ def store(
     ]
     if occurrences:
         connection.all(_INSERT_OCCURRENCES, occurrences)
+    if reporters := _reporters(decided, delivery):
+        connection.all(_INSERT_REPORTERS, reporters)
     return delivery_id, iids
 
+
+def _reporters(decided: Plan, delivery: InboundDelivery) -> list[dict[str, object]]:
+    """Return the rows that name the integration for changed alerts of another one."""
+    if delivery.integration_id is None:
+        return []
+    others = {
+        outcome.alert_id
+        for outcome in decided.outcomes
+        if isinstance(outcome, ExistingOutcome)
+        and outcome.action is not Action.UNCHANGED
+        and outcome.integration_id != delivery.integration_id
+    }
+    return [
+        {
+            "alert_id": alert_id,
+            "integration_id": delivery.integration_id,
+            "created_at": delivery.received_at,
+        }
+        for alert_id in sorted(others)
+    ]
+
+
+_INSERT_REPORTERS = insert(AlertReporter).prefix_with("OR IGNORE")
 
 _INSERT_DELIVERY = insert(Delivery).returning(Delivery.id)
 

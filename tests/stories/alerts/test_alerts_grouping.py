@@ -65,12 +65,15 @@ def test_projects_do_not_share_fingerprints(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("I8")
-def test_integrations_of_a_project_share_numbers_and_fingerprints(gatebell: LiveGatebell) -> None:
+def test_integrations_of_a_project_share_numbers_and_no_fingerprints(
+    gatebell: LiveGatebell,
+) -> None:
     one = connect(gatebell)
     other = connect(gatebell, one.project, name="Other")
     assert one.accepted(fingerprint="x")["iid"] == 1
     assert other.accepted(fingerprint="y")["iid"] == 2
-    assert other.accepted(fingerprint="x")["iid"] == 1
+    assert other.accepted(fingerprint="x")["iid"] == 3
+    assert one.accepted(fingerprint="x")["iid"] == 1
 
 
 @pytest.mark.spec("I1", "I11", "I15")

@@ -1,0 +1,20 @@
+"""Store since when an integration that worked has only rejected requests."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0112"
+down_revision = "0111"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Go forward."""
+    column = sa.Column("rejected_since", sa.DateTime(timezone=True), nullable=True)
+    op.add_column("integrations", column)
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_column("integrations", "rejected_since")
