@@ -325,7 +325,7 @@ class MetricsAlerts(BaseModel):
 
 
 class AlertArray(RootModel[list[MetricsItem]]):
-    """What Prometheus, vmalert and the rulers of Loki and Mimir post to Alertmanager's API."""
+    """Alerts that Prometheus, vmalert, and rulers of Loki and Mimir post to an Alertmanager."""
 
 
 class Prometheus(Format):
