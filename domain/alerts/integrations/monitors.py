@@ -54,7 +54,7 @@ from models import (
 #: Monitor of the oldest integration that an earlier release made.
 UNCHANGED = 0
 #: The first migration whose code knows monitors.
-_FIRST_REVISION = "0111"
+_FIRST_REVISION = "0112"
 #: The longest time that a request with the former monitor may still store alerts.
 _IN_FLIGHT = timedelta(minutes=2)
 _OPEN = ("triggered", "acknowledged", "ignored")

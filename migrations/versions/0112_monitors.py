@@ -7,8 +7,8 @@ The service sets the monitors of existing integrations once no host runs an earl
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0111"
-down_revision = "0110"
+revision = "0112"
+down_revision = "0111"
 branch_labels = None
 depends_on = None
 
