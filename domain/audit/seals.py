@@ -295,7 +295,8 @@ def _faults_of_events(seal: AuditSeal, *, session: Session, key: bytes) -> tuple
         if not _is_as_sealed(each, key=key)
     ]
     if len(events) != seal.event_count:
-        counts = f"{seal.event_count} events and has {len(events)}"
+        events_of_seal = "1 event" if seal.event_count == 1 else f"{seal.event_count} events"
+        counts = f"{events_of_seal} and has {len(events)}"
         faults.append(f"Seal {seal.id} was made for {counts}.")
     elif seal.events_digest != digest_of_events([each.digest or b"" for each in events], key=key):
         faults.append(f"Seal {seal.id} was made for other events.")

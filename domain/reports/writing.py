@@ -76,7 +76,8 @@ def _lines(report: Report) -> Iterator[str]:
         pages = (_page_row(each, local, of_group=report.group) for each in report.pages)
         yield from _section("Pages", heads, pages)
     if report.earlier_pages:
-        yield from ("", f"{report.earlier_pages:,} earlier pages are not listed.")
+        pages_are = "page is" if report.earlier_pages == 1 else "pages are"
+        yield from ("", f"{report.earlier_pages:,} earlier {pages_are} not listed.")
     yield from _section(
         "Times to answer",
         ("Severity", "Alerts", "Acknowledged", "Median", "90 %", "Resolved", "Median", "90 %"),

@@ -42,6 +42,8 @@ _SPELLINGS = {
     "url": "URL",
 }  # fmt: skip
 #: Suffixes of names that repeat the unit.
+#: A large number that is no part of a date, an address or a port.
+_COUNT = re.compile(r"(?<![\w.:/-])[0-9]{4,}(?![\w:/-])")
 _UNITS = frozenset({"seconds", "ms", "bytes", "kib", "days"})
 _EXACT_UNITS = (86_400, 3_600, 60)
 #: Settings that say whether access tokens may never end.
@@ -89,7 +91,7 @@ class SettingView:
     @property
     def allowed_in_words(self) -> str:
         """The allowed values, as a sentence."""
-        text = re.sub(r"[0-9]{4,}", lambda number: f"{int(number[0]):,}", self.allowed)
+        text = _COUNT.sub(lambda number: f"{int(number[0]):,}", self.allowed)
         return f"{text[0].upper()}{text[1:]}."
 
     @property

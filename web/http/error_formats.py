@@ -8,7 +8,7 @@ from flask import Response, g, make_response, render_template, request
 from werkzeug.http import HTTP_STATUS_CODES
 
 from web.http.json_responses import json_response
-from web.http.public_urls import with_base_path
+from web.http.public_urls import list_above, with_base_path
 from web.http.routes import existing_methods
 from web.services import settings
 
@@ -120,6 +120,8 @@ def as_page(
         title=title,
         message=sentence,
         advice=advice,
+        # Who may see the project finds its list; others would find another error.
+        above=list_above() if status == HTTPStatus.NOT_FOUND and g.get("project") else None,
         plain_list=with_base_path(request.path) if words is UNKNOWN_QUERY else None,
         request_id=g.get("request_id", ""),
     )

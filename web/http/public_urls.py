@@ -59,6 +59,17 @@ def nearest_page() -> str:
     return with_base_path("/")
 
 
+def list_above() -> tuple[str, str] | None:
+    """Return the URL of the list that a missing page would be in, and what the list has."""
+    adapter, path = current_app.create_url_adapter(request), request.path
+    while adapter is not None and (path := path.rpartition("/")[0]):
+        with suppress(HTTPException, RoutingException):
+            endpoint, _ = adapter.match(path, "GET")
+            if endpoint == f"{request.blueprint}.index":
+                return with_base_path(path), path.rpartition("/")[2].replace("_", " ")
+    return None
+
+
 class PathMiddleware:
     """WSGI middleware that sets SCRIPT_NAME (PEP 3333) to the base path, and corrects PATH_INFO."""
 

@@ -137,7 +137,12 @@ def _nav() -> tuple[NavLink, ...]:
 
 def pluralize(number: int, word: str, plural: str | None = None) -> str:
     """Return a number with a noun: `1 alert`, `1,204 alerts`."""
-    return f"{number:,} {word if number == 1 else plural or word + 's'}"
+    return f"{number:,} {noun(number, word, plural)}"
+
+
+def noun(number: int, word: str, plural: str | None = None) -> str:
+    """Return a noun as it follows a number that stands elsewhere: `alert`, `alerts`."""
+    return word if number == 1 else plural or f"{word}s"
 
 
 def capped(number: int) -> str:
@@ -263,6 +268,7 @@ def init_app(app: Flask) -> None:
     filters: dict[str, Callable[..., Any]] = {
         "pluralize": pluralize,
         "capped": capped,
+        "noun": noun,
         "link_parts": link_parts,
         "alert_parts": alert_parts,
         "duration": duration,
