@@ -31,6 +31,7 @@ from web.server.shared_counters import (
     shared_counters_path,
 )
 from web.server.supervisor import wait_until_released
+from web.server.temporary_files import check_temporary_directory
 from web.server.tls import CertificateFilesError, open_certificate, serve_certificate
 from web.settings.reader import SettingsError, misspelt_in_environment, settings_from_environment
 from web.standard_streams import unblock_standard_streams
@@ -39,6 +40,7 @@ unblock_standard_streams()
 _log = logging.getLogger("gatebell.settings")
 try:
     _settings = settings_from_environment()
+    check_temporary_directory()
     _certificate = open_certificate(_settings)
 except (SettingsError, CertificateFilesError) as error:
     raise SystemExit(str(error)) from error

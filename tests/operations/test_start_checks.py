@@ -69,6 +69,17 @@ def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
     assert f"SECRET_KEY_FILE={tmp_path}/secret_key keeps the one" in str(refused.value)
 
 
+@pytest.mark.one_database("sqlite")
+def test_a_folder_of_sqlite_that_is_missing_is_said_in_a_sentence(settings: Settings) -> None:
+    away = replace(settings, database_url="sqlite:////nonexistent/folder/gatebell.db")
+    with pytest.raises(CannotStartError) as refused:
+        check_if_available(away)
+    assert str(refused.value) == (
+        "DATABASE_URL: the database cannot be used: /nonexistent/folder/gatebell.db: "
+        "No such file or directory"
+    )
+
+
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_newer_schema_that_only_adds_is_served_with_a_warning(

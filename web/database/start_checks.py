@@ -52,6 +52,10 @@ def reasons_in_a_sentence() -> Iterator[None]:
         yield
     except _REASONS as error:
         raise CannotStartError(str(error)) from error
+    except OSError as error:  # of the file of SQLite
+        place = f"{error.filename}: " if error.filename else ""
+        message = f"DATABASE_URL: the database cannot be used: {place}{error.strerror}"
+        raise CannotStartError(message) from error
     except (SQLAlchemyError, psycopg.Error) as error:
         reason = without_secrets(str(error).strip().partition("\n")[0])
         message = f"DATABASE_URL: the database cannot be used: {reason}"

@@ -16,6 +16,7 @@ from time import monotonic, sleep
 
 from web.logging import configure_logging
 from web.server.supervisor import Program, Supervisor, WhenEnded
+from web.server.temporary_files import check_temporary_directory
 from web.server.tls import CertificateFilesError, open_certificate
 from web.settings.reader import (
     WRONG_SETTING,
@@ -42,6 +43,7 @@ def main() -> None:
     unblock_standard_streams()
     try:
         settings = settings_from_environment()
+        check_temporary_directory()
         configure_logging(settings)
         open_certificate(settings)
         _check_that_the_port_is_free(settings)

@@ -8,6 +8,7 @@ import sys
 from web.logging import configure_logging
 from web.memory import keep_what_is_loaded
 from web.server.serve import supervised_worker
+from web.server.temporary_files import check_temporary_directory
 from web.settings.reader import SettingsError, settings_from_environment
 from web.standard_streams import unblock_standard_streams
 
@@ -18,6 +19,7 @@ def main() -> None:
     unblock_standard_streams()
     try:
         settings = settings_from_environment()
+        check_temporary_directory()
     except SettingsError as error:
         sys.exit(str(error))
     configure_logging(settings)

@@ -385,6 +385,12 @@ def counter_storage() -> Kind[str]:
             storage_from_string(text)
         except (ConfigurationError, AssertionError) as error:
             raise ValueError(text) from error
+        except Exception as error:
+            # The client of a cluster asks it for its nodes at once, and has errors of its own.
+            message = (
+                f"This store has to answer at the start, and did not ({type(error).__name__})."
+            )
+            raise WrongPartError(message) from error
         return text
 
     return Kind(

@@ -13,6 +13,8 @@ from flask import Flask
 from sqlalchemy.engine import make_url
 
 from tests.support.service.certificates import rsa_key, write_certificate
+from tests.support.service.ports import free_port
+from web.server.temporary_files import check_temporary_directory
 from web.settings.fields import about
 from web.settings.kinds import OWN_FIRST_PARTS
 from web.settings.reader import (
@@ -383,6 +385,24 @@ def test_earlier_keys_are_separated_by_commas(tmp_path: Path) -> None:
     spaced = "the key of last year has spaces in it, so it seems"
     with_comma = settings_with(tmp_path, SECRET_KEY_FALLBACKS=f"{one}, {spaced.replace(',', '')}")
     assert with_comma.secret_key_fallbacks == (one, spaced.replace(",", ""))
+
+
+def test_a_cluster_of_stores_that_is_away_is_said_in_a_sentence(tmp_path: Path) -> None:
+    url = f"redis+cluster://:a-password@127.0.0.1:{free_port()}"
+    sentence = sentence_for(tmp_path, RATELIMIT_STORAGE_URI=url)
+    assert "This store has to answer at the start, and did not (RedisClusterException)." in sentence
+    assert "a-password" not in sentence
+
+
+def test_no_directory_for_temporary_files_is_said_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr("tempfile.gettempdir", fail)
+    with pytest.raises(SettingsError, match="mount a tmpfs at /tmp"):
+        check_temporary_directory()
 
 
 def test_the_password_of_the_store_of_rate_limits_is_not_in_a_message(tmp_path: Path) -> None:

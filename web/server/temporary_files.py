@@ -1,0 +1,16 @@
+"""The check for a directory for temporary files, before programs need one."""
+
+import tempfile
+
+from web.settings.reader import SettingsError
+
+
+def check_temporary_directory() -> None:
+    """Raise SettingsError if no directory for temporary files can be written to."""
+    try:
+        tempfile.gettempdir()
+    except OSError as error:
+        raise SettingsError(
+            "TMPDIR must name a directory that can be written to, since /tmp cannot. In a "
+            "container with a read-only file system, mount a tmpfs at /tmp."
+        ) from error
