@@ -15,7 +15,7 @@ _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_.])?|[0-9A-Fa-
 
 @dataclass(frozen=True, kw_only=True)
 class OutgoingUrl:
-    """A URL in parts. Its query may hold a secret, so only `shown` belongs into a log."""
+    """A URL in parts. Path and query may hold a secret, so only `shown` belongs into a log."""
 
     scheme: str
     host: str
@@ -36,8 +36,26 @@ class OutgoingUrl:
 
     @property
     def shown(self) -> str:
-        """The URL without its query."""
-        return f"{self.scheme}://{self.authority}{self.target.partition('?')[0]}"
+        """The URL without its query, and without parts of the path that look like a secret."""
+        segments = self.target.partition("?")[0].split("/")
+        path = "/".join("…" if _looks_secret(each) else each for each in segments)
+        return f"{self.scheme}://{self.authority}{path}"
+
+
+#: A part of a path with as many characters and without separators is no word.
+_LONG_SEGMENT = 24
+_SEPARATOR = re.compile(r"[-_.]")
+_DIGIT, _UPPER, _LOWER = re.compile(r"[0-9]"), re.compile(r"[A-Z]"), re.compile(r"[a-z]")
+
+
+def _looks_secret(segment: str) -> bool:
+    """Return whether a part of a path looks like a random text, as in many URLs of webhooks."""
+    has_digit, has_upper = _DIGIT.search(segment), _UPPER.search(segment)
+    if len(segment) >= _LONG_SEGMENT and not _SEPARATOR.search(segment):
+        return True
+    if len(segment) >= 16:  # noqa: PLR2004 - explained by the line after it
+        return bool(has_digit or (has_upper and _LOWER.search(segment)))
+    return len(segment) >= 8 and bool(has_digit and has_upper)  # noqa: PLR2004 - as T0123ABCD
 
 
 def parse_outgoing_url(text: str, *, field: str = "url") -> OutgoingUrl:

@@ -64,7 +64,7 @@ class Destination(Resource):
 
     @property
     def shown_url(self) -> str:
-        """The URL without its query, which may hold a secret."""
+        """The URL without what may be a secret."""
         return parse_outgoing_url(self.url).shown
 
     @property

@@ -45,3 +45,18 @@ def test_a_url_that_is_wrong_is_told_why(text: str, words: str) -> None:
     with pytest.raises(InvalidError, match=words) as raised:
         parse_outgoing_url(text)
     assert raised.value.field == "url"
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/services/T0123ABCD/B0456EFGH/Zq8sVt3Xk1LmNp7RwYbC", "/services/…/…/…"),
+        ("/hooks/0b5a1d9e-2c3f-4a6b-8d7e-9f0a1b2c3d4e", "/hooks/…"),
+        ("/hook/abcdefghijklmnopqrstuvwxyz", "/hook/…"),
+        ("/.well-known/openid-configuration?x=1", "/.well-known/openid-configuration"),
+        ("/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server"),
+        ("/alerts/team-7/prod-eu1", "/alerts/team-7/prod-eu1"),
+    ],
+)
+def test_what_looks_like_a_secret_in_a_path_is_not_shown(path: str, shown: str) -> None:
+    assert parse_outgoing_url(f"https://bot.example{path}").shown == f"https://bot.example{shown}"
