@@ -91,14 +91,14 @@ def test_an_alert_that_rises_on_its_way_is_not_begun_again(shop: Escalated) -> N
 
 
 @pytest.mark.long
-def test_an_acknowledged_alert_that_rises_pages_nobody(shop: Escalated) -> None:
+def test_an_acknowledged_alert_that_rises_below_critical_pages_nobody(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", name="Night", is_default=False)
-    shop.route(night, "Critical", severities=["critical"])
+    shop.route(night, "High", severities=["high"])
     shop.policy("0s user:bob", name="Chat")
     alert = shop.alert(severity=3)
     shop.pass_time(minutes=1)
     shop.act(alert, "acknowledged", by=shop.bob)
-    shop.raise_severity(alert, 0)
+    shop.raise_severity(alert, 1)
     shop.pass_time(minutes=10)
     assert shop.paged(alert) == [("bob", 1, 1)]
 

@@ -12,6 +12,7 @@ from domain.silences.flapping import store_settings
 from domain.silences.types import FlapSettings
 from models import Alert
 from tests.plumbing.escalations.test_handling import do, status, time_out, told
+from tests.plumbing.escalations.test_incident_paging import change, rule
 from tests.support.notifications.escalations import Escalated
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -61,10 +62,10 @@ def test_a_policy_can_turn_it_off(shop: Escalated) -> None:
     policy = shop.policy("0s user:alice")
     assert policy.retrigger_when_critical
     assert "stays acknowledged" not in policy.summary
-    change = PolicyChange.model_validate({"retrigger_when_critical": False})
+    off = PolicyChange.model_validate({"retrigger_when_critical": False})
     with shop.session() as session:
         project = shop.project_view(session)
-        changed = change_policy(shop.work(session), project, policy.id, change)
+        changed = change_policy(shop.work(session), project, policy.id, off)
     assert not changed.retrigger_when_critical
     assert changed.summary.endswith("alert that becomes critical stays acknowledged.")
     alert = acknowledged(shop)
@@ -133,6 +134,19 @@ def test_a_silence_holds_it_back_and_the_user_is_notified_first_afterwards(
     assert status(shop, alert) == "triggered"
     assert shop.explained(alert).state is State.HELD
     shop.end_silence(silence)
+    shop.pass_time(minutes=1)
+    assert shop.paged(alert)[1:] == [("bob", 1, 0)]
+
+
+def test_an_acknowledged_incident_holds_it_back_if_it_quiets_its_alerts(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    rule(shop, quiets=True)
+    alert = acknowledged(shop)
+    change(shop, status="acknowledged")
+    become(shop, alert, CRITICAL)
+    assert status(shop, alert) == "triggered"
+    assert "belongs to incident #1" in shop.explained(alert).sentence
+    change(shop, status="triggered")
     shop.pass_time(minutes=1)
     assert shop.paged(alert)[1:] == [("bob", 1, 0)]
 
