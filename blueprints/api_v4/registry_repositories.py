@@ -1,5 +1,6 @@
 """/api/v4/…/registry/repositories: the container registry's repositories and tags."""
 
+from dataclasses import replace
 from http import HTTPStatus
 
 from domain.errors import QueryError
@@ -49,7 +50,11 @@ def tags(project: ProjectView, repository_id: int, query: TagListQuery) -> Found
         )
     found = numbered_tags(repository, offset=query.offset, limit=query.size, session=session)
     items = [RegistryTagName.of(each, host) for each in found]
-    return Found(items=items, total=repository.tags_count)
+    numbered = Found(items=items, total=repository.tags_count)
+    if numbered.has_more_than(query.page * query.size):
+        # A release removes the numbered pages: links lead to those that stay.
+        return replace(numbered, next_cursor=items[-1].name)
+    return numbered
 
 
 def _is_by_key(query: TagListQuery) -> bool:

@@ -68,7 +68,11 @@ def index(query: UserQuery) -> Found[Account] | Found[User]:
             message = "order_by can only be id: this list has no numbered pages any more."
             raise QueryError(message, field="order_by")
         query = query.model_copy(update={"pagination": "keyset"})
-    return actions.list_users(work(), query)
+    found = actions.list_users(work(), query)
+    if query.order_by == "id" and found.has_more_than(query.page * query.size):
+        # A release removes the numbered pages: links lead to those that stay.
+        return replace(found, next_cursor=str(found.items[-1].id))
+    return found
 
 
 @users.get("/users/<string:user>/projects")

@@ -445,11 +445,18 @@ class SecretResource(Resource):
 
 @dataclass(frozen=True, kw_only=True)
 class Found(Generic[Item]):
-    """A page of a list: with `total` of one with numbered pages, else with the next cursor."""
+    """A page of a list: with `total` of one with numbered pages, else with the next cursor.
+
+    A list whose numbered pages a release removes has both, so that its links stay valid.
+    """
 
     items: Sequence[Item]
     total: int | None = None
     next_cursor: str | None = None
+
+    def has_more_than(self, number: int) -> bool:
+        """Return whether this is a numbered page of a list with more than so many items."""
+        return self.total is not None and self.total > number and bool(self.items)
 
     @classmethod
     def of(cls, listed: Listed[Any], present: Callable[[Any], Item]) -> "Found[Item]":

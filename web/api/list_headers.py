@@ -10,12 +10,25 @@ from web.http.routes import encoded_path
 from web.services import settings
 
 
-def offset_headers(number: int, size: int, *, total: int) -> Mapping[str, str]:
-    """Return the headers of a numbered page of a list of `total` items."""
+def offset_headers(
+    number: int, size: int, *, total: int, keyset_from: str | None = None
+) -> Mapping[str, str]:
+    """Return the headers of a numbered page of a list of `total` items.
+
+    `keyset_from` is the cursor after this page in a list whose numbered pages a release removes:
+    its links lead to keyset pages, which stay.
+    """
     pages = -(-total // size)
     after = number + 1 if number < pages else None
     before = number - 1 if 1 < number <= pages + 1 else None
     neighbours = {"prev": before, "next": after, "first": 1, "last": max(pages, 1)}
+    links = [
+        _link(relation, page=neighbour, per_page=size)
+        for relation, neighbour in neighbours.items()
+        if neighbour is not None and (keyset_from is None or relation == "first")
+    ]
+    if keyset_from is not None:
+        links.append(_link("next", cursor=keyset_from, pagination="keyset"))
     return {
         "X-Total": str(total),
         "X-Total-Pages": str(pages),
@@ -23,11 +36,7 @@ def offset_headers(number: int, size: int, *, total: int) -> Mapping[str, str]:
         "X-Per-Page": str(size),
         "X-Next-Page": str(after or ""),
         "X-Prev-Page": str(before or ""),
-        "Link": ", ".join(
-            _link(relation, page=neighbour, per_page=size)
-            for relation, neighbour in neighbours.items()
-            if neighbour is not None
-        ),
+        "Link": ", ".join(links),
     }
 
 
@@ -46,11 +55,9 @@ def _link(relation: str, **changed: str | int) -> str:
 
     The token that the request was made with is left out: links end up in logs.
     """
-    kept = [
-        (name, value)
-        for name, value in request.args.items(multi=True)
-        if name not in QUERY_TOKENS and name not in changed
-    ]
+    # A keyset page has no number.
+    left_out = {*QUERY_TOKENS, *changed, *(("page",) if "cursor" in changed else ())}
+    kept = [(name, value) for name, value in request.args.items(multi=True) if name not in left_out]
     query = urlencode([*kept, *changed.items()])
     return f'<{settings().base_url}{encoded_path(request.path)}?{query}>; rel="{relation}"'
 

@@ -409,7 +409,8 @@ def _own_headers(returned: Any, query: Query | None) -> Mapping[str, str]:
 
 def _page_headers(found: Found[Any], query: Query | None) -> Mapping[str, str]:
     if isinstance(query, OffsetQuery) and found.total is not None:
-        return offset_headers(query.page, query.size, total=found.total)
+        cursor = found.next_cursor
+        return offset_headers(query.page, query.size, total=found.total, keyset_from=cursor)
     # A list with both kinds of pages can have chosen this one without being asked for it.
     kind = {"pagination": "keyset"} if isinstance(query, PagedQuery) else {}
     return cursor_headers(found.next_cursor, **kind)
