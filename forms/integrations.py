@@ -56,6 +56,7 @@ class IntegrationForm(Form):
     environment_labels = WordsLine("Labels that name the environment")
     service_labels = WordsLine("Labels that name the service")
     joined_with = SelectMultipleField("Same monitor", coerce=int, choices=[])
+    accepts_key_in_url = BooleanField("Accept the key in the URL")
     active = BooleanField("Active", default=True)
 
     def use(self, proposal: str) -> None:

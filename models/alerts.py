@@ -58,6 +58,8 @@ class Integration(Numbered):
     monitor_id: Mapped[int | None] = mapped_column(BigInteger)
     #: The time of the last change of the monitor; NULL once all alerts have followed.
     monitor_changed_at: Mapped[datetime | None]
+    #: Whether senders may give the key as the parameter `key` of the URL.
+    accepts_key_in_url: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: The time of the first of the requests since the last accepted one, if all were rejected
     #: (`domain.alerts.integrations.rejections`).
     rejected_since: Mapped[datetime | None]

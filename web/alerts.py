@@ -112,11 +112,7 @@ def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
     delivery = inbound_delivery(receiver, moment, began, current)
     try:
         check_declared_length(limit)
-        key = receivers.key_of(
-            receiver,
-            receivers.presented_key(request.headers.get("Authorization")),
-            keyring=own.keyring,
-        )
+        key = receivers.key_of(receiver, _given_key(receiver), keyring=own.keyring)
         received = read_bounded(limit)
         given = received.content
         body = without_routing_key(given) if b"routing_key" in given else given
@@ -143,6 +139,16 @@ def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
         log_refusal(delivery, error)
         raise
     return parsed, result
+
+
+def _given_key(receiver: Receiver) -> str:
+    """Return the key of this request; raise WrongKeyError if there is none."""
+    authorization = request.headers.get("Authorization")
+    if authorization is None and request.query_string:
+        in_url = receivers.key_of_url(receiver, request.args.get("key"))
+        if in_url is not None:
+            return in_url
+    return receivers.presented_key(authorization)
 
 
 def store(

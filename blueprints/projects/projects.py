@@ -46,6 +46,7 @@ from web.access.marks import (
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path, with_base_path
+from web.http.routes import is_read_of_receiver
 from web.http.work import work
 from web.pages.form_pages import form_page
 from web.pages.list_query import asked_part, list_query, numbered_links
@@ -147,7 +148,9 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         if page := lead_on(full_path, sees_project=_sees):
             return page
         # An anonymous visitor may be a member, so the sign-in does not reveal which paths exist.
-        if current_user.is_authenticated or not can_be_path(full_path):
+        # The URL of a receiver may have a key, which the sign-in must not get.
+        is_page = can_be_path(full_path) and not is_read_of_receiver()
+        if current_user.is_authenticated or not is_page:
             raise
         return redirect(url_for("sessions.sign_in", next=short_address(current_path())))
 

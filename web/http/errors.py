@@ -183,7 +183,9 @@ def _answer_known(error: Exception) -> Response:
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return _bearer_answer(error, headers)
     if isinstance(error, NotFoundError) and is_read_of_receiver():
-        return _answer(405, "Send alerts with POST.", {"Allow": "POST"})
+        # No page: it would name the URL, which may have a key, in its links.
+        message = _message(405, "Send alerts with POST.")
+        return written_json({"message": message}, 405, {"Allow": "POST"})
     if error_format() is ErrorFormat.API and (body := _body_of_parameter(error)):
         return written_json({**body, **_details_of(error)}, 400, headers)
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:

@@ -239,9 +239,11 @@ def _shown(kind: type[Shown], view: IntegrationView, **more: object) -> Shown:
 
 def _credentials(work: Work, integration: IntegrationView) -> IntegrationCredentials:
     row = get_integration_row(integration.id, session=work.session)
+    key = work.policy(Keyring).decrypt(row.key_ciphertext)
     return IntegrationCredentials(
         url=integration.url,
-        key=work.policy(Keyring).decrypt(row.key_ciphertext),
+        key=key,
+        url_with_key=f"{integration.url}?key={key}" if integration.accepts_key_in_url else None,
         keys=_keys(work, integration.id),
     )
 

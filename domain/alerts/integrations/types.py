@@ -80,6 +80,10 @@ class IntegrationBody(Body):
     service_labels: Annotated[Words, Option("--service-label")] = Field(
         default=(), description="The same for its service, before `service`."
     )
+    accepts_key_in_url: Annotated[bool, Option("--key-in-url/--no-key-in-url")] = Field(
+        default=False,
+        description="Whether senders that can set no header may add `?key=KEY` to the URL.",
+    )
     joined_with: Annotated[Numbers, Option("--joined-with")] = Field(
         default=(),
         description="Ids of all integrations of the project that share their alerts with this "
@@ -148,6 +152,7 @@ class Integration(Resource):
     resolve_after_minutes: int | None = Field(description=_SILENCE)
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
+    accepts_key_in_url: bool = Field(description="Whether the key may be in the URL.")
     joined_with: tuple[int, ...] = Field(
         description="Ids of the integrations that share their alerts with this one."
     )
@@ -192,6 +197,7 @@ class IntegrationView:
     #: The first that an alert has names its environment, or its service.
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
+    accepts_key_in_url: bool
     #: Ids of the integrations of the same monitor.
     joined_with: tuple[int, ...]
     monitor_id: int | None
@@ -241,6 +247,9 @@ class IntegrationCredentials(SecretResource):
 
     url: str
     key: str = Field(description="The current key.")
+    url_with_key: str | None = Field(
+        description="URL for senders that can set no header. Null if the key may not be in the URL."
+    )
     keys: tuple[IntegrationKey, ...] = Field(description="All keys that are accepted.")
 
     @property

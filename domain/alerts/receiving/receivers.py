@@ -136,6 +136,8 @@ class Receiver:
     external_is_active: bool
     mapping: FieldMapping
     monitor_id: int | None = None
+    #: Whether the key may be the parameter `key` of the URL.
+    accepts_key_in_url: bool = False
     #: Of the project: it takes no alerts then.
     is_archived: bool = False
     is_monitored: bool = True
@@ -156,6 +158,7 @@ class FoundIntegration(NamedTuple):
     #: As text: the parsed mapping is cached by it.
     mapping: str | None
     monitor_id: int | None
+    accepts_key_in_url: bool
     external_is_active: bool
     is_archived: bool
     monitor_access_level: str
@@ -255,6 +258,12 @@ _IN_OTHER_FORM = (
 )
 
 
+_NOT_IN_URL = (
+    "This integration accepts no key in the URL. Send “Authorization: Bearer KEY”, or turn on "
+    "“Accept the key in the URL” on its page."
+)
+
+
 def find_receiver(
     project_path: str, identifier: str, *, connection: KeptConnection, now: datetime
 ) -> Receiver:
@@ -328,6 +337,7 @@ def _receiver(rows: Sequence[Row], now: datetime) -> Receiver:
         external_is_active=found.external_is_active,
         mapping=mapping_of_json(found.mapping),
         monitor_id=found.monitor_id,
+        accepts_key_in_url=found.accepts_key_in_url,
         is_archived=found.is_archived,
         is_monitored=found.monitor_access_level != AccessLevel.DISABLED,
     )
@@ -350,6 +360,16 @@ def presented_key(authorization: str | None) -> str:
     if not key:
         raise WrongKeyError(_IN_OTHER_FORM if authorization else _MISSING)
     return key
+
+
+def key_of_url(receiver: Receiver, given: str | None) -> str | None:
+    """Return the key in the URL of a request, None if there is none.
+
+    Raise WrongKeyError if the integration does not accept it there.
+    """
+    if given and not receiver.accepts_key_in_url:
+        raise WrongKeyError(_NOT_IN_URL)
+    return given or None
 
 
 def check_open(receiver: Receiver) -> None:

@@ -209,3 +209,28 @@ def test_a_silence_of_another_project_is_not_found(project: Project, developer: 
         other.refused("PUT", f"/silences/{number}", json={"duration": "1h"}, status=404)
         other.refused("DELETE", f"/silences/{number}", status=404)
     assert developer.done("GET", f"/silences/{made['id']}")["state"] == "active"
+
+
+def test_a_silence_in_the_json_of_amtool_is_accepted(developer: ApiCaller) -> None:
+    ends = now() + timedelta(hours=3)
+    printed = {
+        "id": "9b6d8f0c-0d8b-4c86-8a7e-1f1f6d6d9d3e",
+        "status": {"state": "active"},
+        "updatedAt": "2026-11-28T10:00:00.000Z",
+        "comment": "New disk",
+        "createdBy": "alice",
+        "startsAt": now().isoformat(),
+        "endsAt": ends.isoformat(),
+        "matchers": [
+            {"name": "service", "value": "web", "isRegex": False, "isEqual": True},
+            {"name": "host", "value": "web-.*", "isRegex": True, "isEqual": True},
+            {"name": "team", "value": "db", "isRegex": False, "isEqual": False},
+            {"name": "zone", "value": "eu-.", "isRegex": True, "isEqual": False},
+        ],
+    }
+    made = developer.done("POST", "/silences", json=printed, status=201)
+    wanted = [WEB, 'host=~"web-.*"', 'team!="db"', 'zone!~"eu-."']
+    assert (made["matchers"], made["comment"]) == (wanted, "New disk")
+    assert abs(moment(made["ends_at"]) - ends) < timedelta(seconds=1)
+    wrong = {**printed, "matchers": [{"name": "service", "isRegex": "no"}]}
+    assert "matchers" in developer.refused("POST", "/silences", json=wrong)

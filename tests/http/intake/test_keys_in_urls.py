@@ -1,0 +1,87 @@
+"""Senders that can set no header: the key in the URL, where an integration accepts it."""
+
+from dataclasses import replace
+
+import pytest
+import requests
+
+from tests.support.accounts.people import alice, signed_in
+from tests.support.alerts.integration_pages import address, opened
+from tests.support.alerts.scripts import script_of
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def accept(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+    worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    changed = worker.put(f"/{endpoint.id}", accepts_key_in_url=True)
+    assert changed.json()["accepts_key_in_url"] is True
+
+
+def post(endpoint: Endpoint, query: str, **headers: str) -> requests.Response:
+    given = {"Content-Type": "application/json", **headers}
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.post(endpoint.url + query, data=b'{"title": "a"}', headers=given, timeout=60)
+
+
+@pytest.mark.both_databases
+def test_an_integration_accepts_the_key_in_the_url_only_if_it_is_told_to(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    refused = post(endpoint, f"?key={endpoint.key}")
+    assert refused.status_code == 401
+    assert "accepts no key in the URL" in refused.json()["message"]
+    accept(gatebell, endpoint)
+    assert post(endpoint, f"?key={endpoint.key}").status_code == 200
+    assert post(endpoint, "?key=wrong").status_code == 401
+    assert post(endpoint, "").status_code == 401
+    # A header is what counts.
+    assert post(endpoint, f"?key={endpoint.key}", Authorization="Bearer no").status_code == 401
+    assert len(alerts_of(gatebell, endpoint.project)) == 1
+    assert endpoint.key not in gatebell.log_text()
+
+
+def test_the_path_of_alertmanager_takes_it_as_well(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    accept(gatebell, endpoint)
+    sender = replace(endpoint, url=endpoint.url.removesuffix(".json") + "/api/v2/alerts")
+    assert post(sender, f"?key={endpoint.key}").status_code == 200
+
+
+def test_no_other_address_gets_the_key(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    accept(gatebell, endpoint)
+    for url in (endpoint.url, endpoint.url.removesuffix(".json") + "/api/v2/alerts"):
+        answer = requests.get(f"{url}?key={endpoint.key}", allow_redirects=False, timeout=60)
+        assert answer.status_code == 405
+        assert endpoint.key not in answer.text + str(answer.headers)
+    assert endpoint.key not in gatebell.log_text()
+
+
+def test_the_url_with_the_key_is_shown_beside_the_key(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    url = address(gatebell, endpoint.project, f"{endpoint.id}/configure")
+    page = browser.get(url)
+    saved = submit(browser, page, form_to(page, "/configure"), accepts_key_in_url="y")
+    assert saved.status_code == 302
+    with_key = f"{endpoint.url}?key={endpoint.key}"
+    _, shown = opened(gatebell, endpoint, "{id}/credentials")
+    assert with_key in shown.text
+    worker = script_of(gatebell, endpoint.project, "alert_management_integrations")
+    assert worker.get(f"/{endpoint.id}/credentials")["url_with_key"] == with_key
+    assert endpoint.key not in browser.get(url).text
+
+
+@pytest.mark.parametrize("suffix", [".json", "/api/v2/alerts"])
+def test_options_of_a_receiver_lists_post(gatebell: LiveGatebell, suffix: str) -> None:
+    endpoint = connect(gatebell)
+    url = endpoint.url.removesuffix(".json") + suffix
+    allowed = requests.options(url, timeout=60).headers["Allow"]
+    assert {each.strip() for each in allowed.split(",")} == {"POST", "OPTIONS"}
