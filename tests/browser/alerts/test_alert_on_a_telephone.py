@@ -32,11 +32,12 @@ def test_the_first_screen_holds_what_to_do_and_the_payload_is_folded(
     page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
 
     for name in ("Acknowledge", "Resolve"):
-        button = page.get_by_role("button", name=name, exact=True)
-        expect(button).to_be_in_viewport(ratio=1)
-        box = button.bounding_box()
-        assert box is not None
-        assert box["height"] >= 48
+        expect(page.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
+    box = page.get_by_role("button", name="Acknowledge", exact=True).bounding_box()
+    assert box is not None
+    assert box["height"] >= 48
+    # A second tap where Acknowledge was must not resolve the alert.
+    expect(page.locator(".thumb-bar").get_by_role("button", name="Resolve")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     expect(page.get_by_role("region", name="Raw payload")).to_be_hidden()
     page.get_by_text("Raw payload", exact=True).first.click()

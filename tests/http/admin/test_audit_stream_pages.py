@@ -109,11 +109,14 @@ def secret_on(page: requests.Response) -> str:
 
 def test_what_is_wrong_with_a_destination_is_told(gatebell: LiveGatebell, admin: Person) -> None:
     browser = signed_in(gatebell, admin)
-    page = add(gatebell, browser, "http://10.1.2.3/")
+    page = add(gatebell, browser, "http://127.0.0.1:2/")
     page = press(browser, page, "/test")
-    assert "10.1.2.3, which is private" in page.text
+    assert "not delivered" in page.text
     listed = browser.get(gatebell.url + PAGE).text
-    assert "http://10.1.2.3/" in listed
+    assert "http://127.0.0.1:2/" in listed
+    never = submit(browser, page, form_with(page, "url"), url="http://10.1.2.3/")
+    assert never.status_code == 422
+    assert "10.1.2.3 is private" in never.text
     answer = submit(browser, page, form_with(page, "url"), url="http://127.0.0.1:1/")
     assert answer.status_code == 302
     page = browser.get(page.url)

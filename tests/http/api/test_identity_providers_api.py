@@ -114,11 +114,14 @@ def test_a_slug_is_taken_once(gatebell: LiveGatebell) -> None:
 def test_a_provider_that_cannot_be_reached_is_a_result_and_no_error(
     gatebell: LiveGatebell,
 ) -> None:
-    made = create(gatebell, issuer="http://169.254.169.254").json()
+    made = create(gatebell, issuer="http://127.0.0.1:1").json()
     answer = call(gatebell, "POST", f"/{made['id']}/test")
     assert answer.status_code == 200
     assert answer.json()["works"] is False
-    assert "OUTGOING_PRIVATE_ADDRESSES" in answer.json()["problem"]
+    assert "127.0.0.1:1" in answer.json()["problem"]
+    never = create(gatebell, issuer="http://169.254.169.254")
+    assert never.status_code == 400
+    assert "OUTGOING_PRIVATE_ADDRESSES" in never.text
 
 
 def test_commands_do_the_same(gatebell: LiveGatebell) -> None:
