@@ -7,9 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Column, ColumnElement, LargeBinary, RowMapping, func, inspect, or_, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    LargeBinary,
+    RowMapping,
+    Table,
+    func,
+    inspect,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
 import models
@@ -70,7 +80,7 @@ def unlisted_columns(table: PersonalDataTable) -> tuple[str, ...]:
     listed = {*table.exported.split(), *table.internal.split()}
     return tuple(
         each.key
-        for each in table.model.__table__.columns
+        for each in cast("Table", table.model.__table__).columns
         if each.key not in listed and not _is_always_internal(each)
     )
 

@@ -180,9 +180,10 @@ def _use_api(found: Credentials) -> None:
     secret = ("--client-id", "gatebell", "--client-secret", _PROVIDER_SECRET)
     service.run_cli("identity-providers", "create", *provider, *secret)
     found.keep(provider_secret=_PROVIDER_SECRET, mail_password=_MAIL_PASSWORD)
-    invitation = {"email": new_address(), "access_level": 30}
+    invited = new_address()
+    invitation = {"email": invited, "access_level": 30}
     made(script.send("POST", f"{at}/invitations", json=invitation))
-    (text,) = texts_to(service, invitation["email"])
+    (text,) = texts_to(service, invited)
     found.keep(invitation=text.partition("/-/invitations/")[2].split()[0])
 
 
@@ -231,7 +232,7 @@ def files_with(found: Credentials, folder: Path) -> dict[str, list[str]]:
 @pytest.mark.both_databases
 @pytest.mark.parametrize("credentials", ["sqlite", "postgres"], indirect=True)
 def test_no_column_has_a_credential_in_clear(credentials: Credentials) -> None:
-    wrong = {}
+    wrong: dict[str, set[str]] = {}
     for place, value in cells(credentials.service):
         text = as_bytes(value)
         names = readable_in(credentials, text)
