@@ -22,6 +22,7 @@ from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.memory import keep_little_memory
 from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
+from web.server.listening import listening_host
 from web.server.memory_limits import memory_warning, parallel_hashes
 from web.server.process_limits import allow_connections, take_short_turns
 from web.server.shared_counters import (
@@ -48,7 +49,8 @@ except (SettingsError, CertificateFilesError) as error:
 keep_little_memory()
 take_short_turns()
 _counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid())
-_host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host
+_host = listening_host(_settings.host)
+_host = f"[{_host}]" if ":" in _host else _host
 
 wsgi_app = "wsgi:app"
 # Loaded once before the fork: workers start faster and share memory.

@@ -3,9 +3,12 @@
 import json
 import re
 import shutil
+import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import fields
+from errno import EAFNOSUPPORT
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from tests.support.service.certificates import write_certificate
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 from tests.support.service.ports import free_port
 from tests.support.service.proxies import find, running_proxy
+from web.server.listening import listening_host
 from web.settings.fields import Source, about
 from web.settings.reader import Settings
 
@@ -92,6 +96,35 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
         "state": "ok",
         "message": "BASE_URL answers, through 1 proxy; this host is seen as 127.0.0.1.",
     }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("host", "families"),
+    [("::", ("[::1]", "127.0.0.1")), ("0.0.0.0", ("127.0.0.1",))],  # noqa: S104 - loopback is asked
+)
+def test_the_image_answers_and_is_probed_over_ipv6_and_ipv4(
+    host: str, families: tuple[str, ...], new_service: NewService, image: Path
+) -> None:
+    live = new_service("sqlite", only="web", HOST=host)
+    live.code = image
+    probe = (sys.executable, "scripts/probe")
+    with running(live):
+        for each in families:
+            answer = requests.get(f"http://{each}:{live.port}/healthz", timeout=30)
+            assert answer.status_code == 200
+        subprocess.run(probe, cwd=image, env={"PORT": str(live.port)}, check=True)
+    done = subprocess.run(probe, cwd=image, env={"PORT": str(live.port)}, check=False)
+    assert done.returncode == 1
+
+
+def test_without_ipv6_the_image_listens_on_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object) -> socket.socket:
+        raise OSError(EAFNOSUPPORT, "Address family not supported by protocol")
+
+    assert listening_host("127.0.0.1") == "127.0.0.1"
+    monkeypatch.setattr("socket.socket", fail)
+    assert listening_host("::") == "0.0.0.0"  # noqa: S104 - compared, not bound
 
 
 @pytest.mark.long

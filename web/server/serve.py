@@ -15,6 +15,7 @@ from threading import Thread
 from time import monotonic, sleep
 
 from web.logging import configure_logging
+from web.server.listening import listening_host
 from web.server.supervisor import Program, Supervisor, WhenEnded
 from web.server.temporary_files import check_temporary_directory
 from web.server.tls import CertificateFilesError, open_certificate
@@ -93,7 +94,8 @@ def _check_that_the_port_is_free(settings: Settings) -> None:
 
 def _is_free(settings: Settings, *, wait: bool) -> bool:
     """Return whether the port is free; if `wait` is false, a port in use raises OSError."""
-    found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+    host = listening_host(settings.host)
+    found = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM)
     for family, kind, protocol, _name, address in found:
         with socket.socket(family, kind, protocol) as attempt:
             # As gunicorn does: sockets in TIME_WAIT do not matter.
@@ -115,7 +117,8 @@ def _say_when_ready(settings: Settings) -> None:
 
 def _answers(settings: Settings) -> bool:
     # Every interface includes the loopback one.
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - compared, not bound
+    host = listening_host(settings.host)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     try:
         with closing(_connection(settings, host)) as connection:
             connection.request("GET", "/healthz")

@@ -16,7 +16,7 @@ _MIB = 1024 * 1024
 class HostSettings:
     """The validated settings of the machine."""
 
-    host: str = fixed("127.0.0.1", kinds.host(), "Address to listen on.")
+    host: str = fixed("127.0.0.1", kinds.host(), "Address to listen on; `::` for IPv6 and IPv4.")
     port: int = fixed(8000, kinds.whole_number(1, 65_535), "Port to listen on.")
     base_url: str = computed(
         "http://HOST:PORT",

@@ -1,0 +1,17 @@
+"""The address that the web server listens on."""
+
+import socket
+
+_ALL_OF_IPV6, _ALL_OF_IPV4 = "::", "0.0.0.0"  # noqa: S104 - what HOST may be
+
+
+def listening_host(host: str) -> str:
+    """Return the address for HOST: `::` is IPv6 and IPv4, or IPv4 alone without IPv6."""
+    if host != _ALL_OF_IPV6:
+        return host
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as attempt:
+            attempt.bind((host, 0))
+    except OSError:
+        return _ALL_OF_IPV4
+    return host
