@@ -178,10 +178,12 @@ class ProjectShare(Numbered):
 
 
 class MemberRole(Numbered):
-    """A custom role of the instance: a role and what it adds to it."""
+    """A custom role of the instance or of a group: a role and what it adds to it."""
 
     __tablename__ = "member_roles"
 
+    #: NULL for a role of the instance. A role whose group is deleted becomes one.
+    group_id: Mapped[int | None] = mapped_column(BigId)
     name: Mapped[str] = mapped_column(String(255))
     description: Mapped[str] = mapped_column(Text)
     #: Members with this custom role have this one: Guest 10 … Maintainer 40.

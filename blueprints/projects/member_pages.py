@@ -13,8 +13,14 @@ from domain.projects import member_actions as actions
 from domain.projects.invitation_actions import list_invitations
 from domain.projects.listing import shared_groups
 from domain.projects.member_lists import MemberFilter, get_direct_member, list_members
-from domain.projects.member_roles import all_member_roles
-from domain.projects.member_types import Invitation, InvitationQuery, Member, MemberChange
+from domain.projects.member_roles import usable_member_roles
+from domain.projects.member_types import (
+    Invitation,
+    InvitationQuery,
+    Member,
+    MemberChange,
+    MemberRole,
+)
 from domain.projects.shares import NewShare, share_project, unshare_project
 from domain.projects.views import Holder, MemberView, ProjectView, SharedGroup
 from domain.types.base import Found
@@ -82,7 +88,7 @@ class MemberPages:
 
     def change(self, member_id: int) -> ResponseReturnValue:
         """Give a member another role, or a custom one."""
-        form = RoleForm(giver=Role.OWNER, custom_roles=all_member_roles(session=db.session()))
+        form = RoleForm(giver=Role.OWNER, custom_roles=self._custom_roles())
         role, custom = form.get_role(), form.chosen_custom_role
         wanted = MemberChange(access_level=role, member_role_id=custom.id if custom else None)
         user_id = self._member(member_id).user_id
@@ -115,8 +121,11 @@ class MemberPages:
             today=now().date(),
         )
 
+    def _custom_roles(self) -> tuple[MemberRole, ...]:
+        return usable_member_roles(self.namespace, session=db.session())
+
     def _form(self, **values: Any) -> MemberForm:
-        custom = all_member_roles(session=db.session()) if self.holder.can_maintain else ()
+        custom = self._custom_roles() if self.holder.can_maintain else ()
         return MemberForm(giver=self.holder.role or Role.GUEST, custom_roles=custom, **values)
 
     def _share_form(self, **values: Any) -> ShareForm:

@@ -255,9 +255,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     ),
     "member_roles.index": _administrator(_READ),
     **_rows("member_roles", "create delete", _administrator(_WRITE)),
-    # Roles belong to the instance: a group's URL gives nobody more than that of the instance does.
-    "group_member_roles.index": _administrator(_READ),
-    **_rows("group_member_roles", "create delete", _administrator(_WRITE)),
+    "group_member_roles.index": _group(_READ, Role.OWNER),
+    **_rows("group_member_roles", "create delete", _group(_WRITE, Role.OWNER)),
     # Whoever calls them learns what became of them. A runner that registers has no user's token,
     # only the `token` of its body.
     "runners.register": _open(_ANY),

@@ -38,6 +38,7 @@ from models import (
     Integration,
     Invitation,
     Member,
+    MemberRole,
     OnCallSchedule,
     PersonalAccessToken,
     Project,
@@ -90,6 +91,9 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
     paths = [project.path for project in projects]
     _mark(projects, session=session, now=now)
     _mark(groups, session=session, now=now)
+    # Former members may still have a role of the group.
+    of_group = MemberRole.group_id.in_([each.id for each in groups])
+    session.execute(update_rows(MemberRole).where(of_group).values(group_id=None))
     return paths
 
 

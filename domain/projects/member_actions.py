@@ -10,7 +10,7 @@ from domain.audit.events import EventKind
 from domain.errors import InvalidError, NotFoundError
 from domain.projects import members
 from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
-from domain.projects.member_roles import get_member_role
+from domain.projects.member_roles import get_usable_member_role
 from domain.projects.member_types import (
     AddedMembers,
     Member,
@@ -157,7 +157,7 @@ def _give(work: Work, holder: Holder, member: MemberView, role_id: int | None) -
     """Give a member a custom role, or take it away; what they have already is no change."""
     if role_id == (member.own_custom_role.id if member.own_custom_role else None):
         return
-    custom = None if role_id is None else _wanted_member_role(work, role_id)
+    custom = None if role_id is None else _wanted_member_role(work, holder, role_id)
     members.give_member_role(
         holder.namespace, member.id or 0, custom, by=viewer_of(work), session=work.session
     )
@@ -169,9 +169,9 @@ def _record(work: Work, holder: Holder, member: MemberView, **details: object) -
     record_member(work, EventKind.MEMBER_CHANGED, holder.namespace, user, **details)
 
 
-def _wanted_member_role(work: Work, role_id: int) -> MemberRole:
+def _wanted_member_role(work: Work, holder: Holder, role_id: int) -> MemberRole:
     try:
-        return get_member_role(role_id, session=work.session)
+        return get_usable_member_role(role_id, holder.namespace, session=work.session)
     except NotFoundError as error:
         raise InvalidError(str(error), field="member_role_id") from error
 

@@ -1,8 +1,10 @@
-"""Custom member roles of the instance: a role, and abilities that it adds.
+"""Custom member roles: a role, and abilities that it adds.
 
 A member with a custom role has its base role and these abilities, in the group or project of the
-membership and in all below. Administrators create and delete them. Those who manage members give
-them: a maintainer has every ability, so nobody gives what they do not have.
+membership and in all below. Administrators create and delete the roles of the instance. Before
+release 17.0, the Owners of a group do the same with the roles of the group, which only members in
+the group and below it can have. Those who manage members give roles: a maintainer has every
+ability, so nobody gives what they do not have.
 """
 
 from typing import Any
@@ -17,8 +19,10 @@ from domain.audit.events import EventKind
 from domain.database.rows import insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.projects.member_types import MemberRole, NewMemberRole
+from domain.projects.paths import ancestors
+from domain.projects.views import GroupView, Namespace
 from domain.types.base import Found, OffsetQuery, columns_of
-from models import Member
+from models import Group, Member
 from models import MemberRole as Row
 from models.folding import fold
 
@@ -35,6 +39,27 @@ def is_custom_role_of_member() -> ColumnElement[bool]:
 def all_member_roles(*, session: Session) -> tuple[MemberRole, ...]:
     """Return all custom roles, the oldest first."""
     return tuple(_shown(each) for each in session.scalars(select(Row).order_by(Row.id)))
+
+
+def usable_member_roles(place: Namespace, *, session: Session) -> tuple[MemberRole, ...]:
+    """Return the custom roles that members of a group or project can have, the oldest first."""
+    found = session.scalars(select(Row).where(is_usable_in(place)).order_by(Row.id))
+    return tuple(_shown(each) for each in found)
+
+
+def is_usable_in(place: Namespace) -> ColumnElement[bool]:
+    """Return the condition for roles of the instance, and of the groups around a place."""
+    paths = [fold(each) for each in (*ancestors(place.path), place.path)]
+    around = select(Group.id).where(Group.path_key.in_(paths))
+    return Row.group_id.is_(None) | Row.group_id.in_(around)
+
+
+def get_usable_member_role(role_id: int, place: Namespace, *, session: Session) -> MemberRole:
+    """Return a custom role that members of a group or project can have; raise NotFoundError."""
+    found = session.scalar(select(Row).where(Row.id == role_id, is_usable_in(place)))
+    if found is None:
+        raise NotFoundError("Member role not found.")
+    return _shown(found)
 
 
 def get_member_role(role_id: int, *, session: Session) -> MemberRole:
@@ -89,9 +114,14 @@ def create_member_role(work: Work, new: NewMemberRole) -> MemberRole:
 
     Raises InvalidError, or TakenError.
     """
+    return _create(work, new, None)
+
+
+def _create(work: Work, new: NewMemberRole, group: GroupView | None) -> MemberRole:
     name = new.name.strip()
     _check(name, new)
     insert = insert_into(Row, session=work.session).values(
+        group_id=group.id if group else None,
         name=name,
         name_key=fold(name),
         description=new.description,
@@ -103,7 +133,7 @@ def create_member_role(work: Work, new: NewMemberRole) -> MemberRole:
     if added is None:
         raise TakenError(f"A member role “{name}” already exists.", field="name")
     made = get_member_role(added.id, session=work.session)
-    _record(work, EventKind.MEMBER_ROLE_CREATED, made)
+    _record(work, EventKind.MEMBER_ROLE_CREATED, made, group)
     return made
 
 
@@ -113,6 +143,10 @@ def delete_member_role(work: Work, role_id: int) -> MemberRole:
 
     Raises NotFoundError, or ConflictError while a member has it.
     """
+    return _delete(work, role_id, None)
+
+
+def _delete(work: Work, role_id: int, group: GroupView | None) -> MemberRole:
     # The lock keeps others from giving it meanwhile; SQLite has one writer.
     row = work.session.scalar(select(Row).where(Row.id == role_id).with_for_update())
     found = get_member_role(role_id, session=work.session)
@@ -120,26 +154,30 @@ def delete_member_role(work: Work, role_id: int) -> MemberRole:
     if work.session.scalar(in_use) is not None:
         raise ConflictError(f"Members have the role “{found.name}”: give them another one first.")
     work.session.delete(row)
-    _record(work, EventKind.MEMBER_ROLE_REMOVED, found)
+    _record(work, EventKind.MEMBER_ROLE_REMOVED, found, group)
     return found
 
 
 @question("group_member_roles.index")
-def list_group_member_roles(work: Work, query: OffsetQuery) -> Found[MemberRole]:
+def list_group_member_roles(work: Work, group: GroupView, query: OffsetQuery) -> Found[MemberRole]:
     """List the member roles of a group, until release 17.0."""
-    return list_member_roles(work, query)
+    own = select(Row).where(Row.group_id == group.id).order_by(Row.id)
+    found = tuple(_shown(each) for each in work.session.scalars(own))
+    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
 
 
 @action("group_member_roles.create")
-def create_group_member_role(work: Work, new: NewMemberRole) -> MemberRole:
+def create_group_member_role(work: Work, group: GroupView, new: NewMemberRole) -> MemberRole:
     """Create a member role in a group, until release 17.0."""
-    return create_member_role(work, new)
+    return _create(work, new, group)
 
 
 @action("group_member_roles.delete")
-def delete_group_member_role(work: Work, role_id: int) -> MemberRole:
+def delete_group_member_role(work: Work, group: GroupView, role_id: int) -> MemberRole:
     """Delete a member role of a group that no member has, until release 17.0."""
-    return delete_member_role(work, role_id)
+    if get_member_role(role_id, session=work.session).group_id != group.id:
+        raise NotFoundError("Member role not found.")
+    return _delete(work, role_id, group)
 
 
 def _check(name: str, new: NewMemberRole) -> None:
@@ -154,8 +192,9 @@ def _check(name: str, new: NewMemberRole) -> None:
         raise InvalidError(message, field="base_access_level")
 
 
-def _record(work: Work, kind: EventKind, role: MemberRole) -> None:
+def _record(work: Work, kind: EventKind, role: MemberRole, group: GroupView | None) -> None:
     details = {
+        **({"group": group.path} if group else {}),
         "member_role_id": role.id,
         "base_role": role.base.label,
         "permissions": ", ".join(sorted(role.abilities)),

@@ -66,13 +66,14 @@ class NewMemberRole(Body):
 
 
 class MemberRole(Resource):
-    """A custom role of the instance, with a boolean for each permission that it can add."""
+    """A custom role, with a boolean for each permission that it can add."""
 
     id: int
     name: str
     description: str
-    #: Always null: roles belong to the instance.
-    group_id: None = None
+    group_id: int | None = Field(
+        description="Id of the group that the role belongs to. Null for a role of the instance."
+    )
     base_access_level: int
     read_code: bool
     read_alerts: bool

@@ -10,7 +10,7 @@ from domain.access.roles import LEAST_ROLES, Ability, Role
 from domain.projects.member_roles import HIGHEST_BASE
 from tests.support.accounts.administration import last_event, root
 from tests.support.accounts.api_caller import ApiCaller, api_caller
-from tests.support.accounts.people import Person, make_user, open_browser, unique
+from tests.support.accounts.people import Person, make_project, make_user, open_browser, unique
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import connect
@@ -234,3 +234,41 @@ def test_pages_show_what_a_role_adds_and_nothing_more(gatebell: LiveGatebell) ->
         "Watcher"
         in open_browser(gatebell, root(gatebell)).get(f"{project}/-/settings/members").text
     )
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("M2")
+def test_before_17_0_member_roles_of_a_group_belong_to_its_owners(gatebell: LiveGatebell) -> None:
+    owner, maintainer, member = (make_user(gatebell) for _ in range(3))
+    inside, outside = (make_project(gatebell, owner) for _ in range(2))
+    group = inside.partition("/")[0]
+    give_role(gatebell, group, maintainer, Role.MAINTAINER)
+    for place in (group, outside):
+        give_role(gatebell, place, member, Role.GUEST)
+    earlier = {"Platform-Release": "16.11"}
+    at = f"/groups/{group}/member_roles"
+    api, other = api_caller(gatebell, owner), api_caller(gatebell, maintainer)
+    body = {"name": unique("Watcher"), "base_access_level": 10, "read_alerts": True}
+
+    assert other("POST", at, json=body, headers=earlier).status_code == 403
+    made = api.done("POST", at, json=body, headers=earlier, status=201)
+    own = api.done("GET", f"/groups/{group}")["id"]
+    assert made["group_id"] == own
+    assert api.done("GET", at, headers=earlier) == [made]
+    elsewhere = f"/groups/{outside.partition('/')[0]}/member_roles"
+    assert api.done("GET", elsewhere, headers=earlier) == []
+    assert made in roles(gatebell).done("GET", "?per_page=100")
+    event = last_event(gatebell, made["name"])
+    assert (event.kind, event.group_id) == ("member_role.created", own)
+
+    # Only members in the group and below it can have the role.
+    number = make_token(gatebell, member).user_id
+    chosen = {"member_role_id": made["id"]}
+    api.done("PUT", f"/groups/{group}/members/{number}", json=chosen)
+    refused = api("PUT", f"/projects/{quote(outside, safe='')}/members/{number}", json=chosen)
+    assert (refused.status_code, "member_role_id" in refused.text) == (400, True)
+    assert api("DELETE", f"{elsewhere}/{made['id']}", headers=earlier).status_code == 404
+    assert api("DELETE", f"{at}/{made['id']}", headers=earlier).status_code == 409
+    api.done("PUT", f"/groups/{group}/members/{number}", json={"member_role_id": None})
+    assert api("DELETE", f"{at}/{made['id']}", headers=earlier).status_code == 204
+    assert api("GET", at, headers={"Platform-Release": "17.0"}).status_code == 404
