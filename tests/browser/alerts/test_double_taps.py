@@ -6,10 +6,13 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy import select
 
+from domain.access.roles import Role
 from models import Alert, Project
 from tests.browser.doors import have_signed_in
-from tests.support.accounts.people import alice, database_of
+from tests.support.accounts.people import alice, database_of, make_user
+from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import Endpoint, connect
+from tests.support.oauth.device_wire import codes, poll, television
 from tests.support.service.live import LiveGatebell
 
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.long]
@@ -145,6 +148,39 @@ def test_two_taps_escalate_and_do_not_undo_it(
     tap_twice(telephone, button, pause)
     expect(telephone.locator(".escalating")).to_be_visible()
     expect(telephone.locator("main")).not_to_contain_text("is cancelled")
+
+
+@SCRIPTS
+@pytest.mark.parametrize("pause", PAUSES)
+def test_two_taps_on_the_code_of_a_device_decide_nothing(
+    gatebell: LiveGatebell, telephone: Page, pause: float
+) -> None:
+    client = television(gatebell)
+    device = codes(gatebell, client)
+    have_signed_in(telephone, gatebell, alice(gatebell))
+    telephone.goto(device["verification_uri_complete"])
+    tap_twice(telephone, telephone.get_by_role("button", name="Continue"), pause)
+    expect(telephone.get_by_role("button", name="Approve")).to_be_attached()
+    found = poll(gatebell, client, device["device_code"]).json()["error"]
+    assert found == "authorization_pending"
+
+
+@SCRIPTS
+@pytest.mark.parametrize("pause", PAUSES)
+def test_two_taps_remove_one_assignee_and_not_the_one_below(
+    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float
+) -> None:
+    others = [make_user(gatebell, name=name) for name in ("bob", "carol")]
+    for each in others:
+        give_role(gatebell, monitor.project, each, Role.DEVELOPER)
+    open_alert(monitor, gatebell, telephone)
+    telephone.get_by_role("button", name="Create incident").tap()
+    for each in others:
+        telephone.get_by_label("Add an assignee").select_option(each.username)
+        telephone.get_by_role("button", name="Assign", exact=True).tap()
+    first = min(each.username for each in others)
+    tap_twice(telephone, telephone.get_by_role("button", name=f"Remove @{first}"), pause)
+    expect(telephone.get_by_role("button", name="Remove @")).to_have_count(1)
 
 
 @SCRIPTS
