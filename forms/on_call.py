@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, time
+from hashlib import sha256
 from typing import Any, ClassVar, cast
 from zoneinfo import ZoneInfo
 
@@ -56,7 +57,23 @@ _NINE = time(9)
 _FIRST_WEEKDAY = ("mon",)
 
 
-class ScheduleForm(Form):
+class MovingForm(Form):
+    """A change that may move or end swaps and overrides, which has to be confirmed."""
+
+    #: What the change would move or end, a sentence each.
+    moves: Sequence[str] = ()
+    confirmed_moves = HiddenField()
+
+    def confirms(self, moves: Sequence[str]) -> bool:
+        """Return whether there is nothing to confirm, or the form confirms just these moves."""
+        digest = sha256("\n".join(moves).encode()).hexdigest()[:32]
+        if not moves or self.confirmed_moves.data == digest:
+            return True
+        self.moves, self.confirmed_moves.data = moves, digest
+        return False
+
+
+class ScheduleForm(MovingForm):
     """The name and the time zone of a schedule."""
 
     name = Line(
@@ -90,7 +107,7 @@ class RestrictionForm(PlainForm):
         return {} if is_empty else {"start_time": start, "end_time": end, **days}
 
 
-class RotationForm(Form):
+class RotationForm(MovingForm):
     """A rotation of a schedule."""
 
     #: Errors name the whole list of rotations: beside the users is where most of them belong.

@@ -4,10 +4,10 @@ from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.errors import InvalidError, NotFoundError
-from domain.on_call.actions import put_rotation, show_schedule
+from domain.on_call.actions import preview_rotation, put_rotation, show_schedule
 from domain.on_call.types import OnCallRotation, OnCallSchedule
 from domain.projects.views import Holder
-from forms.on_call import RotationForm
+from forms.on_call import MovingForm, RotationForm
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
@@ -49,7 +49,12 @@ def edit(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnVa
 @permitted("on_call_rotations.put")
 def delete(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
     """End a rotation; its past shifts stay as they were."""
+    form = MovingForm()
     with refusals_shown(InvalidError):
+        if not form.confirms(preview_rotation(work(), holder, schedule_id, rotation_id, None)):
+            schedule = show_schedule(work(), holder, schedule_id)
+            page = "on_call/confirm_removal.html"
+            return form_page(page, form, holder=holder, schedule=schedule)
         put_rotation(work(), holder, schedule_id, rotation_id, None)
         flash("Rotation removed.")
     return _to_schedule(holder, schedule_id)
@@ -74,10 +79,14 @@ def _is_put(holder: Holder, schedule_id: int, form: RotationForm, replaced: int 
     """Store the posted rotation, or show what is wrong with it and return False."""
     if not form.is_submitted() or _asks_for_rows():
         return False
-    stored = form.carry_out(
-        lambda: put_rotation(work(), holder, schedule_id, replaced, form.rotation)
-    )
-    return stored is not None
+
+    def put() -> OnCallSchedule | None:
+        wanted = form.rotation
+        if not form.confirms(preview_rotation(work(), holder, schedule_id, replaced, wanted)):
+            return None
+        return put_rotation(work(), holder, schedule_id, replaced, wanted)
+
+    return form.carry_out(put) is not None
 
 
 def _rotation(schedule: OnCallSchedule, rotation_id: int) -> OnCallRotation:

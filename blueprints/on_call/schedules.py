@@ -77,10 +77,14 @@ def edit(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     form = ScheduleForm(obj=before)
     if request.method == "GET":
         return _form_page(holder, form, before)
-    changed = form.carry_out(
-        lambda: actions.change_schedule(work(), holder, schedule_id, form.read(ScheduleChange))
-    )
-    if changed is None:
+
+    def change() -> OnCallSchedule | None:
+        wanted = form.read(ScheduleChange)
+        if not form.confirms(actions.preview_schedule(work(), holder, schedule_id, wanted)):
+            return None
+        return actions.change_schedule(work(), holder, schedule_id, wanted)
+
+    if form.carry_out(change) is None:
         return _form_page(holder, form, before)
     flash("Schedule saved.")
     return _to_schedule(holder, schedule_id)

@@ -1,5 +1,7 @@
 """What can be done with on-call schedules and their rotations."""
 
+from collections.abc import Callable, Sequence
+
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
@@ -11,6 +13,13 @@ from domain.errors import ConflictError, InvalidError
 from domain.escalations.policies import check_unused
 from domain.escalations.steps import Target, TargetKind
 from domain.on_call.callers import check_not_called
+from domain.on_call.moved_turns import (
+    Ahead,
+    apply_moves,
+    describe_moves,
+    find_moves,
+    read_ahead,
+)
 from domain.on_call.notices import ShiftChange, tell, tell_of_removal
 from domain.on_call.plans import Period
 from domain.on_call.rotation_syntax import written_cadence
@@ -106,16 +115,33 @@ def change_schedule(
     Past shifts are kept.
 
     A rotation that is as before goes on, and others begin anew. With another time zone, all
-    rotations are handed over by its clock from now on. Raises NotFoundError, InvalidError or
-    ConflictError.
+    rotations are handed over by its clock from now on. Swaps and overrides of whole turns follow
+    these turns; those whose turn is gone end. Their users get an email. Raises NotFoundError,
+    InvalidError or ConflictError.
     """
     row = lock_row(work, holder, schedule_id)
-    before = schedules_of(work, holder, [row])[0]
+    before, ahead = schedules_of(work, holder, [row])[0], read_ahead(work, row.id)
+    _change(work, holder, row, change)
+    return _changed(work, holder, before, ahead)
+
+
+@action("on_call_schedules.change")
+def preview_schedule(
+    work: Work, holder: Holder, schedule_id: int | str, change: ScheduleChange
+) -> Sequence[str]:
+    """Return what a change of a schedule would move or end, a sentence for each swap or override.
+
+    Raises the errors of the change itself.
+    """
+    row = lock_row(work, holder, schedule_id)
+    return _preview(work, holder, row, lambda: _change(work, holder, row, change))
+
+
+def _change(work: Work, holder: Holder, row: ScheduleRow, change: ScheduleChange) -> None:
     _store(work, row, change)
     if "rotations" in change.given:
         store_rotations(work, holder, row, change.rotations)
     move_rotations(work, holder, row)
-    return _changed(work, holder, before)
 
 
 @action("on_call_schedules.delete")
@@ -178,7 +204,58 @@ def put_rotation(
     Raises InvalidError, and ConflictError if that one was changed meanwhile.
     """
     row = lock_row(work, holder, schedule_id)
+    before, ahead = schedules_of(work, holder, [row])[0], read_ahead(work, row.id)
+    _replace_rotation(work, holder, row, before, rotation_id, wanted)
+    return _changed(work, holder, before, ahead)
+
+
+@action("on_call_rotations.put")
+def preview_rotation(
+    work: Work,
+    holder: Holder,
+    schedule_id: int,
+    rotation_id: int | None,
+    wanted: NewRotation | None,
+) -> Sequence[str]:
+    """Return what `put_rotation` would move or end, a sentence for each swap or override.
+
+    Raises the errors of the change itself.
+    """
+    row = lock_row(work, holder, schedule_id)
     before = schedules_of(work, holder, [row])[0]
+    return _preview(
+        work,
+        holder,
+        row,
+        lambda: _replace_rotation(work, holder, row, before, rotation_id, wanted),
+    )
+
+
+def _preview(
+    work: Work, holder: Holder, row: ScheduleRow, change: Callable[[], None]
+) -> Sequence[str]:
+    """Make a change, look what it moves, and take it back."""
+    ahead = read_ahead(work, row.id)
+    if ahead is None:
+        return ()
+    attempt = work.session.begin_nested()
+    try:
+        change()
+        after = get_schedule(work, holder, row.id)
+        return describe_moves(find_moves(ahead, work), ShiftChange(work, holder, after))
+    finally:
+        if attempt.is_active:
+            attempt.rollback()
+
+
+def _replace_rotation(
+    work: Work,
+    holder: Holder,
+    row: ScheduleRow,
+    before: OnCallSchedule,
+    rotation_id: int | None,
+    wanted: NewRotation | None,
+) -> None:
     ids = [each.id for each in before.rotations]
     if rotation_id is not None and rotation_id not in ids:
         message = "This rotation was changed or removed in the meantime. Check it and try again."
@@ -188,7 +265,6 @@ def put_rotation(
     rotations[position : position + 1] = [wanted] if wanted else []
     instead = {position: rotation_id} if wanted and rotation_id else {}
     store_rotations(work, holder, row, rotations, instead)
-    return _changed(work, holder, before)
 
 
 def _store(work: Work, row: ScheduleRow, given: NewSchedule) -> None:
@@ -216,12 +292,16 @@ def _checked_name(name: str) -> str:
     return kept
 
 
-def _changed(work: Work, holder: Holder, before: OnCallSchedule) -> OnCallSchedule:
+def _changed(
+    work: Work, holder: Holder, before: OnCallSchedule, ahead: Ahead | None
+) -> OnCallSchedule:
     """Record a change, and tell whom it took out of a rotation, unless nothing is different."""
     after = get_schedule(work, holder, before.id)
     if after != before:
         _record(work, holder, after, "changed")
-        tell(tell_of_removal, before, ShiftChange(work, holder, after))
+        change = ShiftChange(work, holder, after)
+        tell(tell_of_removal, before, change)
+        apply_moves(find_moves(ahead, work), change)
     return after
 
 

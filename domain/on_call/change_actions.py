@@ -70,7 +70,7 @@ def overrides_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[On
         .where(OverrideRow.schedule_id == schedule.id, OverrideRow.ends_at > work.now)
         .order_by(OverrideRow.starts_at, OverrideRow.id)
     )
-    return _shown(work, rows, OnCallOverride)
+    return present_changes(work, rows, OnCallOverride)
 
 
 @question("on_call_overrides.show")
@@ -80,7 +80,9 @@ def show_override(work: Work, holder: Holder, schedule_id: int, override_id: int
     Raises NotFoundError.
     """
     schedule = get_row(work, holder, schedule_id)
-    return _shown(work, [_get(work, OverrideRow, schedule.id, override_id)], OnCallOverride)[0]
+    return present_changes(
+        work, [_get(work, OverrideRow, schedule.id, override_id)], OnCallOverride
+    )[0]
 
 
 @action("on_call_overrides.create")
@@ -121,8 +123,8 @@ def create_override(
     )
     work.session.add(row)
     work.session.flush()  # to learn the id
-    made = _shown(work, [row], OnCallOverride)[0]
-    _record(work, holder, schedule, made, "created")
+    made = present_changes(work, [row], OnCallOverride)[0]
+    record_change(work, holder, schedule, made, "created")
     notices.tell(notices.tell_of_override, made, ShiftChange(work, holder, schedule))
     return made
 
@@ -140,13 +142,9 @@ def end_override(work: Work, holder: Holder, schedule_id: int, override_id: int)
         raise ForbiddenError("You need the Maintainer role to remove an override of somebody else.")
     if row.ends_at <= work.now:
         raise ConflictError("This override has ended, and past shifts do not change.")
-    ended = _shown(work, [row], OnCallOverride)[0]
-    if row.starts_at < work.now:
-        row.ends_at = work.now
-    else:
-        work.session.delete(row)
-    work.session.flush()
-    _record(work, holder, schedule, ended, "deleted")
+    ended = present_changes(work, [row], OnCallOverride)[0]
+    end_override_row(row, work)
+    record_change(work, holder, schedule, ended, "deleted")
     notices.tell(notices.tell_of_ended_override, ended, ShiftChange(work, holder, schedule))
     return ended
 
@@ -168,7 +166,7 @@ def swaps_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCall
         .where(SwapRow.schedule_id == schedule.id, SwapRow.over_at > work.now)
         .order_by(SwapRow.starts_at, SwapRow.id)
     )
-    return _shown(work, rows, OnCallSwap)
+    return present_changes(work, rows, OnCallSwap)
 
 
 @question("on_call_swaps.index")
@@ -187,7 +185,7 @@ def own_swaps(work: Work, holder: Holder) -> Sequence[tuple[str, OnCallSwap]]:
         )
         .order_by(SwapRow.starts_at, SwapRow.id)
     ).all()
-    shown = _shown(work, (row[0] for row in rows), OnCallSwap)
+    shown = present_changes(work, (row[0] for row in rows), OnCallSwap)
     return tuple(zip((row[1] for row in rows), shown, strict=True))
 
 
@@ -198,7 +196,7 @@ def show_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnC
     Raises NotFoundError.
     """
     schedule = get_row(work, holder, schedule_id)
-    return _shown(work, [_get(work, SwapRow, schedule.id, swap_id)], OnCallSwap)[0]
+    return present_changes(work, [_get(work, SwapRow, schedule.id, swap_id)], OnCallSwap)[0]
 
 
 @action("on_call_swaps.create")
@@ -237,8 +235,8 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
     )
     work.session.add(row)
     work.session.flush()  # to learn the id
-    made = _shown(work, [row], OnCallSwap)[0]
-    _record(work, holder, schedule, made, "created")
+    made = present_changes(work, [row], OnCallSwap)[0]
+    record_change(work, holder, schedule, made, "created")
     notices.tell(notices.tell_of_swap, made, ShiftChange(work, holder, schedule))
     return made
 
@@ -257,7 +255,15 @@ def undo_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnC
         raise ForbiddenError("You need the Maintainer role to undo a swap of other people.")
     if row.over_at <= work.now:
         raise ConflictError("This swap has ended, and past shifts do not change.")
-    undone = _shown(work, [row], OnCallSwap)[0]
+    undone = present_changes(work, [row], OnCallSwap)[0]
+    end_swap_row(row, work)
+    record_change(work, holder, schedule, undone, "deleted")
+    notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, holder, schedule))
+    return undone
+
+
+def end_swap_row(row: SwapRow, work: Work) -> None:
+    """End a swap now; the part of it that is over stays as it was."""
     if min(row.starts_at, row.other_starts_at) >= work.now:
         work.session.delete(row)
     else:
@@ -265,9 +271,15 @@ def undo_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnC
         row.other_ends_at = max(row.other_starts_at, min(row.other_ends_at, work.now))
         row.over_at = work.now
     work.session.flush()
-    _record(work, holder, schedule, undone, "deleted")
-    notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, holder, schedule))
-    return undone
+
+
+def end_override_row(row: OverrideRow, work: Work) -> None:
+    """End an override now; the part of it that is over stays as it was."""
+    if row.starts_at < work.now:
+        row.ends_at = work.now
+    else:
+        work.session.delete(row)
+    work.session.flush()
 
 
 def _may_change_all(work: Work, holder: Holder) -> bool:
@@ -287,7 +299,7 @@ def _list(
     here = select(table).where(table.schedule_id == schedule.id)
     orders = {"id": table.id, "starts_at": table.starts_at}
     found = fetch_part(here, orders, query.part, session=work.session)
-    items = _shown(work, (row[0] for row in found.items), resource)
+    items = present_changes(work, (row[0] for row in found.items), resource)
     return Found(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
@@ -370,9 +382,10 @@ def _is_on_call(
     )
 
 
-def _shown(
+def present_changes(
     work: Work, rows: Iterable[OverrideRow | SwapRow], resource: type[_Shown]
 ) -> Sequence[_Shown]:
+    """Present overrides or swaps with the names of their users."""
     columns = {field: each for field, each in _PEOPLE.items() if field in resource.model_fields}
     found = [(row, {field: getattr(row, each) for field, each in columns.items()}) for row in rows]
     named = user_references(
@@ -389,13 +402,14 @@ def _shown(
     )
 
 
-def _record(
+def record_change(
     work: Work,
     holder: Holder,
     schedule: OnCallSchedule,
     shown: OnCallOverride | OnCallSwap,
     change: str,
 ) -> None:
+    """Record what happened to an override or a swap."""
     kind = EventKind.ON_CALL_OVERRIDE_CHANGED
     details: dict[str, object] = {
         "change": change,

@@ -114,6 +114,84 @@ def tell_of_undone_swap(swap: OnCallSwap, change: ShiftChange) -> None:
     _tell(notice, change)
 
 
+def tell_of_moved_swap(swap: OnCallSwap, change: ShiftChange) -> None:
+    """Queue a message to each user of a swap whose turns somebody moved."""
+
+    def text(person: UserReference, by: str) -> str:
+        own, other, others = _sides(person, swap, change)
+        return (
+            f"{by} changed the rotations of the schedule. The swap of shifts between you and "
+            f"{_name(other)} follows its turns, which have other times now:\n\n"
+            f"- You are on call {others}, for {_name(other)}.\n"
+            f"- {_name(other)} is on call {own}, for you."
+        )
+
+    notice = _Notice(
+        key=_key(swap, f"moved at {change.work.now.isoformat()}"),
+        subject="A swap of your on-call shifts was moved",
+        told=(swap.user, swap.other_user),
+        text=text,
+    )
+    _tell(notice, change)
+
+
+def tell_of_ended_swap(swap: OnCallSwap, change: ShiftChange) -> None:
+    """Queue a message to each user of a swap whose turns are gone after a change."""
+
+    def text(person: UserReference, by: str) -> str:
+        own, other, others = _sides(person, swap, change)
+        return (
+            f"{by} changed the rotations of the schedule. The turns that you and {_name(other)} "
+            "swapped are no longer there, so the swap has ended. The rotations apply again, and "
+            "you can swap other shifts.\n\nThe swap was about these shifts:\n\n"
+            f"- Yours was {own}.\n- The shift of {_name(other)} was {others}."
+        )
+
+    notice = _Notice(
+        key=_key(swap, "ended"),
+        subject="A swap of your on-call shifts has ended",
+        told=(swap.user, swap.other_user),
+        text=text,
+    )
+    _tell(notice, change)
+
+
+def tell_of_moved_override(override: OnCallOverride, change: ShiftChange) -> None:
+    """Queue a message to the users of an override whose turn somebody moved."""
+    when = change.period(override.starts_at, override.ends_at)
+    notice = _Notice(
+        key=_key(override, f"moved at {change.work.now.isoformat()}"),
+        subject="An override of on-call shifts was moved",
+        told=_users_of(override),
+        text=lambda _, by: (
+            f"{by} changed the rotations of the schedule. The override by which "
+            f"{_name(override.user)} is on call follows its turn: it is {when} now."
+        ),
+    )
+    _tell(notice, change)
+
+
+def tell_of_lost_override(override: OnCallOverride, change: ShiftChange) -> None:
+    """Queue a message to the users of an override whose turn is gone after a change."""
+    when = change.period(override.starts_at, override.ends_at)
+    notice = _Notice(
+        key=_key(override, "lost"),
+        subject="An override of on-call shifts has ended",
+        told=_users_of(override),
+        text=lambda _, by: (
+            f"{by} changed the rotations of the schedule. The turn that {_name(override.user)} "
+            f"covered {when} is no longer there, so the override has ended. The rotations apply "
+            "again."
+        ),
+    )
+    _tell(notice, change)
+
+
+def _users_of(override: OnCallOverride) -> tuple[UserReference, ...]:
+    covered = override.instead_of
+    return (override.user,) if covered is None else (override.user, covered)
+
+
 def _key(changed: OnCallSwap | OnCallOverride, what: str) -> str:
     kind = "swap" if isinstance(changed, OnCallSwap) else "override"
     # An id may be used again after a deletion.

@@ -7,6 +7,7 @@ import pytest
 
 from domain.access.roles import Role
 from domain.audit.events import EventKind
+from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import make_project, make_user, now, signed_in, unique
 from tests.support.accounts.team import give_role
 from tests.support.database.audit_log import events_with_subject
@@ -96,3 +97,54 @@ def test_an_override_in_addition_has_the_local_time_of_a_night_in_which_clocks_c
     ]
     assert (event.details["user"], event.details["in_addition"]) == (helper.username, True)
     assert "instead_of" not in event.details
+
+
+def test_a_change_that_moves_a_swap_or_ends_it_is_saved_after_a_question(
+    gatebell: LiveGatebell,
+) -> None:
+    owner, helper = make_user(gatebell), make_user(gatebell, name="bob")
+    project = make_project(gatebell, owner)
+    give_role(gatebell, project, helper, Role.DEVELOPER)
+    made = gatebell.cli(
+        *("schedules", "create", project, "--name", "Primary", "--time-zone", "UTC"),
+        *("--rotation", f"daily {owner.username},{helper.username} 09:00"),
+    )
+    at = f"{gatebell.url}/{project}/-/on_call/schedules/{made['id']}"
+    turns = gatebell.printed("schedules", "shifts", project, str(made["id"]))["shifts"]
+    mine, theirs = (
+        next(each for each in turns[1:] if each["users"][0]["username"] == name)
+        for name in (owner.username, helper.username)
+    )
+    swaps = api_caller(
+        gatebell,
+        owner,
+        f"/projects/{project.replace('/', '%2F')}/on_call/schedules/{made['id']}/swaps",
+    )
+    swap = {
+        "user": owner.username,
+        "starts_at": mine["starts_at"],
+        "ends_at": mine["ends_at"],
+        "other_user": helper.username,
+        "other_starts_at": theirs["starts_at"],
+        "other_ends_at": theirs["ends_at"],
+    }
+    swaps.done("POST", json=swap, status=201)
+    browser = signed_in(gatebell, owner)
+    edit_url = f"{at}/rotations/{made['rotations'][0]['id']}/edit"
+    page = browser.get(edit_url)
+    asked = submit(browser, page, form_to(page, "/edit"), handover_time="10:00")
+    assert asked.status_code == 200
+    moves = f"The swap of {owner.username} and {helper.username} moves"
+    assert moves in asked.text
+    assert gatebell.cli("schedules", "show", project, "Primary") == made
+    saved = submit(browser, asked, form_to(asked, "/edit"))
+    assert saved.status_code == 302
+    (rotation,) = gatebell.cli("schedules", "show", project, "Primary")["rotations"]
+    assert rotation["handover_time"] == "10:00"
+    # Without its rotation, the swap would end.
+    page = browser.get(at)
+    asked = submit(browser, page, form_to(page, f"/rotations/{rotation['id']}/delete"))
+    assert "ends: its turns are no longer there." in asked.text
+    assert gatebell.cli("schedules", "show", project, "Primary")["rotations"]
+    submit(browser, asked, form_to(asked, "/delete"))
+    assert gatebell.cli("schedules", "show", project, "Primary")["rotations"] == []
