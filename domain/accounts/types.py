@@ -11,7 +11,7 @@ from domain.types.base import (
     AbsentWord,
     Body,
     GitLabQuery,
-    GivenTime,
+    GivenTimeOrDay,
     OffsetQuery,
     Option,
     PagedQuery,
@@ -37,8 +37,8 @@ class UserQuery(PagedQuery, GitLabQuery):
     without_project_bots: bool = False
     exclude_active: bool = False
     exclude_humans: bool = False
-    created_after: GivenTime | None = None
-    created_before: GivenTime | None = None
+    created_after: GivenTimeOrDay | None = None
+    created_before: GivenTimeOrDay | None = None
     #: This and the next two are for administrators.
     admins: bool = False
     #: Who is a member of no project and no group.

@@ -6,7 +6,16 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from domain.audit.log import KINDS, EventFilter, EventView
-from domain.types.base import GitLabQuery, GivenTime, Id, PagedQuery, Query, Resource, Text, Time
+from domain.types.base import (
+    GitLabQuery,
+    GivenTimeOrDay,
+    Id,
+    PagedQuery,
+    Query,
+    Resource,
+    Text,
+    Time,
+)
 
 _LONGEST_NAME = 255
 _NAMES = frozenset(name for name, _ in KINDS)
@@ -49,8 +58,8 @@ class AuditEventFilters(Query):
         description="Subject of the event, such as the path of a project or the name of a token.",
     )
     ip_address: Annotated[str, AfterValidator(_as_stored)] = ""
-    created_after: GivenTime | None = Field(default=None, description="Inclusive.")
-    created_before: GivenTime | None = Field(default=None, description="Exclusive.")
+    created_after: GivenTimeOrDay | None = Field(default=None, description="Inclusive.")
+    created_before: GivenTimeOrDay | None = Field(default=None, description="Exclusive.")
 
     @property
     def wanted(self) -> EventFilter:
@@ -76,8 +85,8 @@ class AuditEventQuery(AuditEventFilters, PagedQuery, GitLabQuery):
 class NamespaceAuditEventQuery(PagedQuery, GitLabQuery):
     """Which events of a project or a group a list has, the newest first."""
 
-    created_after: GivenTime | None = Field(default=None, description="Inclusive.")
-    created_before: GivenTime | None = Field(default=None, description="Exclusive.")
+    created_after: GivenTimeOrDay | None = Field(default=None, description="Inclusive.")
+    created_before: GivenTimeOrDay | None = Field(default=None, description="Exclusive.")
 
 
 class AuditEvent(Resource):

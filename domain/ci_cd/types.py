@@ -9,7 +9,7 @@ from domain.alerts.environments import reference_of
 from domain.types.base import (
     Body,
     GitLabQuery,
-    GivenTime,
+    GivenTimeOrDay,
     Id,
     OffsetQuery,
     PagedQuery,
@@ -89,14 +89,14 @@ class DeploymentQuery(PagedQuery, GitLabQuery):
     sort: Literal["asc", "desc"] = "asc"
     environment: Text | None = None
     status: DeploymentState | None = None
-    updated_after: GivenTime | None = Field(
+    updated_after: GivenTimeOrDay | None = Field(
         default=None, description="Together with `order_by=updated_at`."
     )
-    updated_before: GivenTime | None = None
-    finished_after: GivenTime | None = Field(
+    updated_before: GivenTimeOrDay | None = None
+    finished_after: GivenTimeOrDay | None = Field(
         default=None, description="Together with `order_by=finished_at` and `status=success`."
     )
-    finished_before: GivenTime | None = None
+    finished_before: GivenTimeOrDay | None = None
 
 
 class NewDeployment(Body):

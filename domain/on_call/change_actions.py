@@ -98,6 +98,7 @@ def create_override(
     or ForbiddenError for others' shifts.
     """
     schedule = get_schedule(work, holder, schedule_id)
+    new = new.in_zone(schedule.time_zone)
     user_id = id_of_candidate(work, holder, new.user, field="user")
     if new.instead_of and new.in_addition:
         message = "Whoever is on call in addition takes nobody's shifts: choose one of both."
@@ -208,6 +209,7 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
     others.
     """
     schedule = get_schedule(work, holder, schedule_id)
+    new = new.in_zone(schedule.time_zone)
     first, second = _users(work, holder, new)
     if not (_may_change_all(work, holder) or work.actor.id in (first, second)):
         raise ForbiddenError("You need the Maintainer role to swap shifts of other people.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -26,10 +26,11 @@ from domain.on_call.rotation_syntax import (
     weekday,
     written_time,
 )
-from domain.time_zones import EARLIEST, LATEST
+from domain.time_zones import EARLIEST, LATEST, instant, zone
 from domain.types.base import (
     Body,
     GivenDay,
+    GivenLocalTime,
     GivenTime,
     IncludeAncestorGroups,
     Numbers,
@@ -66,6 +67,17 @@ _UNITS: Mapping[str, Unit] = {"daily": Unit.DAYS, "weekly": Unit.WEEKS}
 #: Read as a given one is, so that the description shows it as one.
 _USUAL_TIME: Any = "09:00"
 SomeQuery = TypeVar("SomeQuery", bound=Query)
+SomeBody = TypeVar("SomeBody", bound=Body)
+
+
+def _with_times_in(body: SomeBody, time_zone: str) -> SomeBody:
+    """Return a body in which times without an offset are those of a time zone."""
+    times = {
+        name: instant(value, zone(time_zone))
+        for name in type(body).model_fields
+        if isinstance(value := getattr(body, name), datetime) and value.tzinfo is None
+    }
+    return body.model_copy(update=times)
 
 
 def checked_period(
@@ -469,8 +481,12 @@ class NewOverride(Body):
         default=False,
         description="True to keep everybody else on call. It cannot be combined with `instead_of`.",
     )
-    starts_at: GivenTime
-    ends_at: GivenTime
+    starts_at: GivenLocalTime
+    ends_at: GivenLocalTime
+
+    def in_zone(self, time_zone: str) -> Self:
+        """Return the body with its local times read in a time zone."""
+        return _with_times_in(self, time_zone)
 
 
 class OnCallOverride(Resource):
@@ -495,11 +511,15 @@ class NewSwap(Body):
     """
 
     user: RequiredText = Field(description="User name of the user who has the first shift.")
-    starts_at: GivenTime
-    ends_at: GivenTime
+    starts_at: GivenLocalTime
+    ends_at: GivenLocalTime
     other_user: RequiredText = Field(description="User name of the user who has the other shift.")
-    other_starts_at: GivenTime
-    other_ends_at: GivenTime
+    other_starts_at: GivenLocalTime
+    other_ends_at: GivenLocalTime
+
+    def in_zone(self, time_zone: str) -> Self:
+        """Return the body with its local times read in a time zone."""
+        return _with_times_in(self, time_zone)
 
 
 class OnCallSwap(Resource):

@@ -20,7 +20,7 @@ from domain.types.base import (
     Body,
     Found,
     GitLabQuery,
-    GivenTime,
+    GivenTimeOrDay,
     Id,
     PagedQuery,
     Resource,
@@ -220,11 +220,11 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     simple: bool = False
     id_after: Id | None = None
     id_before: Id | None = None
-    last_activity_after: GivenTime | None = None
-    last_activity_before: GivenTime | None = None
+    last_activity_after: GivenTimeOrDay | None = None
+    last_activity_before: GivenTimeOrDay | None = None
     #: As `last_activity_after`: any change is an activity.
-    updated_after: GivenTime | None = None
-    updated_before: GivenTime | None = None
+    updated_after: GivenTimeOrDay | None = None
+    updated_before: GivenTimeOrDay | None = None
     #: Orders by numbers that projects do not have here are the order by id.
     order_by: Literal[
         "id",

@@ -7,8 +7,9 @@ first use: a process uses few of them, and building all is a twelfth of its star
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
@@ -56,16 +57,30 @@ _URL: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
 
 def _in_utc(value: Any) -> datetime:
     """Return a time of RFC 3339 in UTC; raise ValueError for anything else."""
-    message = "must be a time like 2027-05-31T12:00:00Z"
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC)
-    if not isinstance(value, str):
-        raise ValueError(message)  # noqa: TRY004 - what validators of schemas raise
+    read = _local_or_utc(value)
+    if read.tzinfo is None:
+        example = f"{read.isoformat(timespec='seconds')}Z"
+        raise ValueError(f"must have an offset, such as {example} for UTC or +02:00 instead of Z")
+    return read
+
+
+def _local_or_utc(value: Any) -> datetime:
+    """Return a time in UTC, or a local time if it has no offset; raise ValueError."""
     try:
-        read = datetime.fromisoformat(value)
-        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+        read = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if isinstance(read, datetime):
+            return read if read.tzinfo is None else read.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise ValueError(message) from error
+        raise ValueError("must be a time like 2027-05-31T12:00:00Z") from error
+    raise ValueError("must be a time like 2027-05-31T12:00:00Z")
+
+
+def _in_utc_or_day(value: Any) -> datetime:
+    """Return a time of RFC 3339, or the beginning of a day, in UTC; raise ValueError."""
+    with suppress(ValueError):
+        if isinstance(value, str):
+            return datetime.combine(date.fromisoformat(value), time(), UTC)
+    return _in_utc(value)
 
 
 def _not_empty(value: Any) -> Any:
@@ -144,9 +159,36 @@ RequiredWords = Annotated[Words, AfterValidator(_not_empty)]
 Numbers = Annotated[
     tuple[Annotated[int, Field(ge=1, le=LARGEST_NUMBER)], ...], BeforeValidator(split)
 ]
-#: A time of a request; without an offset it is in UTC.
+#: A time of a request, with its offset.
 GivenTime = Annotated[
     datetime, BeforeValidator(_in_utc), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+#: A time of a request of one schedule. Without an offset it is a local time of the schedule's zone,
+#: in which `in_zone` reads it.
+GivenLocalTime = Annotated[
+    datetime,
+    BeforeValidator(_local_or_utc),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "description": "A time with an offset, or a local time of the schedule's time zone "
+            "without one.",
+            "examples": ["2027-05-31T12:00:00Z", "2027-05-31T14:00"],
+        }
+    ),
+]
+#: A time of a list that GitLab has too, which also takes a day: its beginning in UTC.
+GivenTimeOrDay = Annotated[
+    datetime,
+    BeforeValidator(_in_utc_or_day),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "format": "date-time"},
+                {"type": "string", "format": "date"},
+            ]
+        }
+    ),
 ]
 #: The number of a page; clients written for GitLab send 0 for the first one.
 PageNumber = Annotated[

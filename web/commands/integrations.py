@@ -105,8 +105,10 @@ def _begin(last: str | None, since: str | None, end: datetime) -> datetime:
 def _moment(text: str, field: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-        zoned = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-        return zoned.astimezone(UTC)
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
     except (OverflowError, ValueError) as error:
         message = f"“{text[:40]}” is not a time such as 2026-12-06T02:00:00Z."
         raise InvalidError(message, field=field) from error
+    example = f"{moment.isoformat(timespec='seconds')}Z"
+    raise InvalidError(f"--{field} must have an offset, such as {example}.", field=field)

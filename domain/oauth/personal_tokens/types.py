@@ -13,7 +13,7 @@ from domain.types.base import (
     Body,
     GitLabQuery,
     GivenDay,
-    GivenTime,
+    GivenTimeOrDay,
     Id,
     OffsetQuery,
     Resource,
@@ -44,12 +44,12 @@ class TokenQuery(OffsetQuery, GitLabQuery):
     revoked: bool | None = None
     #: Of the name; a character that no name can have finds nothing.
     search: Annotated[str, Field(max_length=LONGEST_SEARCH)] = ""
-    created_after: GivenTime | None = None
-    created_before: GivenTime | None = None
-    expires_after: GivenTime | None = None
-    expires_before: GivenTime | None = None
-    last_used_after: GivenTime | None = None
-    last_used_before: GivenTime | None = None
+    created_after: GivenTimeOrDay | None = None
+    created_before: GivenTimeOrDay | None = None
+    expires_after: GivenTimeOrDay | None = None
+    expires_before: GivenTimeOrDay | None = None
+    last_used_after: GivenTimeOrDay | None = None
+    last_used_before: GivenTimeOrDay | None = None
     order_by: Literal["id"] = "id"
     #: `desc` stands for the newest first.
     sort: Literal[

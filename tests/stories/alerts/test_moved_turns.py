@@ -127,3 +127,21 @@ def test_an_override_of_a_whole_turn_follows_it_and_others_keep_their_time(
     assert moved["starts_at"] == wire(berlin("2026-11-24 10:00"))
     assert moved["ends_at"] == wire(berlin("2026-11-25 10:00"))
     assert night.call("bob", "GET", f"/overrides/{part['id']}") == part
+
+
+def test_local_times_of_overrides_and_swaps_are_in_the_zone_of_the_schedule(night: Nights) -> None:
+    given = {"user": "alice", "starts_at": "2026-11-25T18:00", "ends_at": "2026-11-25T22:00"}
+    override = night.call("olga", "POST", "/overrides", json=given, status=201)
+    assert override["starts_at"] == wire(berlin("2026-11-25 18:00"))
+    assert override["ends_at"] == wire(berlin("2026-11-25 22:00"))
+    given = {
+        "user": "bob",
+        "starts_at": "2026-11-24T09:00",
+        "ends_at": "2026-11-25T09:00:00+01:00",
+        "other_user": "carol",
+        "other_starts_at": "2026-11-25T09:00",
+        "other_ends_at": "2026-11-26T08:00:00Z",
+    }
+    made = night.call("bob", "POST", "/swaps", json=given, status=201)
+    assert (made["starts_at"], made["ends_at"]) == turn(24)
+    assert (made["other_starts_at"], made["other_ends_at"]) == turn(25)
