@@ -7,6 +7,7 @@ from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
+from domain.alerts.following import Follower, waits_since
 from domain.alerts.listing.queries import LARGEST_IID
 from domain.database.paging import LARGEST_ID, one_of
 from domain.errors import ConflictError, ForbiddenError, InvalidError
@@ -29,6 +30,7 @@ from domain.time_zones import instant, zone
 from domain.types.reading import read_query
 from forms.reports import HandoverNoteForm, IncidentDocumentForm
 from web.access.marks import get_current_user, permitted
+from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.text_files import text_file
 from web.http.work import work
@@ -54,15 +56,19 @@ def index(holder: Holder) -> ResponseReturnValue:
             report = actions.show_report(work(), holder, _asked(given))
     except InvalidError as error:
         problem = str(error)
+    projects = actions.reported_projects(work(), holder)
     page = render_template(
         "reports/show.html",
         holder=holder,
-        projects=actions.reported_projects(work(), holder),
+        projects=projects,
         report=report,
         problem=problem,
         given=given,
         asked={**holder.url_values, **{n: given[n] for n in _PARAMETERS if given.get(n)}},
         kept_days=PAGES_KEPT_FOR.days,
+        waits_since=waits_since(
+            Follower.ESCALATIONS, [each.id for each in projects.values()], session=db.session()
+        ),
         **_WORDS,
     )
     return page, 422 if problem else 200

@@ -169,7 +169,7 @@ def list_deliveries(project: ProjectView, webhook_id: int) -> ResponseReturnValu
     found = endpoints.list_deliveries(webhook_id, state, asked_slice(), session=db.session())
     return render_template(
         "webhooks/deliveries.html",
-        waits_since=waits_since(Follower.WEBHOOKS, project.id, session=db.session()),
+        waits_since=waits_since(Follower.WEBHOOKS, [project.id], session=db.session()),
         project=project,
         webhook=webhook,
         chosen=state,

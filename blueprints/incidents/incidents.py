@@ -55,7 +55,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
     page, counts = actions.show_page(work(), project, query.wanted, part)
     return render_template(
         "incidents/index.html",
-        waits_since=waits_since(Follower.INCIDENTS, project.id, session=db.session()),
+        waits_since=waits_since(Follower.INCIDENTS, [project.id], session=db.session()),
         project=project,
         query=query,
         page=page_links(page),

@@ -229,15 +229,17 @@ def find_backlog(follower: Follower, alert_id: int, *, session: Session) -> Back
     return Backlog(kinds=kinds, since=rows[0].created_at, tries=rows[0].tries)
 
 
-def waits_since(follower: Follower, project_id: int, *, session: Session) -> datetime | None:
-    """Return since when the oldest change of a project's alerts waits; None if none does."""
+def waits_since(
+    follower: Follower, project_ids: Collection[int], *, session: Session
+) -> datetime | None:
+    """Return since when the oldest change of alerts in projects waits; None if none does."""
     ranks = [each.rank for each in Severity]
     return session.scalar(
         select(func.min(AlertChange.created_at)).where(
             AlertChange.follower == follower.value,
             # Only with the severities, the index finds those of the project.
             AlertChange.severity.in_(ranks),
-            AlertChange.project_id == project_id,
+            AlertChange.project_id.in_(project_ids),
         )
     )
 

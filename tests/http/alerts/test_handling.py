@@ -169,6 +169,8 @@ def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
     for path in ("incidents", f"settings/webhooks/{hook['id']}/deliveries"):
         listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/{path}").text)
         assert "Changes of alerts are not processed yet, waiting for" in listed
+    report = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/on_call/reports").text)
+    assert "Nobody was paged. Changes of alerts are not processed yet, waiting for" in report
     # It can be escalated meanwhile, and acknowledged.
     assert call.done("POST", "/escalate")["escalation_policy"] == "Night"
     assert gatebell.cli("alerts", "escalate", endpoint.project, "1")["state"] == "escalated"
