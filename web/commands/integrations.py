@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
 import click
+import orjson
 
 from domain.alerts.integrations import actions, delivery_actions
-from domain.alerts.integrations.mapping_actions import shown_recognition
+from domain.alerts.integrations.mapping_actions import change_mapping, shown_recognition
 from domain.alerts.integrations.mapping_preview import recognize
+from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.received_labels import list_labels
 from domain.alerts.integrations.trials import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
@@ -15,6 +17,7 @@ from domain.database.paging import LARGEST_ID
 from domain.durations import parse_duration
 from domain.errors import InvalidError
 from domain.grace_period import GracePeriod
+from domain.types.reading import read_body
 from web.commands.generated import command_of, commands_of
 from web.commands.transaction import one_transaction, project_at
 from web.http.work import work
@@ -64,6 +67,27 @@ def recognize_payload_command(*, file: BinaryIO) -> dict[str, Any]:
         raise InvalidError("The payload is not UTF-8.", field="sample") from error
     found = recognize(text, now=now(), reading=reading())
     return shown_recognition(found).model_dump(mode="json")
+
+
+@integrations.command("map")
+@click.argument("project")
+@click.argument("integration_id", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+@click.argument("file", type=click.File("rb"))
+@one_transaction
+def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[str, Any]:
+    """Save the sample and the mapping in FILE (- for standard input) for the integration ID.
+
+    FILE is JSON as “integrations recognize” prints it.
+    """
+    try:
+        given = orjson.loads(file.read(_LONGEST_FILE))
+    except orjson.JSONDecodeError as error:
+        raise InvalidError(f"The file is not JSON: {error}.", field="file") from error
+    if not isinstance(given, dict):
+        raise InvalidError("The file is not a JSON object.", field="file")
+    body = read_body(AlertMappingBody, given)
+    saved = change_mapping(work(), project_at(project), integration_id, body)
+    return saved.model_dump(mode="json")
 
 
 @deliveries.command("replay")
