@@ -132,7 +132,9 @@ def check() -> ResponseReturnValue:
     if not form.validate():
         return _check_page(form), 400
     try:
-        report = run_check(form.shown_name, form.text, form.target)
+        report = run_check(
+            form.shown_name, form.text, form.target, is_anonymous=not _is_signed_in()
+        )
     except InvalidError as error:
         return _refused_check(form, error)
     return _check_page(form, report)

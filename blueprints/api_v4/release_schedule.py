@@ -1,6 +1,6 @@
 """/api/v4/releases: the release schedule, its checker, and whose calls it concerns."""
 
-from flask import Blueprint, after_this_request
+from flask import Blueprint, after_this_request, g
 
 from domain.api_usage.reading import uses_of_instance, uses_of_person
 from domain.errors import ForbiddenError
@@ -60,7 +60,8 @@ def create(body: ReleaseCheckBody) -> ReleaseCheck:
 
     The content is not stored, and not part of the response.
     """
-    report = run_check(body.name, body.content, body.target)
+    is_anonymous = g.get("limited_user_id") is None
+    report = run_check(body.name, body.content, body.target, is_anonymous=is_anonymous)
     return ReleaseCheck.of(report, body.target)
 
 

@@ -1,7 +1,10 @@
 """Reads what is handed to the release checker, and runs it; nothing of it is stored or logged."""
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from io import BytesIO
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from flask import request
@@ -13,6 +16,7 @@ from domain.releases.checker.checker import check_text, decoded
 from domain.releases.checker.findings import Report
 from domain.releases.version import Release
 from web.api.parameters import json_object, pairs_of
+from web.extensions import client_address
 from web.http.request_bodies import read_bounded
 from web.services import settings
 
@@ -24,6 +28,10 @@ _SECONDS = 2.0
 _MOST_PARTS = 20
 _FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 _at_once = BoundedSemaphore(_MOST_AT_ONCE)
+#: Texts of callers without a token or sign-in that one process holds, and those of one IP address.
+#: The remaining places are for users.
+_MOST_ANONYMOUS = 2
+_MOST_OF_ADDRESS = 1
 
 
 def handed_in() -> dict[str, Any]:
@@ -58,10 +66,44 @@ def _of_form(content: bytes) -> dict[str, Any]:
     return found
 
 
-def run_check(name: str, content: str, release: Release) -> Report:
+class _AnonymousPlaces:
+    """Counts the checks of anonymous callers that are held, by IP address."""
+
+    def __init__(self) -> None:
+        self._held: Counter[str] = Counter()
+        self._lock = Lock()
+
+    @contextmanager
+    def hold(self, address: str) -> Iterator[None]:
+        """Hold a place for an address; raise TooManyAttemptsError if there is none."""
+        with self._lock:
+            if self._held.total() >= _MOST_ANONYMOUS or self._held[address] >= _MOST_OF_ADDRESS:
+                message = (
+                    "The release checker is busy with requests without a token. Wait for your "
+                    "other check to end, or send a token."
+                )
+                raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)
+            self._held[address] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held[address] -= 1
+                self._held += Counter()  # forgets addresses without a check
+
+
+_anonymous = _AnonymousPlaces()
+
+
+def run_check(name: str, content: str, release: Release, *, is_anonymous: bool) -> Report:
     """Return the report on a text, made in a thread; raise TooManyAttemptsError if many wait."""
     if not content.strip() and not name:
         raise InvalidError("content is empty.", field="content")
+    with _anonymous.hold(client_address()) if is_anonymous else nullcontext():
+        return _run(name, content, release)
+
+
+def _run(name: str, content: str, release: Release) -> Report:
     if not _at_once.acquire(blocking=False):
         message = "The release checker is busy. Try again in a moment."
         raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)

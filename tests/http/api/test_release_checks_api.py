@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 import requests
 
+from domain.errors import TooManyAttemptsError
 from tests.domain.releases.checker.examples import har, line_of
 from tests.support.accounts.people import make_user
 from tests.support.accounts.personal_tokens import make_token
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
+from web.api.release_checks import _AnonymousPlaces
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -126,6 +129,37 @@ def test_megabytes_made_to_take_long_are_refused(
 
 
 @pytest.mark.long
+def test_callers_without_a_token_take_few_places_and_one_address_takes_one() -> None:
+    places = _AnonymousPlaces()
+    with places.hold("192.0.2.1"):
+        with pytest.raises(TooManyAttemptsError, match="requests without a token") as error:
+            places.hold("192.0.2.1").__enter__()
+        assert error.value.retry_after == 5
+        with places.hold("192.0.2.2"), pytest.raises(TooManyAttemptsError):
+            places.hold("192.0.2.3").__enter__()
+        with places.hold("192.0.2.3"):
+            pass
+    with places.hold("192.0.2.1"):
+        pass
+
+
+@pytest.mark.long
+def test_parallel_checks_without_a_token_leave_the_checker_to_users(gatebell: LiveGatebell) -> None:
+    token = make_token(gatebell, make_user(gatebell)).clear
+    slow = {"name": "a.py", "content": "[" * 3_000_000}
+
+    def check(**headers: str) -> requests.Response:
+        return requests.post(gatebell.url + PATH, json=slow, headers=headers, timeout=60)
+
+    answers = together([check] * 6 + [lambda: check(Authorization=f"Bearer {token}")])
+    *anonymous, of_user = answers
+    assert of_user.status_code in {200, 400}
+    refused = [each for each in anonymous if each.status_code == 429]
+    assert refused
+    assert all("without a token" in each.text for each in refused)
+    assert {each.headers["Retry-After"] for each in refused} == {"5"}
+
+
 def test_more_than_the_limit_is_413_however_it_comes(gatebell: LiveGatebell) -> None:
     text = "x" * 20_000
     with changed_settings(gatebell, release_check_limit_bytes="16384"):
