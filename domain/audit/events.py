@@ -197,8 +197,25 @@ class EventPlace(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """The ids of a project or a group."""
+
+    project_id: int | None = None
+    group_id: int | None = None
+
+
 #: The beginnings of kinds whose subject is the path of a project or a group.
 _SUBJECT_IS_PATH = ("project.", "group.", "member.", "invitation.")
+#: The beginnings of all kinds that concern a project or a group.
+OF_PLACES = (
+    *_SUBJECT_IS_PATH,
+    *("alert.", "alert_route.", "alerts.", "escalation_policy.", "flap_settings.", "heartbeat."),
+    *("handover_note.", "incident.", "incident_document.", "incident_rule.", "integration."),
+    *("maintenance_window.", "notification_channel.", "on_call_override.", "on_call_schedule."),
+    *("on_call_swap.", "registry_repository.", "registry_tags."),
+    *("repository_download", "silence.", "webhook."),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +243,7 @@ def store_event(event: Event, source: EventSource, *, session: Session, now: dat
     if event.kind in STREAMED_ONLY:
         raise ValueError(f"{event.kind} is streamed only.")
     row = event_row(event, source, now=now)
-    _put_place(row, event, session=session)
+    put_place(row, event, session=session)
     session.add(row)
 
 
@@ -248,8 +265,11 @@ def event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent
     )
 
 
-def _put_place(row: AuditEvent, event: Event, *, session: Session) -> None:
-    """Store which project or group an event concerns: a path may lead to another one later."""
+def put_place(row: AuditEvent, event: Event, *, session: Session) -> None:
+    """Store which project or group an event concerns: a path may lead to another one later.
+
+    Raises ValueError for an event of a project or group that names neither.
+    """
     if event.place is not None:
         row.project_id, row.group_id = event.place.project_id, event.place.group_id
         return
@@ -258,6 +278,8 @@ def _put_place(row: AuditEvent, event: Event, *, session: Session) -> None:
         path = event.subject
     path = row.details.get("group") if path is None else path
     if not isinstance(path, str) or "\x00" in path:
+        if event.kind.startswith(OF_PLACES):
+            raise ValueError(f"{event.kind} names no project and no group.")
         return
     with session.no_autoflush:
         key = fold(path)

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from domain.audit.events import Event, EventSource, event_row
+from domain.audit.events import Event, EventSource, event_row, put_place
 from domain.audit.log import view_of
 from domain.outgoing.signing import new_message_id
 from models import AuditStream, AuditStreamEntry, User
@@ -20,6 +20,8 @@ def stream_event(event: Event, source: EventSource, *, session: Session, now: da
     if not streams:
         return
     row = event_row(event, source, now=now)
+    if event.place is not None:
+        put_place(row, event, session=session)
     username = session.scalar(select(User.username).where(User.id == event.user_id))
     message_id = new_message_id()
     shown = {**view_of(row, username).as_json(), "id": message_id}

@@ -9,7 +9,7 @@ from time import monotonic, sleep
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.audit.events import EventKind
+from domain.audit.events import EventKind, Place
 from domain.contacts.types import (
     Channel,
     ChannelQuery,
@@ -261,4 +261,5 @@ def _record(work: Work, of_person: EventKind, of_project: EventKind, contact: Co
         details["project_id"] = contact.project_id
     if contact.group_id is not None:
         details["group_id"] = contact.group_id
-    work.record(kind, user_id=contact.user_id, details=details)
+    place = Place(project_id=contact.project_id, group_id=contact.group_id)
+    work.record(kind, user_id=contact.user_id, details=details, place=place)

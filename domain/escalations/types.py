@@ -433,8 +433,7 @@ class AlertPaging(Resource):
     )
     snoozed_until: Time | None
     escalates_at: Time | None = Field(
-        description="When an escalation takes place that somebody requested on the page and can "
-        "still undo."
+        description="Time of an escalation that somebody requested on the page and can still undo."
     )
 
 

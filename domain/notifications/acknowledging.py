@@ -209,15 +209,20 @@ def acknowledge_alerts(work: Work, found: ChosenThings) -> int:
     """Acknowledge chosen alerts of a link that still wait for somebody; return their number."""
     session, now = work.session, work.now
     change = StatusChange(status="acknowledged", by=found.user, via=VIA)
-    done = 0
+    own, done = work.acting_as(found.user.id or 0, found.user.name), 0
     for project_id, alert_ids in found.ids_of(Subject.ALERT).items():
         ids = select(Alert.id).where(Alert.id.in_(alert_ids))
-        done += change_all(project_id, ids, change, among=(_WAITING,), session=session, now=now)
+        here = change_all(project_id, ids, change, among=(_WAITING,), session=session, now=now)
+        if here:
+            path = found.projects[project_id].path
+            own.record(
+                EventKind.ALERTS_ACKNOWLEDGED_BY_LINK,
+                user_id=found.user.id,
+                details={"project": path, "alerts": here},
+                place=found.projects[project_id].namespace,
+            )
+        done += here
     session.flush()  # before the alerts are read again
-    if done:
-        own, details = work.acting_as(found.user.id or 0, found.user.name), {"alerts": done}
-        kind = EventKind.ALERTS_ACKNOWLEDGED_BY_LINK
-        own.record(kind, user_id=found.user.id, details=details)
     return done
 
 

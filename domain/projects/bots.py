@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from domain.access.roles import Role
 from domain.accounts.machines import make_machine
 from domain.accounts.users import BOT, IN_USE
+from domain.audit.events import Place
 from domain.database.rows import delete_rows
 from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
@@ -31,6 +32,14 @@ def make_bot(
     session.add(Bot(user_id=user.id, **here))
     session.add(Member(user_id=user.id, role=int(role), created_at=now, **here))
     return user
+
+
+def place_of_bot(user_id: int, *, session: Session) -> Place | None:
+    """Return the project or group of the bot with this account; None for other accounts."""
+    found = session.execute(
+        select(Bot.project_id, Bot.group_id).where(Bot.user_id == user_id)
+    ).first()
+    return Place(project_id=found.project_id, group_id=found.group_id) if found else None
 
 
 def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:

@@ -80,7 +80,7 @@ def delete_repository(work: Work, project: ProjectView, repository_id: int) -> N
     """
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     queue_removal(repository, None, session=work.session, now=work.now)
-    work.record(EventKind.REGISTRY_REPOSITORY_REMOVED, subject=repository.path)
+    _record(work, EventKind.REGISTRY_REPOSITORY_REMOVED, repository.path, project)
 
 
 @question("registry_repositories.tag")
@@ -116,7 +116,7 @@ def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: s
             message = f"The container registry took more than {_DEADLINE_SECONDS} seconds."
             raise RegistryUnavailableError(message) from error
     record_removed_tag(repository, tag, session=session)
-    work.record(EventKind.REGISTRY_TAGS_REMOVED, subject=tag.path, details={"digest": tag.digest})
+    _record(work, EventKind.REGISTRY_TAGS_REMOVED, tag.path, project, digest=tag.digest)
     return RegistryTag.of(tag, policy.host)
 
 
@@ -133,8 +133,14 @@ def delete_tags(
     if not rule.delete:
         raise InvalidError("name_regex_delete is missing", field="name_regex_delete")
     queue_removal(repository, rule, session=work.session, now=work.now)
-    details = rule.as_json()
-    work.record(EventKind.REGISTRY_TAGS_REMOVED, subject=repository.path, details=details)
+    _record(work, EventKind.REGISTRY_TAGS_REMOVED, repository.path, project, **rule.as_json())
+
+
+def _record(
+    work: Work, kind: EventKind, image: str, project: ProjectView, **details: object
+) -> None:
+    about = {"project": project.path, **details}
+    work.record(kind, subject=image, place=project.namespace, details=about)
 
 
 @action("registry_keys.rotate", command="rotate-key")

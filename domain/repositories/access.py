@@ -114,6 +114,7 @@ def download_event(project: ProjectView, *, release: Release) -> Event:
     return Event(
         kind=kind,
         subject=project.path,
+        place=project.namespace,
         details={
             "project_id": project.id,
             "visibility": project.visibility,

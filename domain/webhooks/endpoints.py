@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session, defer
 from domain.access.authorizations import has_not_ended
 from domain.alerts.following import Follower, follow, unfollow
 from domain.alerts.matching.conditions import conditions_from
-from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.audit.events import Event, EventKind, EventSource, Place, store_event
 from domain.database.paging import Page, Slice, fetch_page
 from domain.database.rows import update_rows
 from domain.destination_actions import Notice, NoticeSettings
@@ -224,7 +224,8 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
         # Without a delivery, the URL could not be decrypted.
         subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).shown
-        event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details)
+        place = Place(project_id=endpoint.project_id)
+        event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details, place=place)
         store_event(event, EventSource(), session=session, now=now)
 
     def note_author(

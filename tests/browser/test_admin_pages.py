@@ -8,7 +8,15 @@ from playwright.sync_api import Page, expect
 
 from domain.accounts.users import get_user
 from domain.api_usage.storing import ANONYMOUS, Consumer, Count, Counted, Shape, store_counted
-from domain.audit.events import STREAMED_ONLY, Actor, Event, EventKind, EventSource, store_event
+from domain.audit.events import (
+    STREAMED_ONLY,
+    Actor,
+    Event,
+    EventKind,
+    EventSource,
+    Place,
+    store_event,
+)
 from models import AuditStream, User
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at, problems_of
@@ -52,7 +60,9 @@ def root(live_sqlite: LiveGatebell) -> Person:
         about = (("Deploy Board", {"scopes": "api"}), (NASTY, {NASTY[:40]: NASTY}))
         for kind in set(EventKind) - STREAMED_ONLY:
             for subject, details in about:
-                event = Event(kind=kind, user_id=user.id, subject=subject, details=details)
+                event = Event(
+                    kind=kind, user_id=user.id, subject=subject, details=details, place=Place()
+                )
                 store_event(event, source, session=session, now=now())
     token = make_token(live_sqlite, person, name=NASTY[:100])
     board = make_application(live_sqlite, person, name=NASTY[:100])

@@ -34,6 +34,7 @@ from domain.oauth.personal_tokens.types import (
     TokenQuery,
 )
 from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
+from domain.projects.bots import place_of_bot
 from domain.projects.views import Holder, viewer_of
 from domain.types.base import Found
 
@@ -124,8 +125,13 @@ def end_reused_family(work: Work, presented: str) -> None:
     )
     if token is not None:
         details = {"reason": "a token that had been rotated was used to rotate again"}
+        place = place_of_bot(token.user_id, session=work.session)
         work.record(
-            EventKind.TOKEN_REVOKED, subject=token.name, details=details, user_id=token.user_id
+            EventKind.TOKEN_REVOKED,
+            subject=token.name,
+            details=details,
+            user_id=token.user_id,
+            place=place,
         )
 
 
@@ -326,7 +332,8 @@ def _get_to_end(work: Work, holder: Holder, token_id: int) -> TokenView:
 
 def _record(work: Work, kind: EventKind, token: TokenView) -> None:
     details = {"token_id": token.id, "scopes": " ".join(token.scopes)}
-    work.record(kind, subject=token.name, details=details, user_id=token.user_id)
+    place = place_of_bot(token.user_id, session=work.session)
+    work.record(kind, subject=token.name, details=details, user_id=token.user_id, place=place)
 
 
 def _with_value(made: NewToken) -> NewAccessToken:

@@ -12,10 +12,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.audit.events import Event, EventKind, EventSource, Place, store_event
 from domain.database.rows import update_rows
 from domain.errors import InvalidError
-from models import PersonalAccessToken
+from models import Bot, PersonalAccessToken
 from models.base import NEVER
 
 A_YEAR = timedelta(days=365)
@@ -97,11 +97,12 @@ def end_some_endless_tokens(lifetimes: TokenLifetimes, *, session: Session, now:
         return 0
     token = PersonalAccessToken
     rows = session.execute(
-        select(token.id, token.user_id, token.name)
+        select(token.id, token.user_id, token.name, Bot.project_id, Bot.group_id)
+        .outerjoin(Bot, Bot.user_id == token.user_id)
         .where(_is_endless())
         .order_by(token.id)
         .limit(_SLICE)
-        .with_for_update(skip_locked=True)
+        .with_for_update(of=token, skip_locked=True)
     ).all()
     session.execute(
         update_rows(token).where(token.id.in_([row.id for row in rows])).values(expires_at=until)
@@ -112,6 +113,7 @@ def end_some_endless_tokens(lifetimes: TokenLifetimes, *, session: Session, now:
             user_id=row.user_id,
             subject=row.name,
             details={"token_id": row.id, "expires_at": until.date().isoformat()},
+            place=Place(project_id=row.project_id, group_id=row.group_id),
         )
         store_event(event, EventSource(), session=session, now=now)
     return len(rows)

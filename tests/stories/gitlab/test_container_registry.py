@@ -132,7 +132,10 @@ def test_a_project_token_pushes_and_an_oauth_token_deletes_through_the_api(
     assert not registry.inspect(f"{project}:v1", push_token).is_done
     assert tags_of(listed) == []
     event = last_event(service, f"{project}:v1")
-    assert (event.kind, event.details) == ("registry_tags.removed", {"digest": image.digest})
+    assert (event.kind, event.details) == (
+        "registry_tags.removed",
+        {"project": project, "digest": image.digest},
+    )
     with pytest.raises(GitlabGetError) as gone:
         listed.tags.get("v1")
     assert gone.value.response_code == 404
