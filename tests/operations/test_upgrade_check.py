@@ -58,9 +58,12 @@ def test_a_database_of_the_first_release_is_checked_without_a_migration(
 def test_contacts_and_webhooks_that_cannot_be_reached_any_more_are_listed(
     settings: Settings, make_app: MakeApp
 ) -> None:
-    allowed = {"outgoing_private_addresses": "127.0.0.0/8"}
-    hosts = {"outgoing_contact_hosts": "127.0.0.1:1-65535"}
-    app = make_app(replace(settings, **allowed, **hosts))
+    allowing = replace(
+        settings,
+        outgoing_private_addresses="127.0.0.0/8",
+        outgoing_contact_hosts="127.0.0.1:1-65535",
+    )
+    app = make_app(allowing)
     operate(app, "users", "create", "alice", "--email", "alice@acme.example")
     operate(app, "groups", "create", "acme")
     operate(app, "projects", "create", "acme/shop")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 from flask.cli import with_appcontext
-from sqlalchemy import Connection, column, inspect, select, table
+from sqlalchemy import ColumnClause, Connection, column, inspect, select, table
 
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
@@ -138,6 +138,6 @@ def _rows(connection: Connection, name: str, *wanted: str) -> list[Row]:
     if not found.has_table(name):
         return []
     present = {each["name"] for each in found.get_columns(name)}
-    columns = [column(each) for each in wanted if each in present]
+    columns: list[ColumnClause[Any]] = [column(each) for each in wanted if each in present]
     rows = connection.execute(select(*columns).select_from(table(name)))
     return [dict(row) for row in rows.mappings()]

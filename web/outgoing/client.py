@@ -3,6 +3,7 @@
 A host name is resolved once, and the connection goes to an address that was checked: names whose
 addresses change in between lead nowhere else. Certificate and host name are verified for the name.
 No redirect is followed, no proxy of the environment is used, and a response is read to a limit.
+With OUTGOING_PROXY, the proxy resolves the names of public hosts (`web/outgoing/proxy.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from urllib3.response import HTTPResponse
 
 from domain.encryption import outgoing_tls_context, refusal_reason
-from domain.outgoing.addresses import Address, AddressPolicy
+from domain.outgoing.addresses import AddressPolicy
 from domain.outgoing.claims import Attempt
 from domain.outgoing.deadlines import run_within
 from domain.outgoing.errors import (
@@ -36,6 +37,7 @@ from domain.outgoing.errors import (
 from domain.outgoing.signing import Message, signed_headers
 from domain.outgoing_urls import OutgoingUrl, parse_outgoing_url
 from web.outgoing.addresses import allowed_addresses
+from web.outgoing.proxy import Proxy, is_direct
 from web.settings.reader import Settings
 
 #: Seconds for a whole request: name, connection, TLS, sending and the response.
@@ -78,11 +80,11 @@ class OutgoingClient:
         policy: AddressPolicy,
         *,
         trusted_ca_file: Path | None = None,
+        proxy: Proxy | None = None,
         deadline: float = DEADLINE_SECONDS,
     ) -> None:
         """Take the addresses that may be reached and the seconds for a whole request."""
-        self._policy = policy
-        self._trusted_ca_file = trusted_ca_file
+        self._route = _Route(policy=policy, trusted_ca_file=trusted_ca_file, proxy=proxy)
         self._deadline = deadline
         self._kept: tuple[str, HTTPConnection] | None = None
 
@@ -92,6 +94,7 @@ class OutgoingClient:
         return cls(
             AddressPolicy.of(settings.outgoing_private_addresses),
             trusted_ca_file=settings.trusted_ca_file,
+            proxy=Proxy.parse(settings.outgoing_proxy),
         )
 
     def post(self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]) -> Answer:
@@ -101,9 +104,7 @@ class OutgoingClient:
         reused = kept[1] if kept and kept[0] == origin else None
         if kept and reused is None:
             _close(kept[1])
-        request = _Request(
-            url, body, headers, policy=self._policy, trusted_ca_file=self._trusted_ca_file
-        )
+        request = _Request(url, body, headers, route=self._route)
         answer = run_within(self._deadline, lambda: request.send(reused), stop=request.stop)
         if request.connection is not None:
             self._kept = (origin, request.connection)
@@ -131,14 +132,7 @@ class OutgoingClient:
     def _once(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], *, kept: int
     ) -> Answer:
-        request = _Request(
-            url,
-            body,
-            headers,
-            policy=self._policy,
-            trusted_ca_file=self._trusted_ca_file,
-            kept=kept,
-        )
+        request = _Request(url, body, headers, route=self._route, kept=kept)
         answer = run_within(self._deadline, lambda: request.send(None), stop=request.stop)
         request.stop()
         return answer
@@ -150,6 +144,15 @@ class OutgoingClient:
             self._kept = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Route:
+    """What decides how a host is reached."""
+
+    policy: AddressPolicy
+    trusted_ca_file: Path | None
+    proxy: Proxy | None
+
+
 class _Request:
     """One request; `send` runs in a thread of its own, which `stop` ends."""
 
@@ -159,15 +162,15 @@ class _Request:
         body: bytes | None,
         headers: Mapping[str, str],
         *,
-        policy: AddressPolicy,
-        trusted_ca_file: Path | None,
+        route: _Route,
         kept: int = _KEPT_BYTES,
     ) -> None:
         #: A POST with the body, or without one a GET.
         self._url, self._body = url, body
         self._headers = {**headers, "Host": url.authority, "User-Agent": "Gatebell"}
-        self._policy = policy
-        self._trusted_ca_file = trusted_ca_file
+        self._route = route
+        #: What the first line of the request names: a whole URL for a proxy that passes it on.
+        self._target = url.target
         #: So many bytes of the response are returned.
         self._most_kept = kept
         #: The open connection; None once it is closed.
@@ -210,10 +213,31 @@ class _Request:
         return True
 
     def _connect(self) -> None:
-        """Connect to the first address that takes it, and send the request."""
-        addresses = allowed_addresses(self._url.host, self._url.port, self._policy)
+        """Connect, through the proxy if there is one for it, and send the request."""
+        proxy = self._route.proxy
+        if proxy is not None and not is_direct(self._url, self._route.policy):
+            self._connect_through(proxy)
+        else:
+            self._connect_directly()
+        self._write()
+        self._response = self._open().getresponse()
+
+    def _connect_through(self, proxy: Proxy) -> None:
+        self.connection = self._connection(proxy.host, proxy.port)
+        # The proxy connects meanwhile; the deadline of the whole request counts.
+        self.connection.timeout = DEADLINE_SECONDS
+        if self._url.is_encrypted:
+            self.connection.set_tunnel(self._url.host, self._url.port, headers=proxy.headers)
+        else:
+            self._target = f"http://{self._url.authority}{self._url.target}"
+            self._headers |= proxy.headers
+        proxy.connect(self.connection)
+
+    def _connect_directly(self) -> None:
+        """Connect to the first address that takes it."""
+        addresses = allowed_addresses(self._url.host, self._url.port, self._route.policy)
         for left, address in zip(reversed(range(len(addresses))), addresses, strict=True):
-            self.connection = self._connection(address)
+            self.connection = self._connection(str(address), self._url.port)
             try:
                 self.connection.connect()
                 break
@@ -221,18 +245,16 @@ class _Request:
                 self._drop()
                 if not left or self._is_stopped:
                     raise
-        self._write()
-        self._response = self._open().getresponse()
 
-    def _connection(self, address: Address) -> HTTPConnection:
+    def _connection(self, host: str, port: int) -> HTTPConnection:
         if not self._url.is_encrypted:
-            return HTTPConnection(str(address), self._url.port, timeout=_CONNECT_SECONDS)
+            return HTTPConnection(host, port, timeout=_CONNECT_SECONDS)
         return HTTPSConnection(
-            str(address),
-            self._url.port,
+            host,
+            port,
             timeout=_CONNECT_SECONDS,
             server_hostname=self._url.host.rstrip("."),
-            ssl_context=_tls_context(self._trusted_ca_file),
+            ssl_context=_tls_context(self._route.trusted_ca_file),
         )
 
     def _open(self) -> HTTPConnection:
@@ -248,7 +270,7 @@ class _Request:
             connection.sock.settimeout(DEADLINE_SECONDS)
         connection.request(
             "GET" if self._body is None else "POST",
-            self._url.target,
+            self._target,
             body=self._body,
             headers=self._headers,
             preload_content=False,
@@ -258,7 +280,8 @@ class _Request:
     def _answer(self, began: float) -> Answer:
         response = self._response
         beginning, is_complete = _read_to_the_limit(response, self._most_kept)
-        if not is_complete or self.connection is None or self.connection.sock is None:
+        is_passed_on = self._target != self._url.target
+        if not is_complete or is_passed_on or self.connection is None or not self.connection.sock:
             self._drop()
         return Answer(
             status=response.status,

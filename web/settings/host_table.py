@@ -55,6 +55,12 @@ class HostSettings:
         "Hosts on non-public addresses that contacts and channels may use, each with its port. A "
         "name counts as it stands in the URL of the contact, an IP address by whatever name.",
     )
+    outgoing_proxy: str = secret(
+        "",
+        kinds.proxy_url(),
+        "HTTP proxy for requests to public addresses: of webhooks, audit streams, identity "
+        "providers and logout URLs. Hosts in OUTGOING_PRIVATE_ADDRESSES are reached directly.",
+    )
     instance_name: str = live(
         "Gatebell", kinds.line_of_text(60), "Name of the installation, shown on every page."
     )

@@ -407,6 +407,25 @@ def _without_credentials(url: str) -> str:
     return f"{scheme}://{place}"
 
 
+def proxy_url() -> Kind[str]:
+    """Allow an empty text or the URL of an HTTP proxy, with or without a user."""
+
+    def read(text: str) -> str:
+        parts = urlsplit(text)
+        is_plain = not (parts.query or parts.fragment or parts.path.strip("/"))
+        if parts.scheme != "http" or not parts.hostname or not parts.port or not is_plain:
+            raise ValueError(text)
+        if text.count("@") > 1 or (parts.password and not parts.username):
+            raise ValueError(text)
+        return text
+
+    return Kind(
+        read,
+        "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, percent-encoded",
+        shown=lambda url: _without_credentials(url) if url else "",
+    )
+
+
 def mail_url() -> Kind[str]:
     """Allow an empty text or the URL of a mail server, with or without a user."""
 

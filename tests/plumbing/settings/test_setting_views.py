@@ -106,6 +106,13 @@ def test_the_store_of_rate_limits_is_shown_without_its_password(
     assert "a-password" not in repr(replace(settings, ratelimit_storage_uri=url))
 
 
+def test_the_outgoing_proxy_is_shown_without_its_password(settings: Settings) -> None:
+    proxy = "http://user:a-password@proxy.internal:3128"
+    shown = view(replace(settings, outgoing_proxy=proxy), "outgoing_proxy")
+    assert shown.text == "http://proxy.internal:3128"
+    assert view(settings, "outgoing_proxy").words == "Not set"
+
+
 @pytest.mark.parametrize(
     ("changes", "risk"),
     [

@@ -311,6 +311,7 @@ def test_an_instance_path_that_cannot_be_written_is_named() -> None:
         ("MAIL_SERVER", "MAIL_URL"),
         ("SMTP_PASSWORD_FILE", "MAIL_URL"),
         ("REDIS_URL", "RATELIMIT_STORAGE_URI"),
+        ("https_proxy", "OUTGOING_PROXY"),
         ("GATEBELL_PORT", "PORT"),
         ("GATEBELL_SECRET_KEY_FILE", "SECRET_KEY"),
         ("ACCES_TOKEN_LIFETIME_SECONDS", "ACCESS_TOKEN_LIFETIME_SECONDS"),
