@@ -60,7 +60,7 @@ registry_notifications = MachineBlueprint(
     errors=ErrorFormat.MESSAGE,
 )
 #: In bytes, of a form.
-_LONGEST_FORM = 16_384
+_LONGEST_FORM = 16_383
 #: What requests are answered with, besides success.
 _REFUSALS = (400, 401, 403, 429)
 

@@ -136,7 +136,7 @@ _HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
 _PLAIN_FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"
 #: In bytes: there is nothing to send that comes near it.
-_LONGEST_JSON = 65_536
+_LONGEST_JSON = 65_535
 #: In bytes; Werkzeug has limits of its own for longer ones.
 _LONGEST_PLAIN_FORM = 65_536
 #: Of each application and reason, in each process: the other refused requests are counted.

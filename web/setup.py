@@ -61,7 +61,8 @@ def configure(app: Flask, settings: Settings) -> None:
         SECRET_KEY_FALLBACKS=list(settings.secret_key_fallbacks),
         # URLs of static files contain a hash of their content.
         SEND_FILE_MAX_AGE_DEFAULT=timedelta(days=365),
-        MAX_CONTENT_LENGTH=settings.form_body_limit_bytes,
+        # A body must be smaller than a limit; Werkzeug accepts one of its maximum.
+        MAX_CONTENT_LENGTH=settings.form_body_limit_bytes - 1,
         # Cookies ignore ports, so the name has to differ from those of other services.
         SESSION_COOKIE_NAME=cookie_name("gatebell_session", settings.base_url),
         SESSION_COOKIE_HTTPONLY=True,

@@ -40,7 +40,7 @@ token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFor
 #: Single-page applications redeem, refresh and revoke (RFC 7009 section 2.3).
 _FROM_SCRIPTS = CorsPolicy(methods=("POST",), exposed=LIMIT_HEADERS)
 #: In bytes, of a pushed request: far more than a URL can carry.
-_LONGEST_PUSH = 32_768
+_LONGEST_PUSH = 32_767
 #: What requests of clients can be answered with, besides success.
 _OF_CLIENTS = (400, 401, 408, 413, 429)
 _for_clients = partial(Description, tag=OAUTH, caller=Caller.CLIENT, errors=_OF_CLIENTS)

@@ -20,7 +20,7 @@ class ConsumerKind(Labelled):
     PERSONAL_TOKEN = "personal_access_token", "Personal access token"
     RESOURCE_TOKEN = "resource_access_token", "Access token of a project or group"
     APPLICATION = "application", "Application"
-    PASSWORD = "password", "Password sign-in without an application"
+    PASSWORD = "password", "Password or browser, without an application"
     ANONYMOUS = "anonymous", "Requests without a token"
 
 

@@ -44,9 +44,16 @@ _PLATFORM_RELEASE = "HTTP_PLATFORM_RELEASE"
 
 
 def record_operation(
-    bearer: Bearer | None, given: Iterable[str], known: frozenset[str], kind: str = ""
+    bearer: Bearer | None,
+    given: Iterable[str],
+    known: frozenset[str],
+    kind: str = "",
+    *,
+    browser_of: int | None = None,
 ) -> None:
     """Count the call of an operation, with the names of the parameters that it was given.
+
+    `browser_of` is the user who is signed in, if the request has no token.
 
     A request that tries a later release is a rehearsal, and is not counted.
     """
@@ -62,7 +69,7 @@ def record_operation(
         known_names(given, known) if given else (),
         changes,
     )
-    _count(bearer, shape, asked)
+    _count(bearer, shape, asked, browser_of)
 
 
 def record_ready_operation(bearer: Bearer) -> None:
@@ -72,9 +79,10 @@ def record_ready_operation(bearer: Bearer) -> None:
         _count(bearer, _shape(asked.method, str(asked.url_rule), (), ()), asked)
 
 
-def _count(bearer: Bearer | None, shape: Shape, asked: Any) -> None:
+def _count(bearer: Bearer | None, shape: Shape, asked: Any, browser_of: int | None = None) -> None:
     own = services()
-    own.calls.count(_consumer(bearer), shape, address=asked.remote_addr, now=own.clock())
+    consumer = Consumer(browser_of, None, None) if browser_of else _consumer(bearer)
+    own.calls.count(consumer, shape, address=asked.remote_addr, now=own.clock())
 
 
 @lru_cache(maxsize=1_000)
@@ -107,8 +115,16 @@ def _record_noted(response: Response) -> Response:
     """Count the call of a request that changes concern, unless its operation has done so."""
     if "is_call_recorded" not in g:
         names = SCHEDULE_NAMES.intersection(request.args)
-        record_operation(g.get("bearer"), names, SCHEDULE_NAMES, _kind())
+        record_operation(
+            g.get("bearer"), names, SCHEDULE_NAMES, _kind(), browser_of=_signed_in_user_id()
+        )
     return response
+
+
+def _signed_in_user_id() -> int | None:
+    """Return the user of a request for a page; only pages read the session."""
+    user = g.get("_login_user")
+    return user.id if user is not None and user.is_authenticated else None
 
 
 def _kind() -> str:

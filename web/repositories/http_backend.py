@@ -136,8 +136,8 @@ def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
     count = 0
     for piece in pieces:
         count += len(piece)
-        if count > limit:
-            raise GitBodyTooLargeError(f"The body is larger than {limit} bytes.")
+        if count >= limit:
+            raise GitBodyTooLargeError(f"The body must be smaller than {limit} bytes.")
         yield piece
 
 
@@ -354,8 +354,8 @@ def _check_size(wanted: GitAccess) -> None:
     current, most = settings(), _most_of_body(wanted)
     if wanted.service is GitService.RECEIVE_PACK:
         check_room(current.repositories_path, least=current.free_space_for_pushes_bytes)
-    if (request.content_length or 0) > most:
-        raise GitBodyTooLargeError(f"The body is larger than {most} bytes.")
+    if (request.content_length or 0) >= most:
+        raise GitBodyTooLargeError(f"The body must be smaller than {most} bytes.")
 
 
 def _most_of_body(wanted: GitAccess) -> int:

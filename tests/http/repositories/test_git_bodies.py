@@ -82,7 +82,7 @@ def test_a_body_that_is_not_what_its_headers_say_is_refused_in_words(
     gatebell: LiveGatebell,
 ) -> None:
     large = b"0014command=ls-refs\n0001" + b"0009peel\n" * 9_000_000
-    bomb = (packed(gzip.compress(large, 1)), 413, "is larger than 67108864 bytes.")
+    bomb = (packed(gzip.compress(large, 1)), 413, "must be smaller than 67108864 bytes.")
     for given, status, why in (*BROKEN.values(), bomb):
         answer = ask(gatebell, **given)
         assert (answer.status_code, why in answer.text) == (status, True), answer.text

@@ -97,3 +97,16 @@ def test_runners_are_counted_though_nothing_serves_them(service: RecordedService
     ((route, change, _),) = recorded(service)
     assert route.startswith("POST /api/v4/runners")
     assert change == "instance-runners-reset-registration-token"
+
+
+def test_a_page_of_somebody_who_is_signed_in_is_a_call_of_that_user(
+    service: RecordedService,
+) -> None:
+    alice = service.person("alice")
+    service.project_of(alice)
+    browser = service.browser_of(alice)
+    assert browser.get("/acme/shop/alerts").status_code == HTTPStatus.FOUND
+
+    assert recorded(service) == [("GET /:full_path", "legacy-page-urls", True)]
+    ((_, count),) = service.rows()
+    assert (count.user_id, count.personal_token_id) == (alice.id, None)
