@@ -47,6 +47,16 @@ _MESSAGES = 60
 class SlowMailbox(Mailbox):
     """Takes a moment for each message, so that one worker does not get through with all of them."""
 
+    #: The beginning of addresses that it takes no messages for at present.
+    refused = ""
+
+    async def handle_RCPT(  # noqa: N802 - aiosmtpd's name
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if self.refused and address.startswith(self.refused):
+            return "451 later"
+        return await super().handle_RCPT(server, session, envelope, address, options)
+
     async def handle_DATA(  # noqa: N802 - aiosmtpd's name
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
@@ -60,7 +70,7 @@ class Pair:
 
     one: LiveGatebell
     other: LiveGatebell
-    mailbox: Mailbox
+    mailbox: SlowMailbox
 
 
 @pytest.fixture(scope="module")
