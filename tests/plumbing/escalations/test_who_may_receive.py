@@ -246,6 +246,7 @@ class Sending(RuleBasedStateMachine):
     @rule(which=integers(0, 3))
     def page_by_hand(self, which: int) -> None:
         number, shop = self._some(which), self.shop
+        shop.wait(seconds=1)
         refusals = (InvalidError, ConflictError, ForbiddenError)
         with suppress(*refusals), shop.session() as session:
             iid = session.get_one(Alert, self.ids[number]).iid
