@@ -1,6 +1,7 @@
 """The outbox of e-mail."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import JSON, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
@@ -27,6 +28,9 @@ class Mail(Numbered):
     tries: Mapped[int] = mapped_column(Integer, default=0)
     sent_at: Mapped[datetime | None]
     last_error: Mapped[str | None] = mapped_column(Text)
+    #: The person, projects and alerts of a notice, which are checked before each attempt
+    #: (`domain/notifications/notice_checks.py`). NULL for other messages.
+    about: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: The columns of older releases, whose workers send every row that is due here. The text is
     #: empty once it is encrypted.
     text: Mapped[str] = mapped_column(Text, default="")

@@ -203,6 +203,8 @@ class PageMessage(Numbered):
     key: Mapped[str | None] = mapped_column(String(255))
     subject: Mapped[str | None] = mapped_column(String(255))
     text: Mapped[str | None] = mapped_column(Text)
+    #: The person, project and alerts of a notice, which are checked before each attempt.
+    about: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     __table_args__ = (
         partial_index("ix_page_messages_waiting", "contact_id", "id", where="ended_at IS NULL"),

@@ -18,6 +18,10 @@ class Unpaged(Protocol):
     """An alert or an incident."""
 
     @property
+    def id(self) -> int:
+        """Its id."""
+
+    @property
     def project(self) -> Namespace:
         """Its project."""
 
@@ -87,6 +91,7 @@ def tell_of_unpaged(
             key=f"{outcome.kind}: project {project.project_id}, {now:%Y-%m-%dT%H}",
             subject=outcome.subject.format(path=project.path),
             text=f"{outcome.text}\n\n{listed}",
+            alerts=tuple(each.id for each in some) if outcome.about is Subject.ALERT else (),
         )
         tell_maintainers(project, notice, policy, session=session, now=now)
 

@@ -42,6 +42,11 @@ class Opened:
     project: Namespace
 
     @property
+    def id(self) -> int:
+        """The id of the incident."""
+        return self.incident.id
+
+    @property
     def iid(self) -> int:
         """The number of the incident."""
         return self.incident.iid

@@ -1,9 +1,10 @@
 """The outbox: messages that wait to be sent, each by one worker at a time, and how many."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import exists, func, or_, select, true
 from sqlalchemy.orm import Session
@@ -36,6 +37,8 @@ class NewMessage:
     recipient: str
     subject: str
     text: str
+    #: What a notice is about, so that it can be checked before each attempt.
+    about: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +86,7 @@ def queue_messages(
             "created_at": now,
             "send_at": now,
             "tries": 0,
+            "about": message.about,
         }
         for message in messages
     ]
@@ -123,6 +127,7 @@ def claim_message(
                 Mail.text_ciphertext,
                 Mail.created_at,
                 Mail.tries,
+                Mail.about,
             )
         )
         .mappings()

@@ -23,6 +23,7 @@ from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.contact_types.base import Delivery, Problem
 from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.messages import Content, code_content, page_content, test_content
+from domain.notifications.notice_checks import why_not_sent
 from domain.notifications.outcomes import (
     batches_without,
     failed_batches,
@@ -248,10 +249,22 @@ def _content(
     if kind is MessageKind.PAGE:
         return page_content(contact, messages, policy, session=session, now=now)
     if kind is MessageKind.NOTICE:
-        return Content(subject=first.subject or "", text=first.text or "", is_alarm=True)
+        return _notice(first, policy, session=session, now=now)
     if kind is MessageKind.TEST:
         return test_content(contact, policy)
     return code_content(contact, policy, keyring=keyring, now=now)
+
+
+def _notice(
+    message: PageMessage, policy: PagingPolicy, *, session: Session, now: datetime
+) -> Content | None:
+    """Return a notice, or None if it may not be sent any more."""
+    message.cancelled_because = why_not_sent(
+        message.about, policy.find_holds, reading=policy.reading, session=session, now=now
+    )
+    if message.cancelled_because is not None:
+        return None
+    return Content(subject=message.subject or "", text=message.text or "", is_alarm=True)
 
 
 def _is_active(contact: Contact, *, session: Session) -> bool:

@@ -6,7 +6,7 @@ batch before it looks at the others.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, and_, exists, insert, literal, or_, select, true
@@ -17,6 +17,7 @@ from domain.alerts.handling.activity import NoteKind
 from domain.database.rows import update_rows
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.notifications.contact_types.registry import contact_type
+from domain.notifications.notice_checks import about_projects
 from domain.notifications.paging import PageKind
 from domain.notifications.policy import PagingPolicy
 from domain.notifications.queueing import is_due, queue_notice, wake_contact
@@ -186,6 +187,8 @@ class Notice:
     subject: str
     #: Between the greeting and the signature.
     text: str
+    #: It is sent only while one of these alerts waits for somebody. None: in any case.
+    alerts: tuple[int, ...] = ()
 
 
 def tell_maintainers(
@@ -200,27 +203,28 @@ def tell_maintainers(
         .where(User.id.in_(sorted(able)[:_MOST_MAINTAINERS]))
         .order_by(User.id)
     ).all()
-    texts = {row.id: _text(row.name or row.username, notice, policy) for row in people}
+    ability, of_project = Ability.ADMIN_INTEGRATIONS, [project.project_id or 0]
+    messages = {
+        row.id: NewMessage(
+            key=f"{notice.key}, to {row.id}",
+            recipient=row.email,
+            subject=notice.subject,
+            text=_text(row.name or row.username, notice, policy),
+            about=about_projects(row.id, ability, of_project, alerts=notice.alerts),
+        )
+        for row in people
+    }
     if policy.sends_mail:
-        messages = [
-            NewMessage(
-                key=f"{notice.key}, to {row.id}",
-                recipient=row.email,
-                subject=notice.subject,
-                text=texts[row.id],
-            )
-            for row in people
-        ]
-        queue_messages(messages, session=session, keyring=policy.keyring, now=now)
+        queue_messages([*messages.values()], session=session, keyring=policy.keyring, now=now)
     works = select(Contact.id, Contact.user_id).where(
-        Contact.user_id.in_(texts),
+        Contact.user_id.in_(messages),
         Contact.confirmed_at.is_not(None),
         Contact.address_ciphertext.is_not(None),
         Contact.failing_since.is_(None),
     )
     for contact_id, user_id in session.execute(works.order_by(Contact.id)).all():
-        text = texts[user_id or 0]
-        queue_notice(contact_id, notice.key, notice.subject, text, session=session, now=now)
+        message = replace(messages[user_id or 0], key=notice.key)
+        queue_notice(contact_id, message, session=session, now=now)
 
 
 def _text(name: str, notice: Notice, policy: PagingPolicy) -> str:

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, case, or_, select
 from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into, update_rows
+from domain.mail.outbox import NewMessage
 from domain.notifications.contact_types.mail import EMAIL, EMAIL_LANE
 from models import Contact, PageMessage
 
@@ -74,18 +75,17 @@ def queue_message(contact_id: int, kind: MessageKind, *, session: Session, now: 
     return _queue(contact_id, kind, session=session, now=now) or 0
 
 
-def queue_notice(
-    contact_id: int, key: str, subject: str, text: str, *, session: Session, now: datetime
-) -> None:
+def queue_notice(contact_id: int, notice: NewMessage, *, session: Session, now: datetime) -> None:
     """Queue a notice for a contact, unless it had one with this key."""
     _queue(
         contact_id,
         MessageKind.NOTICE,
         session=session,
         now=now,
-        key=key,
-        subject=subject,
-        text=text,
+        key=notice.key,
+        subject=notice.subject,
+        text=notice.text,
+        about=notice.about,
     )
 
 

@@ -2,17 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from domain.access.roles import Ability
 from domain.accounts.users import IN_USE
 from domain.alerts.listing.filters import SEVERITIES
 from domain.database.rows import delete_rows
 from domain.mail.outbox import NewMessage, Sign, queue_messages
 from domain.notifications.messages import one_line, short
+from domain.notifications.notice_checks import about_projects, may_be_told
 from models import (
     Alert,
     Assignment,
@@ -42,7 +45,9 @@ class _Told:
     title: str
     path: str
     iid: int
-    by: str
+    id: int
+    project_id: int
+    by: str = ""
 
     @property
     def words(self) -> str:
@@ -68,7 +73,7 @@ def queue_assignment_mail(sign: Sign, *, session: Session, now: datetime) -> int
     ).all()
     if not notices:
         return 0
-    told = _told(notices, session=session)
+    told = _allowed(_told(notices, session=session), session=session, now=now)
     addresses = _addresses(told.keys(), session=session)
     messages = [
         NewMessage(
@@ -76,12 +81,49 @@ def queue_assignment_mail(sign: Sign, *, session: Session, now: datetime) -> int
             recipient=addresses[user_id].email,
             subject=_subject(some),
             text=_text(addresses[user_id], some, sign),
+            about=_about(user_id, some),
         )
         for user_id, some in told.items()
         if user_id in addresses
     ]
     _forget([each.id for each in notices], session=session)
     return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
+
+
+def _allowed(
+    told: Mapping[int, Sequence[_Told]], *, session: Session, now: datetime
+) -> Mapping[int, Sequence[_Told]]:
+    """Return what people may be told of: they still have access, and no project is archived."""
+    found: dict[int, Sequence[_Told]] = {}
+    for user_id, some in told.items():
+        projects = may_be_told(_about(user_id, some), session=session, now=now)
+        if allowed := [each for each in some if each.project_id in projects]:
+            found[user_id] = allowed
+    return found
+
+
+def _about(user_id: int, told: Sequence[_Told]) -> Mapping[str, Any]:
+    projects = sorted({each.project_id for each in told})
+    assigned = [[each.project_id, each.kind, each.id, each.by] for each in told]
+    return {**about_projects(user_id, Ability.READ_ALERTS, projects), "assigned": assigned}
+
+
+def tell_again_of_others(about: Mapping[str, Any], *, session: Session, now: datetime) -> None:
+    """Queue another message about those assignments of a cancelled one that may still be told."""
+    if "assigned" not in about:
+        return
+    told = may_be_told(about, session=session, now=now)
+    session.add_all(
+        AssignmentNotice(
+            user_id=about["user"],
+            alert_id=number if kind == "alerts" else None,
+            incident_id=number if kind == "incidents" else None,
+            by_name=by,
+            created_at=now,
+        )
+        for project_id, kind, number, by in about["assigned"]
+        if project_id in told
+    )
 
 
 def forget_assignments(*, session: Session) -> None:
@@ -104,14 +146,11 @@ def _told(
         key = ("alerts", each.alert_id) if each.alert_id else ("incidents", each.incident_id or 0)
         row = known.get((each.user_id, *key))
         if row is not None:
-            severity, title, path, iid = row
-            found[each.user_id][key] = _Told(
-                kind=key[0], severity=severity, title=title, path=path, iid=iid, by=each.by_name
-            )
+            found[each.user_id][key] = replace(row, by=each.by_name)
     return {user_id: tuple(some.values()) for user_id, some in found.items()}
 
 
-_Known = dict[tuple[int, str, int], tuple[str, str, str, int]]
+_Known = dict[tuple[int, str, int], _Told]
 
 
 def _alerts(notices: Sequence[AssignmentNotice], *, session: Session) -> _Known:
@@ -125,7 +164,15 @@ def _alerts(notices: Sequence[AssignmentNotice], *, session: Session) -> _Known:
         )
     )
     return {
-        (user_id, "alerts", row.id): (SEVERITIES[row.severity].value, row.title, path, row.iid)
+        (user_id, "alerts", row.id): _Told(
+            kind="alerts",
+            id=row.id,
+            project_id=row.project_id,
+            severity=SEVERITIES[row.severity].value,
+            title=row.title,
+            path=path,
+            iid=row.iid,
+        )
         for user_id, row, path in rows
     }
 
@@ -141,7 +188,15 @@ def _incidents(notices: Sequence[AssignmentNotice], *, session: Session) -> _Kno
         )
     )
     return {
-        (user_id, "incidents", row.id): (_BY_URGENCY[row.urgency].value, row.title, path, row.iid)
+        (user_id, "incidents", row.id): _Told(
+            kind="incidents",
+            id=row.id,
+            project_id=row.project_id,
+            severity=_BY_URGENCY[row.urgency].value,
+            title=row.title,
+            path=path,
+            iid=row.iid,
+        )
         for user_id, row, path in rows
     }
 

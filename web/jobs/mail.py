@@ -1,7 +1,7 @@
 """Jobs of the worker for e-mail: queue the messages that are due, and send the queued ones."""
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,6 +15,7 @@ from domain.audit_streams.streams import queue_stream_notices
 from domain.clock import Clock, system_clock
 from domain.destination_actions import NoticeSettings
 from domain.escalations.gaps import queue_gap_notices
+from domain.escalations.page_holds import find_page_holds
 from domain.keyring import Keyring
 from domain.mail.outbox import (
     MAIL_IS_DUE,
@@ -34,6 +35,7 @@ from domain.mail.smtp import (
     PermanentMailError,
     Sender,
 )
+from domain.notifications.notice_checks import why_not_sent
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings as ExpirySettings
 from domain.oauth.personal_tokens.expiry_notices import queue_expiry_notices
 from domain.oauth.setting_up.secret_notices import queue_secret_notices
@@ -41,10 +43,12 @@ from domain.releases.version import parse_release, parse_release_dates
 from domain.upkeep.assignment_mail import (
     forget_assignments,
     queue_assignment_mail,
+    tell_again_of_others,
 )
 from domain.webhooks.endpoints import queue_webhook_notices
 from web.database.engine import engine_of
 from web.jobs.scheduler import Job
+from web.settings.policies import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
@@ -182,7 +186,7 @@ def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
             sender = sender_of(current_settings(settings, session=session))
         with Mailer(mail_server(settings.mail_url, settings.trusted_ca_file), sender) as mailer:
             while clock() - began < _LONGEST_RUN:
-                tried = _send_next(engine, mailer, keyring, clock)
+                tried = _send_next(engine, mailer, keyring, settings, clock)
                 if tried is None:
                     return 0
                 if not tried:
@@ -191,10 +195,16 @@ def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     return count
 
 
-def _send_next(engine: Engine, mailer: Mailer, keyring: Keyring, clock: Clock) -> bool | None:
+def _send_next(
+    engine: Engine, mailer: Mailer, keyring: Keyring, settings: Settings, clock: Clock
+) -> bool | None:
     """Send one message; return False if there is none, None if the mail server is unavailable."""
     with Session(engine) as session, session.begin():
         claimed = claim_message(session=session, keyring=keyring, now=clock())
+        if isinstance(claimed, Message) and _is_cancelled(
+            claimed, session=session, keyring=keyring, settings=settings, now=clock()
+        ):
+            return True
     if claimed is None:
         return False
     if isinstance(claimed, UnreadableMessage):
@@ -209,6 +219,21 @@ def _send_next(engine: Engine, mailer: Mailer, keyring: Keyring, clock: Clock) -
     with Session(engine) as session, session.begin():
         record_sent(message, session=session, keyring=keyring, now=clock())
     _log.info("mail sent", extra={"mail_id": message.id, "tries": message.tries})
+    return True
+
+
+def _is_cancelled(
+    message: Message, *, session: Session, keyring: Keyring, settings: Settings, now: datetime
+) -> bool:
+    """Give up a notice that may not be sent any more; return whether it is one."""
+    reason = why_not_sent(
+        message.about, find_page_holds, reading=reading(settings), session=session, now=now
+    )
+    if reason is None:
+        return False
+    record_rejection(message, f"cancelled: {reason}", session=session, keyring=keyring)
+    tell_again_of_others(message.about or {}, session=session, now=now)
+    _log.info("mail cancelled", extra={"mail_id": message.id, "reason": reason})
     return True
 
 

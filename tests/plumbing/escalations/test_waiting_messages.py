@@ -17,6 +17,7 @@ from domain.projects.creation import archive, create_group, unarchive
 from domain.projects.moving import transfer_project
 from models import (
     Alert,
+    Contact,
     Group,
     Incident,
     IncidentNote,
@@ -30,6 +31,7 @@ from tests.plumbing.paging.test_rules import AWAY
 from tests.plumbing.paging.test_rules import rule as contact_rule
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
+from web.jobs.mail import send_mail
 
 Act = Callable[[Escalated], None]
 
@@ -350,3 +352,36 @@ def test_maintainers_are_not_told_of_an_alert_that_was_silenced(shop: Escalated)
     assert [each.subject for each in shop.notices()] == ["Nobody answered alerts of acme/shop"]
     with shop.session() as session:
         assert session.get_one(Alert, alert).status == "triggered"
+
+
+@pytest.mark.parametrize("what", ["silenced", "removed", "acknowledged"])
+def test_a_notice_for_maintainers_that_waits_is_checked_again(
+    shop: Escalated, mailbox: Mailbox, what: str
+) -> None:
+    maria = shop.person("maria", role=Role.MAINTAINER)
+    shop.policy("0s user:alice")
+    alert = shop.alert(severity=1)
+    shop.pass_time(minutes=1)
+    shop.pass_time(minutes=6)
+    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts of acme/shop"]
+    told(mailbox)
+    # The notice reaches her by her contact and at the address of the account: neither yet.
+    with shop.session() as session:
+        session.execute(update(PageMessage).where(PageMessage.kind == "notice").values(**_UNSENT))
+        mine = update(Contact).where(Contact.user_id == maria.id)
+        session.execute(mine.values(next_try_at=shop.now))
+    if what == "silenced":
+        silence(shop)
+    elif what == "removed":
+        with shop.session() as session:
+            session.execute(delete(Member).where(Member.user_id == maria.id))
+    else:
+        shop.act(alert, "acknowledged", by=shop.alice)
+    shop.run()
+    send_mail(shop.settings, clock=lambda: shop.now)
+    assert told(mailbox) == []
+    (notice,) = shop.notices()
+    assert (notice.last_error or "").startswith("cancelled: ")
+
+
+_UNSENT = {"ended_at": None, "outcome": None}

@@ -8,10 +8,11 @@ from sqlalchemy import select, update
 
 from models import Alert, AssignmentNotice, PageRecipient, User
 from tests.support.alerts.incidents import PROJECT, IncidentProject
+from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.mail.stored_texts import stored_mails
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.jobs.mail import queue_assignments
+from web.jobs.mail import queue_assignments, send_mail
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.both_databases
@@ -91,6 +92,32 @@ def test_what_was_taken_back_or_is_not_wanted_is_not_told(project: IncidentProje
     assign(project, 1, "bob")
     ((_, subject, _),) = told(project)
     assert subject == "Assigned to you: x Bcc: evil (acme/shop #1)"
+
+
+def test_who_lost_the_access_meanwhile_is_not_told(project: IncidentProject) -> None:
+    project.now_fire("a")
+    assign(project, 1, "bob")
+    operate(project.app, "members", "remove", PROJECT, "bob")
+    assert told(project) == []
+
+
+def test_a_message_that_waits_for_the_mail_server_is_cancelled_without_access(
+    project: IncidentProject,
+) -> None:
+    project.now_fire("a")
+    assign(project, 1, "bob")
+    assert len(told(project)) == 1
+    operate(project.app, "members", "remove", PROJECT, "bob")
+    mailbox = Mailbox()
+    with running_mail_server(mailbox) as port:
+        settings = replace(project.settings, mail_url=f"smtp://127.0.0.1:{port}")
+        send_mail(settings, clock=lambda: project.now)
+    assert mailbox.messages == []
+    with project.app.app_context():
+        (row,) = stored_mails(db.session(), project.settings.secret_key)
+        assert row.last_error == "cancelled: the recipient has no access to the project any more"
+        assert row.send_at is None
+        db.session.rollback()
 
 
 @pytest.mark.long

@@ -69,7 +69,12 @@ class Outbox:
 
 
 def write(outbox: Outbox, **changes: str) -> None:
-    given = {"key": "k", "recipient": "alice@people.example", "subject": "Hi", "text": "Hello"}
+    given: dict[str, Any] = {
+        "key": "k",
+        "recipient": "alice@people.example",
+        "subject": "Hi",
+        "text": "Hello",
+    }
     message = NewMessage(**{**given, **changes})
     with Session(outbox.engine) as session, session.begin():
         queue_messages([message], session=session, keyring=outbox.keyring, now=outbox.now)

@@ -1,0 +1,21 @@
+"""Store what notices are about, so that they are checked before each attempt to send them."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0116"
+down_revision = "0115"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Go forward."""
+    op.add_column("mails", sa.Column("about", sa.JSON(none_as_null=True), nullable=True))
+    op.add_column("page_messages", sa.Column("about", sa.JSON(none_as_null=True), nullable=True))
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_column("page_messages", "about")
+    op.drop_column("mails", "about")
