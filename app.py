@@ -10,6 +10,7 @@ from web.http.compression import compress_pages_and_files
 from web.http.cors import allow_cross_origin
 from web.http.endpoints import cross_origin_policies
 from web.http.errors import render_errors
+from web.http.long_requests import answer_long_requests
 from web.http.request_log import log_requests
 from web.http.routes import add_path_converters
 from web.http.security_headers import protect_answers
@@ -36,6 +37,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     commit_returned_responses(app)
     start_extensions(app, settings, clock=clock)
     render_errors(app)
+    answer_long_requests(app)
     give_pages_their_context(app)
     add_path_converters(app)
     register_blueprints(app)

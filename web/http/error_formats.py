@@ -86,6 +86,10 @@ _SENTENCES = {
     405: ("Method not allowed", "Open the page from a link instead."),
     408: ("Request timeout", "Check your connection, then try again."),
     413: ("Request too large", "Send a smaller request."),
+    414: (
+        "URL too long",
+        "Nothing was changed. If an application sent you here, tell its developers.",
+    ),
     429: ("Too many requests", "Wait a few minutes, then try again."),
     500: (
         "Internal server error",

@@ -34,6 +34,8 @@ from gunicorn.http.errors import (
     ParseException,
     UnsupportedTransferCoding,
 )
+from gunicorn.http.message import Request
+from gunicorn.http.parser import RequestParser
 from gunicorn.workers.base import Worker
 from gunicorn.workers.ggevent import GeventWorker
 from werkzeug.exceptions import ServiceUnavailable
@@ -77,6 +79,21 @@ _STATUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], HT
     (ParseException, HTTPStatus.BAD_REQUEST),
     (RequestHeadTimeoutError, HTTPStatus.REQUEST_TIMEOUT),
 )
+
+
+class _Request(Request):  # type: ignore[misc]
+    """A request that keeps the beginning of a request line which is too long."""
+
+    def read_line(self, unreader: Any, buf: bytearray, limit: int = 0) -> Any:
+        """Read the request line."""
+        try:
+            return super().read_line(unreader, buf, limit)
+        except LimitRequestLine as error:
+            error.received = bytes(buf[:limit])
+            raise
+
+
+RequestParser.mesg_class = _Request
 
 
 class Listener(StreamServer):
@@ -256,9 +273,24 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self.log.error("Error handling request", exc_info=exc)
         else:
             self.log.info("%s for %s: %s", status.value, (addr or [""])[0], type(exc).__name__)
+        refusal = self._page_for(exc) or _refusal(status)
         with suppress(OSError):
-            client.sendall(_refusal(status))
+            client.sendall(refusal)
             close_gracefully(client)
+
+    def _page_for(self, error: BaseException) -> bytes | None:
+        """Return the page for a URL that is too long, if its path is one of a page."""
+        received: bytes = getattr(error, "received", b"")
+        target = received.partition(b" ")[2].partition(b"?")[0]
+        find_page = getattr(self.app.wsgi(), "extensions", {}).get("gatebell_long_requests")
+        if find_page is None or not target.startswith(b"/"):
+            return None
+        try:
+            page = find_page(target.decode("ascii"))
+        except Exception:
+            self.log.exception("there is no page for a URL that is too long")
+            return None
+        return None if page is None else _written(page)
 
     def _open(self, listener: Any) -> Listener:
         # The last connections are served after the listener was closed and has no name.
@@ -390,6 +422,14 @@ def _refusal(status: HTTPStatus) -> bytes:
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
     )
+    return "\r\n".join((*head, "", "")).encode("latin-1") + body
+
+
+def _written(response: Any) -> bytes:
+    """Return a response as it is sent, on a connection that ends."""
+    headers = [f"{name}: {value}" for name, value in response.headers.items()]
+    head = (f"HTTP/1.1 {response.status}", "Connection: close", *headers)
+    body: bytes = response.get_data()
     return "\r\n".join((*head, "", "")).encode("latin-1") + body
 
 

@@ -157,15 +157,20 @@ def is_registered(requested: str, registered: list[str]) -> bool:
     return wanted is not None and any(wanted == _without_port(known) for known in registered)
 
 
-#: Characters of a query that need no encoding (RFC 3986 section 3.4) and are frequent in `state`. A
-#: long value stays as short as the application sent it.
+#: Characters of a query that need no encoding (RFC 3986 section 3.4) and are frequent in `state`.
 _UNENCODED = "/:,"
+#: In characters. A longer query is encoded no more than necessary, so that a long `state` stays as
+#: short as the application sent it.
+_LONG = 4_000
 
 
 def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
     """Append parameters without changing the registered part."""
     base, mark, query = uri.partition("?")
-    return f"{base}?{query}{'&' if mark and query else ''}{urlencode(parameters, safe=_UNENCODED)}"
+    added = urlencode(parameters)
+    if len(added) > _LONG:
+        added = urlencode(parameters, safe=_UNENCODED)
+    return f"{base}?{query}{'&' if mark and query else ''}{added}"
 
 
 def without_secrets(uri: str) -> str:

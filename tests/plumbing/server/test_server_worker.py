@@ -199,6 +199,23 @@ def test_what_is_no_http_is_refused_in_json_and_ends_the_connection(
     assert "Traceback" not in live.log_text()
 
 
+@pytest.mark.parametrize("path", ["/oauth/authorize", "/users/sign_in", "/-/alerts", "/"])
+@pytest.mark.parametrize("length", [9_000, 30_000])
+def test_an_address_of_a_page_that_is_too_long_is_answered_by_a_page(
+    live: LiveGatebell, path: str, length: int
+) -> None:
+    with KeptConnection(live.port) as connection:
+        connection.socket.sendall(asked(f"{path}?state={'x' * length}"))
+        answer = connection.answer()
+        assert answer.status == 414
+        assert answer.headers["content-type"].startswith("text/html")
+        assert "default-src" in answer.headers["content-security-policy"]
+        assert "set-cookie" not in answer.headers
+        assert b"URL too long" in answer.body
+        assert connection.rest() == b""
+    assert "Traceback" not in live.log_text()
+
+
 @pytest.mark.advisory("CVE-2024-1135")
 @pytest.mark.parametrize(
     "lines",
