@@ -165,7 +165,9 @@ def start_escalations(
     routing = read_routing({each.project_id for each in triggered.values()}, session=session)
     former = session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered))).all()
     begun = {row.alert_id: row for row in former}
-    new = {number: triggered[number].project_id for number in sorted(triggered.keys() - begun)}
+    # Those that were created stopped have not run yet.
+    ran = {row.alert_id for row in former if not _was_created_stopped(row)}
+    new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
     stories = find_stories(new, session=session, now=now)
     rows = [
         _new_escalation(alert, routing[alert.project_id].choose(labels[number]), now=now)
@@ -186,6 +188,10 @@ def start_escalations(
     beginnings = Beginnings(stories=stories, raised=frozenset(raised), escalated=escalated)
     work = Work(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
     take_steps(running, work, session=session, now=now)
+
+
+def _was_created_stopped(row: Escalation) -> bool:
+    return State(row.state) is State.STOPPED and row.started_at == row.ended_at
 
 
 def _take_over(row: Escalation, former: Escalation | None) -> None:

@@ -173,6 +173,24 @@ def test_one_that_comes_back_does_not_wait_because_nobody_processed_the_first(
     assert covered.paged(second) == [("alice", 1, 1)]
 
 
+def test_one_that_comes_back_goes_on_although_somebody_is_about_to_escalate_it(
+    covered: Escalated,
+) -> None:
+    first = covered.alert(fingerprint=b"same")
+    covered.follow()
+    with covered.session() as session:
+        row = session.get_one(Alert, first)
+        row.status, row.ended_at = "resolved", covered.now
+    covered.follow()
+    covered.now += timedelta(minutes=4)
+    second = covered.alert(fingerprint=b"same")
+    with covered.session() as session:  # This can be undone for a few seconds.
+        iid = session.get_one(Alert, second).iid
+        handling.check_can_escalate(covered.work(session), covered.project_view(session), iid)
+    covered.follow()
+    assert covered.said(second)[0].startswith("It had been over for 4m. Paging goes on")
+
+
 def test_an_alert_from_before_the_policy_has_an_escalation_from_its_next_change_on(
     shop: Escalated,
 ) -> None:
