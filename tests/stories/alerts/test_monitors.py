@@ -1,12 +1,14 @@
 """Integrations with equal fingerprints: apart unless a user joins them as the same monitor."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import requests
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from domain.alerts.integrations.monitors import joined_with
-from models import Alert, IncidentFingerprint, Integration
-from tests.support.accounts.people import alice, database_of, settings_of, signed_in
+from models import Alert, Host, IncidentFingerprint, Integration
+from tests.support.accounts.people import alice, database_of, now, settings_of, signed_in
 from tests.support.alerts.integration_pages import address
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
@@ -282,6 +284,48 @@ def test_an_upgrade_changes_nothing_where_a_project_has_one_integration(
     assert one.accepted(fingerprint="x")["iid"] == 1
     other = connect(gatebell, one.project, name="New")
     assert other.accepted(fingerprint="x")["iid"] == 2
+
+
+def test_integrations_share_alerts_while_a_host_runs_an_earlier_release(
+    gatebell: LiveGatebell,
+) -> None:
+    one, other = two(gatebell)
+    as_before_monitors(gatebell, one)
+    with database_of(gatebell) as session:
+        session.add(
+            Host(
+                name="elsewhere:1 web",
+                key_fingerprints="x",
+                revision="0103",
+                clock_lead_ms=None,
+                seen_at=now(),
+            )
+        )
+        session.commit()
+    try:
+        let_alerts_follow_monitors(settings_of(gatebell))
+        one.accepted(fingerprint="x")
+        assert other.accepted(fingerprint="x")["iid"] == 1
+    finally:
+        with database_of(gatebell) as session:
+            session.execute(delete(Host).where(Host.name == "elsewhere:1 web"))
+            session.commit()
+    let_alerts_follow_monitors(settings_of(gatebell))
+    assert one.accepted(fingerprint="x")["iid"] == 2
+    assert other.accepted(fingerprint="x")["iid"] == 1
+
+
+def test_identical_first_alerts_through_joined_integrations_are_one(
+    gatebell: LiveGatebell,
+) -> None:
+    one, other = two(gatebell)
+    join(gatebell, one, other)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda each: each.send(fingerprint="x"), [one, other] * 8))
+    assert {answer.status_code for answer in answers} == {200}
+    assert {answer.json()[0]["iid"] for answer in answers} == {1}
+    assert states(gatebell, one) == [(1, "triggered", 16)]
+    assert len(alerts(gatebell, one).get("/1")["integrations"]) == 2
 
 
 def test_an_alert_of_a_request_that_was_under_way_follows(gatebell: LiveGatebell) -> None:
