@@ -197,7 +197,7 @@ class HookQuery(DestinationQuery, GitLabQuery):
 class Hook(Resource):
     """A webhook as clients for GitLab read one.
 
-    It has no `push_events` and the like, because no event that GitLab's hooks know is sent.
+    It has no fields for events, because no event that GitLab's hooks know is sent.
     """
 
     id: int
