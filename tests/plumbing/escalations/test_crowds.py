@@ -8,6 +8,8 @@ import pytest
 from sqlalchemy import Engine, event
 
 from domain.alerts.listing.filters import SEVERITIES
+from models import Page
+from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 
 
@@ -43,3 +45,38 @@ def test_pages_to_many_people_take_as_many_statements_as_those_to_a_few(shop: Es
     # On SQLite they hold the lock of all who write.
     few = _page_people(shop, 4, severity="critical")
     assert _page_people(shop, 40, severity="high") == few
+
+
+def _send_pages(shop: Escalated, alerts: int, *, name: str) -> tuple[int, int]:
+    """Page a new person about alerts, half of them muted, and mute the others while mail is away.
+
+    Return how many statements the attempts take, before and after that.
+    """
+    person = shop.person(name)
+    half = shop.alerts(alerts, title=f"{name} loud")
+    ids = half + shop.alerts(alerts, title=name)
+    shop.silence(f'title="{name}"', hours=1)
+    shop.page(ids, person)
+    shop.wait(seconds=2)
+    with _statements() as first:
+        shop.run(mail_url="smtp://127.0.0.1:1")
+    shop.silence(f'title="{name} loud"', hours=1)
+    shop.wait(seconds=20)
+    with _statements() as second:
+        shop.run()
+    assert {row.held_by for row in shop.rows(Page) if row.alert_id in ids} == {"silence “deploy”"}
+    shop.set_status(ids, "resolved")
+    shop.wait(minutes=2)
+    shop.run()
+    return len(first), len(second)
+
+
+@pytest.mark.both_databases
+def test_all_pages_of_a_message_are_checked_together(shop: Escalated, mailbox: Mailbox) -> None:
+    """When they are gathered, and again when the message is sent after a failed attempt."""
+    few = _send_pages(shop, 2, name="first")
+    many = _send_pages(shop, 200, name="second")
+    # Of more than ten alerts, one more statement counts those that are not named.
+    assert many[0] <= few[0] + 2
+    assert many[1] <= few[1] + 2
+    assert mailbox.messages == []
