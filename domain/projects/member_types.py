@@ -164,7 +164,12 @@ class Member(UserReference):
     created_at: Time
     expires_at: date | None
     membership_state: Literal["active"] = "active"
-    member_role: MemberRoleReference | None
+    #: GitLab omits it, too, and clients such as gitlabform take its presence for a custom role.
+    member_role: MemberRoleReference | None = Field(
+        default=None,
+        exclude_if=lambda role: role is None,
+        description="Custom role of the member. Omitted if the member has none.",
+    )
 
 
 class AddedMembers(Resource):

@@ -82,7 +82,7 @@ class IntegrationBody(Body):
     )
     accepts_key_in_url: Annotated[bool, Option("--key-in-url/--no-key-in-url")] = Field(
         default=False,
-        description="Whether senders that can set no header may add `?key=KEY` to the URL.",
+        description="True if senders that can set no header may add `?key=KEY` to the URL.",
     )
     joined_with: Annotated[Numbers, Option("--joined-with")] = Field(
         default=(),
@@ -152,7 +152,7 @@ class Integration(Resource):
     resolve_after_minutes: int | None = Field(description=_SILENCE)
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
-    accepts_key_in_url: bool = Field(description="Whether the key may be in the URL.")
+    accepts_key_in_url: bool = Field(description="True if the key may be in the URL.")
     joined_with: tuple[int, ...] = Field(
         description="Ids of the integrations that share their alerts with this one."
     )

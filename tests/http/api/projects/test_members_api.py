@@ -64,7 +64,8 @@ def test_a_member_gets_a_custom_role_and_loses_it(gatebell: LiveGatebell) -> Non
     assert refused.status_code == 400
     assert made(script.send("GET", one), 200) == member
     without = made(script.send("PUT", one, json={"member_role_id": None}), 200)
-    assert without == {**member, "member_role": None}
+    assert "member_role" not in without
+    assert {**without, "member_role": member["member_role"]} == member
     assert bobs.send("GET", alerts).status_code == 403
 
 
@@ -89,7 +90,6 @@ def test_a_member_is_added_changed_and_removed(gatebell: LiveGatebell, kind: str
         "created_at": member["created_at"],
         "expires_at": in_days(9),
         "membership_state": "active",
-        "member_role": None,
     }
     assert script.send("POST", url, json=body).status_code == 409
     assert made(script.send("GET", f"{url}/{number}"), 200) == member
