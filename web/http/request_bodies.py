@@ -138,7 +138,7 @@ def check_media_type(*expected: str) -> None:
     A suffix of the first media type counts as well, such as +json (RFC 6839 section 3.1).
     """
     wanted = expected or ("application/json",)
-    # Servers join a header that was sent twice with a comma.
+    # Some senders and proxies join two headers with a comma.
     given = [
         part.partition(";")[0].strip().lower() for part in (request.content_type or "").split(",")
     ]
