@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, lists, sampled_from, text, tuples
 
+from domain.durations import length_words
 from domain.errors import InvalidError
 from domain.escalations.steps import (
     NamedStep,
@@ -16,7 +17,6 @@ from domain.escalations.steps import (
     Target,
     TargetKind,
     check_plan,
-    length_words,
     listed,
     parse_step,
     read_steps,

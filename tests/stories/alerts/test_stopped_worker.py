@@ -1,6 +1,7 @@
 """No background worker is running: people answer alerts, and the worker does the rest later."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -42,10 +43,13 @@ def test_whoever_answers_before_the_worker_runs_is_not_forgotten(service: LiveGa
             for each in (acknowledged, snoozed, escalated)
         }
 
+    def is_running(alert: str) -> bool:
+        return bool(call.done("GET", f"{alert}/paging")["state"] == "running")
+
     with running_worker(service):
         expected = {acknowledged: "acknowledged", snoozed: "snoozed", escalated: "running"}
         wait_until(lambda: states() == expected)
         # Whatever came first, they can be escalated.
         for each in (acknowledged, snoozed):
             assert call.done("POST", f"{each}/escalate")["escalation_policy"] == "Night"
-            wait_until(lambda each=each: call.done("GET", f"{each}/paging")["state"] == "running")
+            wait_until(partial(is_running, each))
