@@ -41,6 +41,9 @@ class Contact(Numbered):
     confirmed_at: Mapped[datetime | None]
     #: The code, encrypted with SECRET_KEY, until when it counts, and how often it was guessed.
     code_ciphertext: Mapped[str | None] = mapped_column(Text)
+    #: The authorization of the application that created it, until the user confirms it. When that
+    #: access ends, the contact has to be confirmed again.
+    authorization_id: Mapped[int | None] = mapped_column(BigId)
     code_expires_at: Mapped[datetime | None]
     code_tries: Mapped[int] = mapped_column(SmallInteger, default=0)
     #: When its waiting messages are sent; NULL if none waits.

@@ -9,6 +9,7 @@ from time import monotonic, sleep
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
+from domain.access.authorizations import held_authorization
 from domain.audit.events import EventKind, Place
 from domain.contacts.types import (
     Channel,
@@ -101,6 +102,8 @@ def confirm_contact(work: Work, contact_id: int, given: ContactCodeBody) -> Cont
     if problem is not None:
         release_locks(work.session)  # The guess counts, whatever becomes of the request.
         raise InvalidError(problem, field="code")
+    if held_authorization(work) is None:
+        contacts.detach_from_application(contact_id, session=work.session)
     if not was_confirmed:
         _record(work, EventKind.CONTACT_CONFIRMED, EventKind.CONTACT_CONFIRMED, confirmed)
     return confirmed
@@ -208,7 +211,13 @@ def _create(work: Work, owner: Owner, new: ContactBody, *, is_confirmed: bool) -
 
     address = contact_type(new.type).check(new.address.strip(), read_url=read_url)
     made = contacts.create_contact(
-        NewContact(owner=owner, address=address, label=new.label, is_confirmed=is_confirmed),
+        NewContact(
+            owner=owner,
+            address=address,
+            label=new.label,
+            is_confirmed=is_confirmed,
+            authorization_id=None if owner.user_id is None else held_authorization(work),
+        ),
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,

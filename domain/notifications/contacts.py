@@ -14,7 +14,9 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from domain.access.authorizations import has_not_ended
 from domain.accounts.message_limits import CONTACT_MESSAGES, Sending, claim_sending
+from domain.database.rows import update_rows
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.contact_types.base import Address, ContactType
@@ -96,6 +98,8 @@ class NewContact:
     label: str = ""
     #: Whether it needs no code: a channel, or a contact that an administrator made.
     is_confirmed: bool = False
+    #: That of the application that creates it.
+    authorization_id: int | None = None
 
 
 def create_contact(
@@ -122,6 +126,7 @@ def create_contact(
         lane=new.address.lane,
         created_at=now,
         confirmed_at=now if new.is_confirmed else None,
+        authorization_id=new.authorization_id,
         code_tries=0,
         claim=0,
         tries=0,
@@ -254,6 +259,27 @@ def _count(
         place=f"contacts of {owner.user_id} {owner.project_id} {owner.group_id}",
     )
     claim_sending(CONTACT_MESSAGES, sending, session=session, keyring=keyring, now=now)
+
+
+def unconfirm_ended(*, session: Session, now: datetime) -> int:
+    """Let contacts be confirmed again whose application no longer has access; return how many."""
+    ended = session.scalars(
+        update_rows(ContactRow)
+        .where(
+            ContactRow.user_id.is_not(None),
+            ~has_not_ended(ContactRow.authorization_id, now),
+        )
+        .values(confirmed_at=None, authorization_id=None)
+        .returning(ContactRow.id)
+    ).all()
+    return len(ended)
+
+
+def detach_from_application(contact_id: int, *, session: Session) -> None:
+    """Make a contact that an application created the user's own, who has confirmed it."""
+    session.execute(
+        update_rows(ContactRow).where(ContactRow.id == contact_id).values(authorization_id=None)
+    )
 
 
 def confirm_contact(

@@ -232,8 +232,8 @@ PERSONAL_DATA = (
         "Addresses at which the person is paged, and when something was sent there",
         exported="type label shown_address created_at confirmed_at last_sent_at last_failed_at "
         "last_error failing_since",
-        internal="project_id group_id lane code_expires_at code_tries next_try_at claim "
-        "claimed_until tries",
+        internal="authorization_id project_id group_id lane code_expires_at code_tries next_try_at "
+        "claim claimed_until tries",
     ),
     PersonalDataTable(
         models.ContactRule,

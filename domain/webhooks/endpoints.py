@@ -259,8 +259,12 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
                 "webhook_id": endpoint.id,
                 "reason": PauseReason.APPLICATION.value,
             }
-            subject = f"webhook {endpoint.id}"
-            event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details)
+            event = Event(
+                kind=EventKind.WEBHOOK_CHANGED,
+                subject=f"webhook {endpoint.id}",
+                details=details,
+                place=Place(project_id=endpoint.project_id),
+            )
             store_event(event, EventSource(), session=session, now=now)
         return len(ended)
 

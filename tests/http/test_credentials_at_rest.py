@@ -170,9 +170,10 @@ def _use_api(found: Credentials) -> None:
     script.send("POST", f"{at}/webhooks/{webhook['id']}/rotate_secret")
     stream = made(administrator.send("POST", "/audit_streams", json={"url": url}))
     found.keep(stream_secret=stream["secret"])
-    address = f"json://user:{_CONTACT_SECRET}@127.0.0.1:1/"
-    script.send("POST", "/user/contacts", json={"type": "url", "address": address})
-    script.send("POST", f"{at}/notification_channels", json={"type": "url", "address": address})
+    address = f"ntfy://user:{_CONTACT_SECRET}@127.0.0.1:1/alerts"
+    contact = {"type": "apprise", "address": address}
+    made(script.send("POST", "/user/contacts", json=contact))
+    made(script.send("POST", f"{at}/notification_channels", json=contact))
     found.keep(contact_url=_CONTACT_SECRET)
     calendar = made(script.send("POST", "/user/on_call/calendar"))["url"]
     found.keep(calendar=calendar.rpartition("/")[2].removesuffix(".ics"))

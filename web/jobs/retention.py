@@ -20,6 +20,7 @@ from domain.audit.seals import audit_key, head_of, prune_events, seal_events
 from domain.audit_streams.streams import drop_old_entries, remove_orphans
 from domain.clock import Clock, system_clock
 from domain.keyring import Keyring
+from domain.notifications.contacts import unconfirm_ended
 from domain.oauth.personal_tokens.lifetimes import end_endless_tokens
 from domain.on_call.eligibility import note_eligibility
 from domain.repositories.storage import remove_repository
@@ -145,12 +146,17 @@ def encrypt_stored(settings: Settings, *, clock: Clock = system_clock) -> dict[s
 
 
 def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Pause the webhooks of applications whose access has ended; return how many."""
+    """Pause webhooks, and unconfirm contacts, of applications whose access has ended.
+
+    Returns how many.
+    """
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         paused = WEBHOOKS.pause_ended(session=session, now=clock())
-    if paused:
-        _webhook_log.info("webhooks paused with their application", extra={"count": paused})
-    return paused
+        unconfirmed = unconfirm_ended(session=session, now=clock())
+    if paused or unconfirmed:
+        counts = {"webhooks": paused, "contacts": unconfirmed}
+        _webhook_log.info("webhooks and contacts ended with their application", extra=counts)
+    return paused + unconfirmed
 
 
 def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from domain.keyring import Keyring
+from models import Contact
 from tests.http.api.projects.test_invitations_api import link_to
 from tests.http.api.projects.test_projects_api import made
 from tests.http.api.tokens.test_made_tokens import Case, case_of, revoke_on_the_page
-from tests.support.accounts.people import open_browser, settings_of, unique
+from tests.support.accounts.people import database_of, open_browser, settings_of, unique
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import script_of
 from tests.support.oauth.oauth_wire import pair_in, refresh
@@ -67,6 +69,27 @@ def test_an_invitation_that_an_application_sent_ends(case: Case) -> None:
     assert own.send("GET", path).json() == []
     # The user can still invite.
     assert made(own.send("POST", path, json=body)) == {"status": "success"}
+
+
+def test_a_contact_that_an_application_created_and_confirmed_is_confirmed_again(
+    case: Case,
+) -> None:
+    own, settings = script_of(case.gatebell, case.person), settings_of(case.gatebell)
+    numbers = []
+    for number, confirms in enumerate((case.application, own)):
+        body = {"type": "apprise", "address": f"ntfy://127.0.0.1:1/alerts{number}"}
+        contact = made(case.application.send("POST", "/user/contacts", json=body))
+        with database_of(case.gatebell) as session:
+            row = session.get_one(Contact, contact["id"])
+            code = Keyring(settings.secret_key).decrypt(row.code_ciphertext or "")
+        path = f"/user/contacts/{contact['id']}"
+        made(confirms.send("POST", f"{path}/confirm", json={"code": code}), 200)
+        numbers.append(path)
+    pause_ended_webhooks(settings)
+    revoke_on_the_page(case)
+    pause_ended_webhooks(settings)
+    states = [made(own.send("GET", each), 200)["confirmed_at"] is None for each in numbers]
+    assert states == [True, False]
 
 
 def test_a_webhook_whose_url_an_application_chose_is_paused(case: Case) -> None:

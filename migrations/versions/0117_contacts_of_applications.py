@@ -1,0 +1,21 @@
+"""Store which authorization a contact was created with."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0117"
+down_revision = "0116"
+branch_labels = None
+depends_on = None
+
+BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    op.add_column("contacts", sa.Column("authorization_id", BIG, nullable=True))
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_column("contacts", "authorization_id")
