@@ -147,6 +147,7 @@ def reasons(shop: Escalated, alert: int) -> list[str]:
     return [text for kind, name, text in shop.activity(alert) if (kind, name) == ("page", "alice")]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("wait", WAITS)
 @pytest.mark.parametrize("meanwhile", MEANWHILE)
 def test_a_message_that_waits_is_not_sent_after_what_forbids_it(
@@ -173,6 +174,7 @@ def cancelled(shop: Escalated) -> tuple[int, int]:
         return rows or 0, session.scalar(total) or 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("wait", WAITS)
 @pytest.mark.parametrize("meanwhile", ["silenced", "archived"])
 def test_what_was_held_back_is_sent_once_when_that_ends(
@@ -253,6 +255,7 @@ def test_a_channel_of_a_group_gets_nothing_of_a_project_that_left_the_group(
     assert ("page", "ops", text) in shop.activity(alert)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("meanwhile", ["removed", "blocked", "archived"])
 def test_pages_about_incidents_are_checked_as_well(
     shop: Escalated, mailbox: Mailbox, meanwhile: str
@@ -312,6 +315,7 @@ def test_a_step_whose_page_is_cancelled_is_followed_at_once(
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
+@pytest.mark.long
 def test_a_held_step_pages_after_the_silence_and_the_next_step_waits(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
@@ -332,6 +336,7 @@ def test_a_held_step_pages_after_the_silence_and_the_next_step_waits(
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
+@pytest.mark.long
 def test_maintainers_are_not_told_of_an_alert_that_was_silenced(shop: Escalated) -> None:
     shop.person("maria", role=Role.MAINTAINER)
     shop.policy("0s user:alice")
@@ -354,6 +359,7 @@ def test_maintainers_are_not_told_of_an_alert_that_was_silenced(shop: Escalated)
         assert session.get_one(Alert, alert).status == "triggered"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", ["silenced", "removed", "acknowledged"])
 def test_a_notice_for_maintainers_that_waits_is_checked_again(
     shop: Escalated, mailbox: Mailbox, what: str
