@@ -153,7 +153,11 @@ def next_url() -> str:
 
 def requested_page() -> str:
     """Return the page of this service in the parameter `next`, or an empty string."""
-    target = request.values.get("next", "")
+    return own_page(request.values.get("next", ""))
+
+
+def own_page(target: str) -> str:
+    """Return the address if it is of this service, or an empty string."""
     # Browsers drop tabs and newlines, treat a backslash as a slash, and resolve two dots.
     path = unquote(target.partition("?")[0]).replace("\\", "/")
     is_ours = target.startswith(url_for("home.index")) and not path.startswith("//")

@@ -27,7 +27,7 @@ from web.sealing.sign_ins import (
     take_response,
 )
 from web.services import settings, sign_up_policy
-from web.signing_in import complete, next_url, requested_page, sign_in_as, sign_in_attempt
+from web.signing_in import complete, next_url, own_page, requested_page, sign_in_as, sign_in_attempt
 
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
@@ -103,7 +103,7 @@ def sign_out() -> ResponseReturnValue:
     """Delete this browser's sign-in and clear its session."""
     end_this_sign_in()
     flash("You are signed out.")
-    next_page = short_address(request.values.get("next", ""))
+    next_page = short_address(requested_page())
     return redirect(url_for("sessions.sign_in", next=next_page or None))
 
 
@@ -111,8 +111,8 @@ def sign_out() -> ResponseReturnValue:
 @open_to_anyone
 def go_on(handle: str) -> ResponseReturnValue:
     """Redirect to the page that is kept under a handle, because its URL is long."""
-    address = find_address(handle)
-    if address is None:
+    address = own_page(find_address(handle) or "")
+    if not address:
         flash("The page that you asked for was kept for an hour. Open it again.", "warning")
     return redirect(address or url_for("home.index"))
 

@@ -1,12 +1,14 @@
 """Authorization requests that are long: they stay on the server while the person signs in."""
 
 import json
+from datetime import timedelta
 from urllib.parse import urlencode, urljoin
 
 import pytest
 import requests
-from sqlalchemy import func, select, update
+from sqlalchemy import delete, func, select, update
 
+from domain.keyring import Keyring
 from models import KeptPage, User
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -17,6 +19,7 @@ from tests.support.accounts.people import (
     make_user,
     now,
     open_browser,
+    settings_of,
 )
 from tests.support.oauth.oauth_wire import (
     Changes,
@@ -184,6 +187,24 @@ def test_a_list_with_many_filters_comes_back_after_the_sign_in(
     )
     onward = browser.get(urljoin(gatebell.url, answer.headers["Location"]), allow_redirects=False)
     assert urljoin(gatebell.url, onward.headers["Location"]) == gatebell.url + path
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["https://evil.example/", "//evil.example/", "/\\evil.example/"]
+)
+def test_a_long_address_of_another_site_leads_home(
+    gatebell: LiveGatebell, dora: Person, elsewhere: str
+) -> None:
+    browser = open_browser(gatebell, dora)
+    handle = "e" * 32
+    with database_of(gatebell) as session:
+        digest = Keyring(settings_of(gatebell).secret_key).digest(handle)
+        session.execute(delete(KeptPage).where(KeptPage.digest == digest))
+        path = f"{elsewhere}?{'x' * 2_000}"
+        session.add(KeptPage(digest=digest, path=path, expires_at=now() + timedelta(hours=1)))
+    url = f"{gatebell.url}/users/sign_in/next/{handle}"
+    answer = browser.get(url, allow_redirects=False)
+    assert answer.headers["Location"] == "/"
 
 
 def test_a_short_request_stores_nothing(gatebell: LiveGatebell) -> None:
