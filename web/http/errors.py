@@ -272,7 +272,7 @@ def _details_of(error: Exception) -> dict[str, Any]:
     """Return the machine-readable details of an error."""
     if isinstance(error, InvalidParametersError | InvalidQueryError):
         return {"errors": [{"field": name, "message": why} for name, why in error.problems]}
-    if isinstance(error, InvalidError) and error.field and _is_of_api_body():
+    if isinstance(error, InvalidError) and error.field and _is_of_api_parameter(error):
         return {"errors": [{"field": error.field, "message": str(error)}]}
     if isinstance(error, MissingAttributes):
         return {"missing": list(error.names)}
@@ -291,8 +291,9 @@ def _details_of_body(error: Exception) -> dict[str, Any]:
     return {}
 
 
-def _is_of_api_body() -> bool:
-    return error_format() is ErrorFormat.API and request.method not in {"GET", "HEAD"}
+def _is_of_api_parameter(error: Exception) -> bool:
+    is_change = request.method not in _READING
+    return error_format() is ErrorFormat.API and (is_change or isinstance(error, QueryError))
 
 
 def refusal(error: DomainError) -> Response:
