@@ -396,7 +396,7 @@ PERSONAL_DATA = (
         "E-mails to the person, for 90 days",
         rows=lambda user: func.lower(models.Mail.recipient) == user.email.lower(),
         exported="recipient subject text created_at sent_at",
-        internal="key text_ciphertext send_at next_try_at tries last_error",
+        internal="key about text_ciphertext send_at next_try_at tries last_error",
         rewritten={"text": without_links},
         decrypted={"text": "text_ciphertext"},
     ),
