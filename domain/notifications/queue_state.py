@@ -14,7 +14,7 @@ from domain.database.rows import update_rows
 from domain.notifications.contact_types.base import ContactType
 from domain.notifications.contact_types.registry import CONTACT_TYPES, contact_type
 from domain.notifications.queueing import is_due, queue_batch
-from domain.notifications.states import ENDED, FAILED_ATTEMPT, MessageState
+from domain.notifications.states import ENDED, FAILED_ATTEMPT, QUEUED_AGAIN, MessageState
 from domain.types.base import columns_of
 from models import Contact, Group, Page, PageMessage, PageRecipient, PageTotal, Project, User
 
@@ -204,7 +204,7 @@ def send_again(work: Work, message_id: int) -> bool:
     found = work.session.execute(
         update_rows(PageMessage)
         .where(PageMessage.id == message_id, PageMessage.outcome == MessageState.GIVEN_UP.value)
-        .values(outcome="again")
+        .values(outcome=QUEUED_AGAIN)
         .returning(PageMessage.contact_id, PageMessage.batch_id)
     ).first()
     if found is None or found.batch_id is None:

@@ -54,6 +54,8 @@ class MessageState(StrEnum):
     CANCELLED = "cancelled"
 
 
+#: How a message is stored that was given up and then queued again, as another message.
+QUEUED_AGAIN = "again"
 #: Attempts to send something to a contact that failed are counted beside messages that ended.
 FAILED_ATTEMPT = "failed_attempt"
 #: The states of a message that was sent, or will not be.
@@ -176,6 +178,8 @@ def stored_outcome(state: MessageState) -> str:
 
 def shown_state(outcome: str | None, cancelled_because: str | None) -> MessageState:
     """Return the state of a stored message."""
+    if outcome == QUEUED_AGAIN:
+        return MessageState.GIVEN_UP
     state = MessageState(outcome or MessageState.WAITING)
     is_cancelled = state is MessageState.WITHDRAWN and cancelled_because is not None
     return MessageState.CANCELLED if is_cancelled else state

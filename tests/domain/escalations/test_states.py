@@ -6,7 +6,14 @@ import pytest
 
 from domain.escalations.document import with_tables
 from domain.escalations.state import MOVES, Event, State, after, moved_by
-from domain.notifications.states import MESSAGES, PAGES, MessageState, PageState
+from domain.notifications.states import (
+    MESSAGES,
+    PAGES,
+    QUEUED_AGAIN,
+    MessageState,
+    PageState,
+    shown_state,
+)
 
 
 def test_each_state_has_its_row_and_each_event_its_use() -> None:
@@ -38,6 +45,13 @@ def test_no_event_but_an_answer_and_no_answer_ends_an_escalation_that_reached_no
 def test_what_cannot_happen_is_an_error() -> None:
     with pytest.raises(LookupError):
         after(State.STOPPED, Event.STEP_DUE)
+
+
+def test_each_outcome_of_a_message_is_shown_as_a_state() -> None:
+    assert shown_state(None, None) is MessageState.WAITING
+    assert shown_state("withdrawn", None) is MessageState.WITHDRAWN
+    assert shown_state("withdrawn", "is not active: not paged") is MessageState.CANCELLED
+    assert shown_state(QUEUED_AGAIN, None) is MessageState.GIVEN_UP
 
 
 def test_the_document_shows_the_tables_of_the_code() -> None:
