@@ -26,6 +26,7 @@ from wtforms.validators import (
     ValidationError,
 )
 
+from domain.on_call.own_types import NewCover, OwnSchedule
 from domain.on_call.plans import Unit
 from domain.on_call.rotation_syntax import WEEKDAYS
 from domain.on_call.types import (
@@ -34,7 +35,6 @@ from domain.on_call.types import (
     LONGEST_NAME,
     MOST_RESTRICTIONS,
     MOST_USERS,
-    NewCover,
     NewOverride,
     NewRotation,
     NewSwap,
@@ -42,7 +42,6 @@ from domain.on_call.types import (
     OnCallRotation,
     OnCallSchedule,
     OnCallTurn,
-    OwnSchedule,
 )
 from domain.time_zones import instant, zone
 from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most

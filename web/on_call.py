@@ -20,10 +20,11 @@ from domain.on_call.change_actions import overrides_ahead, swaps_ahead
 from domain.on_call.feeds import find_feed
 from domain.on_call.final_schedule import Source
 from domain.on_call.own_actions import TURNS_BEGAN_WITHIN, holder_of, turns_of
+from domain.on_call.own_types import OwnSchedule
 from domain.on_call.people import candidates
 from domain.on_call.plans import Period
 from domain.on_call.shifts import balance_of, schedules_now, shifts_of
-from domain.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn, OwnSchedule
+from domain.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn
 from domain.projects.views import Holder
 from domain.reports.actions import notes_of_schedule
 from domain.time_zones import instant, zone

@@ -9,7 +9,7 @@ from domain.contacts.types import ContactQuery
 from domain.errors import NotFoundError
 from domain.on_call import feeds
 from domain.on_call.own_actions import cover_shifts, preview_cover, show_own_on_call
-from domain.on_call.types import CoverQuery, OnCallCover, OwnOnCallQuery
+from domain.on_call.own_types import CoverQuery, OnCallCover, OwnOnCallQuery
 from forms.on_call import CoverForm
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db

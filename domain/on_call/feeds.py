@@ -21,10 +21,10 @@ from domain.database.rows import update_rows
 from domain.errors import DomainError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.on_call.actions import show_schedule
+from domain.on_call.own_types import NewOwnCalendar, OwnCalendar
 from domain.on_call.places import places_of
 from domain.on_call.schedules import get_row
 from domain.on_call.shifts import schedules_of_user
-from domain.on_call.types import NewOwnCalendar, OwnCalendar
 from domain.on_call.types import OnCallSchedule as Schedule
 from domain.projects.access import get_group, get_project
 from domain.projects.views import Holder, Viewer

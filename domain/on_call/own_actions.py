@@ -16,22 +16,24 @@ from domain.errors import InvalidError
 from domain.notifications.paging import PageKind
 from domain.notifications.subjects import RANK_OF_INCIDENT, Subject
 from domain.on_call.change_actions import create_override
+from domain.on_call.own_types import (
+    CoverQuery,
+    NewCover,
+    OnCallCover,
+    OwnOnCall,
+    OwnOnCallQuery,
+    OwnSchedule,
+    PagedAlert,
+)
 from domain.on_call.people import id_of_candidate
 from domain.on_call.plans import Period
 from domain.on_call.reading import read_plans
 from domain.on_call.shifts import UserSchedule, schedules_now, schedules_of_user
 from domain.on_call.turns import UserTurn, turns
 from domain.on_call.types import (
-    CoverQuery,
-    NewCover,
     NewOverride,
-    OnCallCover,
     OnCallPeriod,
     OnCallTurn,
-    OwnOnCall,
-    OwnOnCallQuery,
-    OwnSchedule,
-    PagedAlert,
     check_is_not_over,
     checked_period,
 )
