@@ -42,6 +42,7 @@ _AFTER_FAILURE = timedelta(minutes=1)
 _AFTER_LOCK = timedelta(seconds=1)
 _AT_ONCE = timedelta()
 _NO_CONTACT = "could not be paged: there is no confirmed contact"
+_QUIET = "has quiet hours: the page that was held back waits until they end"
 
 
 #: Whether there is something to gather, and whether there will be in a moment.
@@ -85,6 +86,7 @@ class _Gathering:
 
     def run(self) -> None:
         recipient = recipient_of(self._recipient, session=self._session)
+        self._wait_for_quiet_hours(recipient)
         verdicts = check_pages(
             recipient,
             *self._is_due(),
@@ -113,6 +115,23 @@ class _Gathering:
     def _is_due(self) -> tuple[ColumnElement[bool], ...]:
         # What follows within the pause leaves as well, rather than half a minute later.
         return (*self._is_waiting(), Page.due_at <= self._now + GATHERING_PAUSE)
+
+    def _wait_for_quiet_hours(self, recipient: Recipient) -> None:
+        """Let pages that were held back wait for quiet hours that have begun since."""
+        quiet = quiet_hours_of(self._recipient)
+        for is_critical in (False, True):
+            until = held_until(quiet, is_critical=is_critical, now=self._now)
+            if until is None or until <= self._now + GATHERING_PAUSE:
+                continue
+            waiting = (
+                *self._is_due(),
+                Page.held_by.is_not(None),
+                Page.is_critical.is_(is_critical),
+            )
+            user_id = recipient.user.id if recipient.user is not None else None
+            name, now = recipient.name, self._now
+            note_pages(_QUIET, *waiting, user_id=user_id, name=name, session=self._session, now=now)
+            self._session.execute(update_rows(Page).where(*waiting).values(due_at=until))
 
     def _leave(self, worst: Mapping[PageKind, int], recipient: Recipient) -> None:
         if recipient.channel is not None:

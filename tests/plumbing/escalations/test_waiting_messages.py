@@ -203,6 +203,25 @@ def test_what_was_held_back_is_sent_once_when_that_ends(
     assert told(mailbox)[:1] == ["alice"]
 
 
+@pytest.mark.parametrize("wait", ["retry", "rule"])
+def test_what_was_held_back_waits_for_quiet_hours_that_began_since(
+    shop: Escalated, mailbox: Mailbox, wait: str
+) -> None:
+    alert = shop.alert(severity=1)
+    WAITS[wait](shop, alert)
+    told(mailbox)
+    silence(shop)  # It lasts until 21:00.
+    quiet = QuietHours(time_zone="UTC", starts=20 * 60 + 30, ends=22 * 60)
+    with shop.session() as session:
+        preferences = PagingPreferences(quiet_hours=quiet)
+        change_preferences(shop.alice.id, preferences, session=session, now=shop.now)
+    look_for(shop, minutes=115, step=300)
+    assert told(mailbox) == []
+    assert "has quiet hours" in reasons(shop, alert)[-1]
+    look_for(shop, minutes=10, step=300)
+    assert told(mailbox)[:1] == ["alice"]
+
+
 def test_only_the_pages_that_may_not_be_sent_are_left_out_of_a_message(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
