@@ -82,6 +82,7 @@ def create_integration(work: Work, project: ProjectView, new: NewIntegration) ->
         key_digest=key.digest,
         key_ciphertext=keyring.encrypt(key.clear),
         monitor_id=monitors.new_monitor_id(),
+        monitor_changed_at=work.now,
         created_at=work.now,
     )
     set_settings(row, new, others)

@@ -7,13 +7,14 @@ combined with its monitor (`domain.alerts.reading.fingerprint.within_monitor`).
 ==========================  =======================================================================
 event                       effect
 ==========================  =======================================================================
-an integration is created   It gets a new monitor.
+an integration is created   It gets a new monitor. Alerts follow that a host of an earlier release
+                            stores for it without one.
 it is joined with others    It gets their monitor, and its alerts follow.
 it is separated             It gets a new monitor, and its own alerts follow.
 it is deleted               Its alerts keep the monitor: integrations joined with it still report
                             them, and others do not.
-two open alerts of one      The older stays open, and the newer is resolved; one that is ignored
-monitor would be equal      never replaces one that is not.
+two open alerts of one      The older stays open, with the worse severity, and the newer is
+monitor would be equal      resolved; one that is ignored never replaces one that is not.
 release 0.1.0 is upgraded   The oldest integration of a project keeps the fingerprints as they are
                             (monitor 0), and each other one gets a new monitor. An open alert
                             belongs to the integration of its last report.
@@ -153,7 +154,7 @@ def _give(integration: Integration, monitor_id: int, *, session: Session, now: d
     shares = select(func.count()).where(
         Integration.project_id == integration.project_id, Integration.monitor_id == former
     )
-    if former and not session.scalar(shares):
+    if former is not None and not session.scalar(shares):
         # Nobody else reports what integrations opened that were joined with it and are deleted.
         own = or_(own, Alert.integration_id.is_(None) & (Alert.monitor_id == former))
     _move_open(integration.project_id, own, monitor_id, session=session, now=now)
@@ -184,24 +185,44 @@ def _move_open(
 def _resolve_doubles(
     project_id: int, moved: Sequence[_Moved], monitor_id: int, *, session: Session, now: datetime
 ) -> None:
-    """Resolve one of each two open alerts that would have the same fingerprint."""
-    wanted = {each.within(monitor_id): each for each in moved}
+    """Resolve all but one of the open alerts that would have the same fingerprint.
+
+    The one that stays gets the worst severity, so people are notified as by a further report.
+    """
+    equal: dict[bytes, list[_Moved]] = {}
+    for each in moved:
+        equal.setdefault(each.within(monitor_id), []).append(each)
     # `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
-    statement = select(*_COLUMNS, Alert.iid).where(
-        Alert.fingerprint.in_(wanted), Alert.project_id + 0 == project_id, Alert.status.in_(_OPEN)
+    statement = select(*_COLUMNS).where(
+        Alert.fingerprint.in_(equal), Alert.project_id + 0 == project_id, Alert.status.in_(_OPEN)
     )
     for row in session.execute(statement).all():
-        present, mine = _Moved._make(row[:5]), wanted[row.fingerprint]
-        kept, ended = sorted((present, mine), key=lambda each: (each.status == _IGNORED, each.id))
-        over = func.greatest if session.get_bind().dialect.name == "postgresql" else func.max
+        equal[row.fingerprint].append(_Moved._make(row))
+    over = func.greatest if session.get_bind().dialect.name == "postgresql" else func.max
+    for some in equal.values():
+        kept, *ended = sorted(some, key=lambda each: (each.status == _IGNORED, each.id))
+        if not ended:
+            continue
+        ids = [each.id for each in ended]
         session.execute(
             update_rows(Alert)
-            .where(Alert.id == ended.id)
+            .where(Alert.id.in_(ids))
             .values(status=RESOLVED, ended_at=over(Alert.started_at, now))
         )
+        worst = session.execute(
+            select(Alert.severity, Alert.severity_reason)
+            .where(Alert.id.in_(ids))
+            .order_by(Alert.severity)
+            .limit(1)
+        ).one()
+        own = update_rows(Alert).where(Alert.id == kept.id, Alert.severity > worst.severity)
+        session.execute(own.values(severity=worst.severity, severity_reason=worst.severity_reason))
         number = session.scalar(select(Alert.iid).where(Alert.id == kept.id))
-        entry = add_entry(ended.id, NoteKind.STATUS, RESOLVED, by=None, session=session, now=now)
-        entry.via = f"{BY_ITSELF}: alert #{number} of a joined integration is the same"
+        for alert_id in ids:
+            entry = add_entry(
+                alert_id, NoteKind.STATUS, RESOLVED, by=None, session=session, now=now
+            )
+            entry.via = f"{BY_ITSELF}: alert #{number} of a joined integration is the same"
     session.flush()
 
 
@@ -267,10 +288,13 @@ def _move_holds(
 def settle_monitors(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
     """Let alerts follow what changed, and give monitors to integrations of earlier releases.
 
-    `between` commits. While a host runs an earlier release, its integrations keep sharing alerts.
+    `between` commits. While a host runs an earlier release, its integrations keep sharing alerts,
+    and what it stores for an integration with a monitor follows to that.
     """
     pending = select(Integration.project_id).distinct()
-    if all(host.revision >= _FIRST_REVISION for host in list_present(session=session, now=now)):
+    present = list_present(session=session, now=now)
+    know_monitors = all(host.revision >= _FIRST_REVISION for host in present)
+    if know_monitors:
         without = pending.where(Integration.monitor_id.is_(None))
         for project_id in session.scalars(without).all():
             _settle(_locked(project_id, session=session), session=session, now=now)
@@ -278,8 +302,9 @@ def settle_monitors(*, session: Session, now: datetime, between: Callable[[], No
     changed = select(Integration.id, Integration.project_id).where(
         Integration.monitor_changed_at.is_not(None)
     )
+    over = now - _IN_FLIGHT if know_monitors else None
     for integration_id, project_id in session.execute(changed.order_by(Integration.id)).all():
-        _follow(integration_id, project_id, session=session, now=now, between=between)
+        _follow(integration_id, project_id, over, session=session, now=now, between=between)
 
 
 def _locked(project_id: int, *, session: Session) -> list[Integration]:
@@ -344,18 +369,25 @@ def _give_to_last_reporters(
         session.execute(statement.on_conflict_do_nothing())
     for monitor_id, alerts in of_monitors.items():
         for begin in range(0, len(alerts), _SLICE) if monitor_id else ():
-            _move(project_id, alerts[begin : begin + _SLICE], monitor_id, session=session)
+            some = alerts[begin : begin + _SLICE]
+            # An integration that has a monitor may have stored an equal alert with it already.
+            _resolve_doubles(project_id, some, monitor_id, session=session, now=now)
+            _move(project_id, some, monitor_id, session=session)
 
 
 def _follow(
     integration_id: int,
     project_id: int,
+    over: datetime | None,
     *,
     session: Session,
     now: datetime,
     between: Callable[[], None],
 ) -> None:
-    """Let the alerts of an integration follow to its monitor, the newest first."""
+    """Let the alerts of an integration follow to its monitor, the newest first.
+
+    Nothing follows any more after a change before `over`.
+    """
     own = {each.id: each for each in _locked(project_id, session=session)}.get(integration_id)
     if own is None or own.monitor_id is None or own.monitor_changed_at is None:
         between()
@@ -376,7 +408,7 @@ def _follow(
         _move(project_id, [_Moved._make(row[:5]) for row in rows], monitor_id, session=session)
         after = rows[-1].started_at, rows[-1].id
         between()
-    if now - changed_at > _IN_FLIGHT:
+    if over is not None and changed_at < over:
         session.execute(
             update_rows(Integration)
             .where(Integration.id == integration_id, Integration.monitor_changed_at == changed_at)

@@ -315,6 +315,68 @@ def test_integrations_share_alerts_while_a_host_runs_an_earlier_release(
     assert other.accepted(fingerprint="x")["iid"] == 1
 
 
+def stray(gatebell: LiveGatebell, endpoint: Endpoint, monitor_id: int | None, name: str) -> None:
+    """Store an alert with another monitor, as a host does that does not know the own one."""
+    found = {each.id: each.monitor_id for each in integrations_of(gatebell, endpoint.project)}
+    own = Integration.id == endpoint.id
+    change(gatebell, update(Integration).where(own).values(monitor_id=monitor_id))
+    endpoint.accepted(fingerprint=name)
+    change(gatebell, update(Integration).where(own).values(monitor_id=found[endpoint.id]))
+
+
+@pytest.mark.parametrize("other", ["made by an earlier release", "new"])
+def test_a_new_integration_keeps_what_a_host_of_an_earlier_release_stores_for_it(
+    gatebell: LiveGatebell, other: str
+) -> None:
+    new, one = two(gatebell)
+    if other != "new":
+        earlier = Integration.id == one.id
+        change(gatebell, update(Integration).where(earlier).values(monitor_id=None))
+    stray(gatebell, new, None, "x")
+    stray(gatebell, new, None, "y")
+    assert new.accepted(fingerprint="x")["iid"] == 3
+
+    let_alerts_follow_monitors(settings_of(gatebell))
+
+    assert [each[1] for each in states(gatebell, one)] == ["triggered", "triggered", "resolved"]
+    assert new.accepted(fingerprint="x", end_time=OVER)["iid"] == 1
+    assert new.accepted(fingerprint="y", end_time=OVER)["iid"] == 2
+
+
+def test_two_equal_alerts_of_one_integration_follow_together(gatebell: LiveGatebell) -> None:
+    one, other = two(gatebell)
+    former = integrations_of(gatebell, one.project)[0].monitor_id
+    one.accepted(fingerprint="x")
+    join(gatebell, one, other)
+    stray(gatebell, one, former, "x")
+    assert join(gatebell, one).status_code == 200
+    assert [each[1] for each in states(gatebell, one)] == ["triggered", "resolved"]
+
+
+def test_joining_keeps_the_worse_severity_of_two_equal_open_alerts(gatebell: LiveGatebell) -> None:
+    one, other = two(gatebell)
+    one.accepted(fingerprint="x", severity="low")
+    alerts(gatebell, one).put("/1", status="acknowledged")
+    other.accepted(fingerprint="x", severity="critical")
+    join(gatebell, one, other)
+    shown = alerts(gatebell, one).get("/1")
+    assert (shown["status"], shown["severity"]) == ("acknowledged", "critical")
+    assert alerts(gatebell, one).get("/2")["status"] == "resolved"
+
+
+def test_alerts_of_a_deleted_integration_follow_the_last_joined_one(gatebell: LiveGatebell) -> None:
+    one, other = two(gatebell)
+    as_before_monitors(gatebell, one)
+    let_alerts_follow_monitors(settings_of(gatebell))
+    third = connect(gatebell, one.project, name="Third")
+    join(gatebell, other, one)
+    one.accepted(fingerprint="x")
+    integrations(gatebell, one).send("DELETE", f"/{one.id}")
+    assert join(gatebell, other, third).status_code == 200
+    assert other.accepted(fingerprint="x", end_time=OVER)["iid"] == 1
+    assert [each[1] for each in states(gatebell, one)] == ["resolved"]
+
+
 def test_identical_first_alerts_through_joined_integrations_are_one(
     gatebell: LiveGatebell,
 ) -> None:
