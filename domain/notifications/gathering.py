@@ -131,7 +131,9 @@ class _Gathering:
             user_id = recipient.user.id if recipient.user is not None else None
             name, now = recipient.name, self._now
             note_pages(_QUIET, *waiting, user_id=user_id, name=name, session=self._session, now=now)
-            self._session.execute(update_rows(Page).where(*waiting).values(due_at=until))
+            self._session.execute(
+                update_rows(Page).where(*waiting).values(due_at=until, held_by=None)
+            )
 
     def _leave(self, worst: Mapping[PageKind, int], recipient: Recipient) -> None:
         if recipient.channel is not None:

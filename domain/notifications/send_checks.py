@@ -44,9 +44,10 @@ _HELD_PARTLY = (
     "is not paged by {by} while paging is held back ({words}). All contacts are notified again "
     "afterwards if the alert still needs attention."
 )
-_ARCHIVED = "the project is archived"
+#: What holds back the pages of an archived project.
+ARCHIVED = "the project is archived"
 #: An archived project is checked again after a tenth of the time for which it has been archived.
-_SOONEST_LOOK, _LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
+_SOONEST_LOOK, LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
 #: A page that is held back is never due within the pause in which pages are gathered.
 _SHORTEST_HOLD = 2 * GATHERING_PAUSE
 
@@ -198,8 +199,8 @@ def _find_holds(
 
 
 def _hold_of_archived(since: datetime, now: datetime) -> PageHold:
-    pause = min(max((now - since) / 10, _SOONEST_LOOK), _LATEST_LOOK)
-    return PageHold(_ARCHIVED, now + pause)
+    pause = min(max((now - since) / 10, _SOONEST_LOOK), LATEST_LOOK)
+    return PageHold(ARCHIVED, now + pause)
 
 
 def _reasons(

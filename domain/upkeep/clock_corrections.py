@@ -43,6 +43,7 @@ from domain.notifications.recipients import (
     wake_recipients,
 )
 from domain.notifications.rules import LONGEST_DELAY
+from domain.notifications.send_checks import ARCHIVED, LATEST_LOOK
 from domain.oauth.openid import backchannel_logout
 from domain.outgoing.claims import CLAIM_LIFETIME, LONGEST_PAUSE
 from domain.programs import CLOCK_CORRECTION, last_turn, record_turn
@@ -226,13 +227,24 @@ def _held_recipients(now: Moment) -> Select[int]:
     # Quiet hours may be as long as a day, but what is due already is looked at within a minute.
     is_overdue = exists().where(*waiting, Page.due_at <= now)
     is_of_wrong_clock = exists().where(*waiting, Page.created_at > latest)
+    is_held_too_long = exists().where(*waiting, _is_held_too_long(now))
     return select(PageRecipient.id).where(
         PageRecipient.due_at > latest,
         or_(
             is_of_wrong_clock,
+            is_held_too_long,
             and_(PageRecipient.due_at > much_later, is_overdue),
         ),
     )
+
+
+def _is_held_too_long(now: Moment) -> ColumnElement[bool]:
+    """Return whether a page that is held back is checked again later than it should be."""
+    is_archived = Page.held_by == ARCHIVED
+    of_mute, of_archived = (
+        Page.due_at > later(now, CLOCK_TOLERANCE + most) for most in (_MINUTE, LATEST_LOOK)
+    )
+    return and_(Page.held_by.is_not(None), of_mute, or_(~is_archived, of_archived))
 
 
 def _count_of(statement: Select[int]) -> ColumnElement[int]:
@@ -252,7 +264,10 @@ COUNT_TIMES_AHEAD = select(
 
 
 def _bring_back_pages(*, session: Session, now: datetime) -> None:
-    """Let pages leave that were queued ahead of now, unless quiet hours hold them back."""
+    """Let pages leave that were queued ahead of now, unless quiet hours hold them back.
+
+    Those that a mute or an archived project held back are checked again.
+    """
     ids = session.scalars(_held_recipients(now)).all()
     # Gathering locks recipients before pages as well.
     recipients = session.scalars(
@@ -262,6 +277,16 @@ def _bring_back_pages(*, session: Session, now: datetime) -> None:
         .with_for_update()
     ).all()
     for recipient in recipients:
+        session.execute(
+            update_rows(Page)
+            .where(
+                Page.recipient_id == recipient.id,
+                Page.batch_id.is_(None),
+                Page.withdrawn_at.is_(None),
+                _is_held_too_long(now),
+            )
+            .values(due_at=now)
+        )
         quiet = quiet_hours_of(recipient)
         for is_critical in (False, True):
             due_at = held_until(quiet, is_critical=is_critical, now=now) or now + GATHERING_PAUSE

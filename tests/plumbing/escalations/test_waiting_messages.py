@@ -15,6 +15,7 @@ from domain.notifications.paging import NewPage
 from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
 from domain.projects.creation import archive, create_group, unarchive
 from domain.projects.moving import transfer_project
+from domain.upkeep.clock_corrections import bring_back, times_ahead
 from models import (
     Alert,
     Contact,
@@ -25,6 +26,7 @@ from models import (
     PageMessage,
     PageTotal,
     Project,
+    Silence,
     User,
 )
 from tests.plumbing.paging.test_rules import AWAY
@@ -220,6 +222,42 @@ def test_what_was_held_back_waits_for_quiet_hours_that_began_since(
     assert "has quiet hours" in reasons(shop, alert)[-1]
     look_for(shop, minutes=10, step=300)
     assert told(mailbox)[:1] == ["alice"]
+
+
+@pytest.mark.parametrize("meanwhile", ["silenced", "archived"])
+def test_a_page_that_a_clock_ahead_held_back_is_checked_in_time(
+    shop: Escalated, mailbox: Mailbox, meanwhile: str
+) -> None:
+    alert = shop.alert(severity=1)
+    waits_for_a_retry(shop, alert)
+    act = MEANWHILE[meanwhile][0]
+    shop.wait(hours=2)
+    act(shop)
+    look_for(shop, minutes=1)
+    shop.wait(hours=-2)
+    told(mailbox)
+    with shop.session() as session:
+        session.execute(delete(Silence))
+        session.get_one(Project, shop.project_id).archived_at = None
+        assert times_ahead(session=session, now=shop.now)["pages.due_at"] == 1
+        bring_back(session=session, now=shop.now)
+    look_for(shop, minutes=1, step=5)
+    assert told(mailbox) == ["alice"]
+    with shop.session() as session:
+        assert "pages.due_at" not in times_ahead(session=session, now=shop.now)
+
+
+@pytest.mark.parametrize("meanwhile", ["silenced", "archived"])
+def test_a_page_that_is_held_back_is_not_taken_for_one_of_a_wrong_clock(
+    shop: Escalated, meanwhile: str
+) -> None:
+    alert = shop.alert(severity=1)
+    waits_for_a_retry(shop, alert)
+    MEANWHILE[meanwhile][0](shop)
+    for minutes in (1, 5, 30):
+        look_for(shop, minutes=minutes, step=60)
+        with shop.session() as session:
+            assert "pages.due_at" not in times_ahead(session=session, now=shop.now)
 
 
 def test_only_the_pages_that_may_not_be_sent_are_left_out_of_a_message(
