@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import orjson
-from sqlalchemy import exists, func, or_, select
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.formats.registry import OWN_FORMAT
@@ -177,11 +177,17 @@ def open_alert(project_id: int, *, session: Session) -> int | None:
     """Return the id of the open synthetic alert, or None."""
     return session.scalar(
         select(Alert.id).where(
-            Alert.fingerprint == _FINGERPRINT,
-            Alert.project_id == project_id,
-            Alert.status != "resolved",
+            _is_synthetic(project_id, session=session), Alert.status != "resolved"
         )
     )
+
+
+def _is_synthetic(project_id: int, *, session: Session) -> ColumnElement[bool]:
+    """Return the condition for synthetic alerts, whichever integration received them."""
+    used = select(Integration.monitor_id).where(Integration.project_id == project_id).distinct()
+    monitors = {None, *session.scalars(used)}
+    fingerprints = {fingerprint.within_monitor(_FINGERPRINT, each) for each in monitors}
+    return and_(Alert.project_id == project_id, Alert.fingerprint.in_(fingerprints))
 
 
 def awaits_page(project_id: int, alert_id: int, *, session: Session) -> bool:
@@ -207,7 +213,7 @@ def page_sent_at(alert_id: int, *, session: Session) -> datetime | None:
 
 def remove_earlier(project_id: int, *, session: Session) -> None:
     """Remove the synthetic alerts but the last one, so that they do not fill lists."""
-    of_monitor = (Alert.fingerprint == _FINGERPRINT) & (Alert.project_id == project_id)
+    of_monitor = _is_synthetic(project_id, session=session)
     newest = session.scalar(select(func.max(Alert.id)).where(of_monitor))
     if newest is not None:
         is_over = of_monitor & (Alert.status == "resolved")

@@ -15,6 +15,7 @@ from forms.account import NewPasswordForm
 from forms.signing_in import ForgottenPasswordForm
 from web.access.marks import open_to_anyone
 from web.http.endpoints import PageBlueprint
+from web.http.outdated_forms import back_to_page, leads_back
 from web.http.work import work
 from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings
@@ -36,6 +37,7 @@ def ask() -> ResponseReturnValue:
 
 @forgotten_password.post("/new")
 @open_to_anyone
+@leads_back(back_to_page)
 def send_link() -> ResponseReturnValue:
     """Send a link, and say the same whether or not there is such an account."""
     form = ForgottenPasswordForm()
@@ -63,6 +65,7 @@ def choose(sealed: str) -> ResponseReturnValue:
 
 @forgotten_password.post("/<sealed>")
 @open_to_anyone
+@leads_back(back_to_page)
 def set_password(sealed: str) -> ResponseReturnValue:
     """Set the new password, with which its owner then signs in."""
     form = NewPasswordForm()

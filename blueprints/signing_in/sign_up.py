@@ -16,6 +16,7 @@ from forms.account import OwnAccountForm
 from forms.signing_in import SignUpForm
 from web.access.marks import open_to_anyone
 from web.http.endpoints import PageBlueprint
+from web.http.outdated_forms import back_to_page, leads_back
 from web.http.work import work
 from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings
@@ -40,6 +41,7 @@ def ask() -> ResponseReturnValue:
 
 @sign_up.post("")
 @open_to_anyone
+@leads_back(back_to_page)
 def send_link() -> ResponseReturnValue:
     """Send a link, and say the same whether or not the address has an account."""
     form, email = SignUpForm(), ""
@@ -74,6 +76,7 @@ def choose(sealed: str) -> ResponseReturnValue:
 
 @sign_up.post("/<sealed>")
 @open_to_anyone
+@leads_back(back_to_page)
 def create(sealed: str) -> ResponseReturnValue:
     """Make the account and sign in, unless it has to be approved first."""
     form = OwnAccountForm()

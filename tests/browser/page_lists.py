@@ -272,7 +272,7 @@ def _renew(gatebell: LiveGatebell, client: ClientCredentials) -> None:
 def webhook_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str]:
     """Return the pages of webhooks, of which one has a delivery that failed."""
     call = api_caller(gatebell, person, f"/projects/{path.replace('/', '%2F')}/webhooks")
-    given = {"url": "http://10.1.2.3/in?key=hidden", "events": "*", "labels": 'team="db"'}
+    given = {"url": "https://hooks.example/in?key=hidden", "events": "*", "labels": 'team="db"'}
     webhook = call.done("POST", status=201, json=given)["id"]
     delivery = call.done("POST", f"/{webhook}/test")["delivery_id"]
     at = f"/{path}/-/settings/webhooks"

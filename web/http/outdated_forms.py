@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from flask import flash, redirect, request
 from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
 
@@ -15,6 +16,12 @@ OUTDATED_FORM = (
     "The page was out of date, because you signed in or out since. Nothing was changed: check the "
     "page and try again."
 )
+
+
+def back_to_page() -> ResponseReturnValue:
+    """Redirect to the page at the address of the form, with a notice."""
+    flash(OUTDATED_FORM, "warning")
+    return redirect(request.full_path.rstrip("?"), code=303)
 
 
 def leads_back(find_question: Callable[[], ResponseReturnValue]) -> Callable[[View], View]:

@@ -48,10 +48,12 @@ def within_monitor(found: bytes, monitor_id: int | None) -> bytes:
     """
     if not monitor_id:
         return found
-    combined = int.from_bytes(found, "big") ^ _mask(monitor_id)
-    return combined.to_bytes(len(found), "big")
+    # What opens no alert, such as a change event of PagerDuty, has an empty fingerprint.
+    size = len(found)
+    mask = int.from_bytes(_mask(monitor_id)[:size], "big")
+    return (int.from_bytes(found, "big") ^ mask).to_bytes(size, "big")
 
 
 @lru_cache(maxsize=4096)
-def _mask(monitor_id: int) -> int:
-    return int.from_bytes(sha256(f"alert monitor: {monitor_id}".encode()).digest(), "big")
+def _mask(monitor_id: int) -> bytes:
+    return sha256(f"alert monitor: {monitor_id}".encode()).digest()

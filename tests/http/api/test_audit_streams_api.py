@@ -105,9 +105,9 @@ def test_a_secret_is_rotated_with_an_overlap(
     until = (now() + timedelta(days=3)).replace(microsecond=0)
     chosen = call(gatebell, "POST", path, previous_secret_expires_at=until.isoformat()).json()
     assert chosen["previous_secret_expires_at"] == f"{until:%Y-%m-%dT%H:%M:%S}.000Z"
-    past = call(gatebell, "POST", path, previous_secret_expires_at="2026-01-01").json()
+    past = call(gatebell, "POST", path, previous_secret_expires_at="2026-01-01T00:00:00Z").json()
     assert past["previous_secret_expires_at"] is None
-    for wrong in ("9999-01-01", "tomorrow", 5):
+    for wrong in ("9999-01-01T00:00:00Z", "2026-01-01", "tomorrow", 5):
         refused = call(gatebell, "POST", path, previous_secret_expires_at=wrong)
         assert refused.status_code == 400
         assert "previous_secret_expires_at" in refused.text

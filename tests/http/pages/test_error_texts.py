@@ -185,7 +185,7 @@ PAGE, MESSAGE, OAUTH, TEXT = "a page", "a message", "an OAuth error", "a sentenc
 FAILURES = (
     ("GET", "/there/is.nothing/-/here", PAGE),
     ("PUT", "/users/sign_in", PAGE),
-    ("POST", "/users/sign_in", PAGE),  # without the token of the form
+    ("POST", "/users/password", PAGE),  # without the token of the form
     ("POST", "/users/sign_in/passkey.json", MESSAGE),
     ("GET", "/users/sign_in/passkey.json", MESSAGE),
     ("GET", "/acme/shop.json", MESSAGE),

@@ -321,8 +321,12 @@ def test_deleting_a_provider_ends_its_sign_ins_and_keeps_accounts(
 
 
 def test_the_button_needs_the_token_of_its_form(gatebell: LiveGatebell, slug: str) -> None:
-    answer = gatebell.http().post(f"{gatebell.url}/users/auth/{slug}", allow_redirects=False)
-    assert answer.status_code == 400
+    browser = gatebell.http()
+    answer = browser.post(f"{gatebell.url}/users/auth/{slug}", allow_redirects=False)
+    # The sign-in page is shown again: nobody is sent to the provider.
+    location = answer.headers["Location"]
+    assert (answer.status_code, urlsplit(location).path) == (303, "/users/sign_in")
+    assert not is_signed_in(gatebell, browser)
 
 
 # Roles follow the groups that somebody has there, from sign-in to sign-in

@@ -149,7 +149,7 @@ def test_only_the_personal_token_of_an_administrator_acts_as_others(
     for token in (
         make_token(gatebell, alice(gatebell)).clear,
         bot.clear,
-        exchange(gatebell, person, scope="api admin_mode").json()["access_token"],
+        exchange(gatebell, person, scope="api").json()["access_token"],
     ):
         headers = {"Authorization": f"Bearer {token}", "Sudo": bob(gatebell).username}
         answer = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers)

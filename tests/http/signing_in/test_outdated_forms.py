@@ -1,0 +1,54 @@
+"""Forms for people who are not signed in lead back to the same page once their session ended."""
+
+import pytest
+import requests
+
+from tests.support.accounts.people import alice
+from tests.support.accounts.sign_ups import ASK, newcomer, sign_up_link, sign_up_links
+from tests.support.mail.email_links import messages_to
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+
+NOTICE = "The page was out of date"
+
+
+@pytest.fixture
+def service(mailing: LiveGatebell) -> LiveGatebell:
+    """A service where everybody can sign up."""
+    return mailing
+
+
+def send_late(browser: requests.Session, url: str, field: str, value: str) -> requests.Response:
+    """Send the form of a page after its session ended, and return the page that follows."""
+    page = browser.get(url, timeout=60)
+    form = form_with(page, field)
+    browser.cookies.clear()
+    answer = submit(browser, page, form, **{field: value})
+    assert answer.status_code == 303, answer.text
+    return browser.get(page.url, timeout=60)
+
+
+def test_a_late_request_for_an_account_asks_again(service: LiveGatebell) -> None:
+    email = newcomer().email
+    browser = service.http()
+    shown = send_late(browser, service.url + ASK, "email", email)
+    assert NOTICE in shown.text
+    assert sign_up_links(service, email) == []
+    assert submit(browser, shown, form_with(shown, "email"), email=email).status_code == 302
+    assert len(sign_up_links(service, email)) == 1
+
+
+def test_a_late_form_of_a_new_account_asks_again(service: LiveGatebell) -> None:
+    person = newcomer()
+    link = sign_up_link(service, person.email)
+    shown = send_late(service.http(), link, "username", person.username)
+    assert NOTICE in shown.text
+    assert form_with(shown, "username").has("new_password")
+
+
+def test_a_late_request_for_a_password_asks_again(service: LiveGatebell) -> None:
+    person = alice(service)
+    url = f"{service.url}/users/password/new"
+    shown = send_late(service.http(), url, "login", person.username)
+    assert NOTICE in shown.text
+    assert messages_to(service, person.email) == []
