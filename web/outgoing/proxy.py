@@ -10,14 +10,17 @@ from urllib.parse import unquote, urlsplit
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError
 
-from domain.outgoing.addresses import AddressPolicy
-from domain.outgoing.errors import ConnectionFailedError, NameNotFoundError
+from domain.outgoing.addresses import AddressPolicy, literal_address
+from domain.outgoing.errors import AddressRefusedError, ConnectionFailedError, NameNotFoundError
 from domain.outgoing_urls import OutgoingUrl
 from web.outgoing.addresses import allowed_addresses
 
 #: How http.client tells of a proxy that does not connect.
 _REJECTED = re.compile(r"Tunnel connection failed: ([1-5][0-9]{2})")
 _PUBLIC = AddressPolicy()
+#: Names that the public DNS does not have: without a dot, and below domains for private networks
+#: (RFC 6762, RFC 8375 and ICANN's `internal`).
+_PRIVATE_NAME = re.compile(r"[^.]+|.*\.(internal|local|localdomain|lan|home\.arpa)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +60,22 @@ def is_direct(url: OutgoingUrl, policy: AddressPolicy) -> bool:
     """Return whether a request goes to a network of OUTGOING_PRIVATE_ADDRESSES, without the proxy.
 
     Raises AddressRefusedError for a host whose addresses are all excluded. A name that is unknown
-    here is left to the proxy, which alone may know the names of the Internet.
+    here is left to the proxy, which alone may know the names of the Internet. NameNotFoundError is
+    raised for a name of private networks: the proxy could find it in its own network.
     """
     try:
         addresses = allowed_addresses(url.host, url.port, policy)
     except NameNotFoundError:
+        _check_may_be_public(url.host)
         return False
     return all(_PUBLIC.refusal(each) is not None for each in addresses)
+
+
+def _check_may_be_public(host: str) -> None:
+    """Raise an error for a host that is not resolved here and leads to a private network."""
+    address = literal_address(host)  # such as `localhost.` and `127.0.0.1.`
+    refusal = None if address is None else _PUBLIC.refusal(address)
+    if address is not None and refusal is not None:
+        raise AddressRefusedError(host, address, refusal)
+    if address is None and _PRIVATE_NAME.fullmatch(host.rstrip(".")):
+        raise NameNotFoundError(host)

@@ -105,6 +105,23 @@ def test_private_addresses_are_rejected_or_reached_directly() -> None:
     assert seen == []
 
 
+@pytest.mark.parametrize(
+    "host",
+    ["localhost.", "foo.localhost", "127.0.0.1.", "169.254.169.254.", "0x7f.0.0.1.", "10.0.0.1."],
+)
+def test_no_spelling_of_a_private_address_is_left_to_the_proxy(host: str) -> None:
+    with running_proxy(0) as (url, seen), pytest.raises(OutgoingError, match="which is"):
+        post(client_through(url), f"http://{host}:8080/")
+    assert seen == []
+
+
+@pytest.mark.parametrize("host", ["metadata", "metadata.google.internal", "nas.local.", "a.lan"])
+def test_no_name_of_private_networks_is_left_to_the_proxy(host: str) -> None:
+    with running_proxy(0) as (url, seen), pytest.raises(OutgoingError, match="not found in DNS"):
+        post(client_through(url), f"https://{host}/")
+    assert seen == []
+
+
 def refusing(status: str) -> Callable[[], str]:
     def fail() -> str:
         with running_proxy(0, status=status) as (url, _seen), pytest.raises(OutgoingError) as found:
