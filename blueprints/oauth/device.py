@@ -18,7 +18,7 @@ from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.public_urls import public_url
 from web.oauth import decided_approval, needs_new_proof, oauth_context
 from web.pages.qr_codes import qr_code
-from web.sealing.forms import open_device_form, seal_device_form
+from web.sealing.forms import DeviceForm, open_device_form, seal_device_form
 from web.services import now, settings
 
 device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_applications=True)
@@ -119,12 +119,18 @@ def decide() -> ResponseReturnValue:
     if needs_new_proof():
         return redirect(url_for("sessions.sign_in", again="yes", next=_code_url()))
     try:
-        device_id = open_device_form(
+        form = open_device_form(
             request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id
         )
-        if device_id is None:
+        if form is None:
             return _back_to_code()
-        name = devices.decide(device_id, decision, decided_approval(), context=oauth_context())
+        name = devices.decide(
+            form.device_id,
+            decision,
+            decided_approval(),
+            shown_scopes=form.scopes,
+            context=oauth_context(),
+        )
     except InvalidError as error:
         return _refused(UserCodeForm(formdata=None), error)
     return render_template(f"device/{decision.value}.html", application_name=name)
@@ -159,5 +165,8 @@ def _question(asked: DeviceRequest) -> str:
         scopes=scope_views(
             grantable(" ".join(asked.scopes), may_administer=get_current_user().is_admin).split()
         ),
-        request_token=seal_device_form(asked.id, sign_in_id=get_current_user().sign_in_id),
+        request_token=seal_device_form(
+            DeviceForm(device_id=asked.id, scopes=asked.scopes),
+            sign_in_id=get_current_user().sign_in_id,
+        ),
     )

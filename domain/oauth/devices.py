@@ -7,6 +7,7 @@ come.
 """
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -232,31 +233,45 @@ def release_requests(user_id: int, *, context: OAuthContext) -> None:
     )
 
 
-def decide(device_id: int, decision: Decision, approval: Approval, *, context: OAuthContext) -> str:
+def decide(
+    device_id: int,
+    decision: Decision,
+    approval: Approval,
+    *,
+    shown_scopes: Sequence[str],
+    context: OAuthContext,
+) -> str:
     """Store the decision and return the application's name; idempotent.
 
-    Raises DecidedError if it is too late for that, or if it is not this user's to say.
+    An approval grants no scope that the page did not show. Raises DecidedError if it is too late
+    for a decision, or if it is not this user's to say.
     """
     row = context.session.execute(_locked().where(DeviceAuthorization.id == device_id)).first()
-    if row is None or row[0].user_id != approval.user_id:
+    # Without a user, the request was released by a sign-out in another browser of the same user.
+    if row is None or row[0].user_id not in {None, approval.user_id}:
         raise DecidedError
     device, application = row
     if _answer(device) is decision:
         return str(application.name)
-    if not _is_open(row, context):
+    scopes = " ".join(each for each in _scopes_left(row).split() if each in shown_scopes)
+    if not _is_open(row, context) or not scopes:
         raise DecidedError
+    device.user_id = approval.user_id
     if decision is Decision.APPROVE:
         if not is_allowed(application.allowed_group_ids, approval.user_id, context):
             raise ForbiddenError(NOT_IN_GROUPS.sentence)
-        _approve(row, approval, context)
+        _approve(device, scopes, approval, context)
     else:
         device.denied_at = context.now
-    _record(decision, row, context)
+    _record(decision, row, scopes, context)
     return str(application.name)
 
 
 def _record(
-    decision: Decision, row: Row[DeviceAuthorization, Application], context: OAuthContext
+    decision: Decision,
+    row: Row[DeviceAuthorization, Application],
+    scopes: str,
+    context: OAuthContext,
 ) -> None:
     device, application = row
     context.record_event(
@@ -265,7 +280,7 @@ def _record(
         user_id=device.user_id,
         details={
             "application_id": application.uid,
-            "scopes": _scopes_left(row),
+            "scopes": scopes,
             # The device's IP address; the event itself has that of the user.
             "device_address": device.address,
             "device": device_in_words(device.user_agent),
@@ -274,15 +289,14 @@ def _record(
 
 
 def _approve(
-    row: Row[DeviceAuthorization, Application], approval: Approval, context: OAuthContext
+    device: DeviceAuthorization, scopes: str, approval: Approval, context: OAuthContext
 ) -> None:
-    device = row[0]
     device.approved_at, device.auth_time = context.now, approval.auth_time
     context.session.add(
         Authorization(
             application_id=device.application_id,
             user_id=approval.user_id,
-            scopes=grantable(_scopes_left(row), may_administer=approval.may_administer),
+            scopes=grantable(scopes, may_administer=approval.may_administer),
             auth_time=approval.auth_time,
             methods=approval.methods,
             # The device code is stored like an authorization code.

@@ -82,21 +82,33 @@ def consume(form: ConsentForm) -> bool:
     )
 
 
-def seal_device_form(device_id: int, *, sign_in_id: int) -> str:
-    """Seal the id of a device request for one sign-in."""
-    return seal([device_id, sign_in_id], purpose=_DEVICE)
+@dataclass(frozen=True, kw_only=True)
+class DeviceForm:
+    """The content of a sealed device form."""
+
+    device_id: int
+    #: The scopes that the page showed. The application may have been changed since.
+    scopes: tuple[str, ...]
 
 
-def open_device_form(sealed_text: str, *, sign_in_id: int) -> int | None:
-    """Return the id of the device request, or None if the form belongs to another sign-in.
+def seal_device_form(form: DeviceForm, *, sign_in_id: int) -> str:
+    """Seal a device request, as it was shown, for one sign-in."""
+    return seal([form.device_id, sign_in_id, list(form.scopes)], purpose=_DEVICE)
 
-    Raises DecidedError if the form is too old or was tampered with.
+
+def open_device_form(sealed_text: str, *, sign_in_id: int) -> DeviceForm | None:
+    """Return the form, or None if the request has to be shown again.
+
+    That is for a form of another sign-in, and for one of a former release, which does not contain
+    the scopes. Raises DecidedError if the form is too old or was tampered with.
     """
     try:
-        device_id, owner = unseal(sealed_text, purpose=_DEVICE, lifetime=_LIFETIME)
+        device_id, owner, *shown = unseal(sealed_text, purpose=_DEVICE, lifetime=_LIFETIME)
     except BrokenSealError as error:
         raise DecidedError from error
-    return int(device_id) if owner == sign_in_id else None
+    if owner != sign_in_id or not shown:
+        return None
+    return DeviceForm(device_id=int(device_id), scopes=tuple(shown[0]))
 
 
 def seal_request(asked: LogoutRequest) -> str:

@@ -315,3 +315,19 @@ def test_the_phone_decides_as_if_the_code_had_been_typed_there(gatebell: LiveGat
     page = phone.get(address[1])
     code = form_with(page, "user_code").value("user_code")
     assert press(phone, type_code(phone, gatebell, code), "approve").status_code == 200
+
+
+def test_a_sign_out_in_another_browser_leaves_the_shown_request_open(
+    gatebell: LiveGatebell, tv: ClientCredentials
+) -> None:
+    person, stranger = alice(gatebell), open_browser(gatebell, bob(gatebell))
+    browser, other = open_browser(gatebell, person), open_browser(gatebell, person)
+    device, taken = codes(gatebell, tv), codes(gatebell, tv)
+    page, lost = (type_code(browser, gatebell, each["user_code"]) for each in (device, taken))
+    home = other.get(gatebell.url)
+    submit(other, home, form_to(home, "/users/sign_out"))
+    assert is_asking(type_code(stranger, gatebell, taken["user_code"]))
+    assert press(browser, lost, "approve").status_code == 409
+    assert "Device connected" in press(browser, page, "approve").text
+    assert poll(gatebell, tv, device["device_code"]).status_code == 200
+    assert not is_asking(type_code(stranger, gatebell, device["user_code"]))

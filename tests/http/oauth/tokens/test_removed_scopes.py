@@ -13,6 +13,7 @@ from tests.support.accounts.people import (
     make_application,
     open_browser,
 )
+from tests.support.oauth.device_wire import codes, poll, press, type_code
 from tests.support.oauth.oauth_wire import (
     TokenPair,
     ask,
@@ -27,6 +28,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
+from tests.support.wire.page_text import words
 
 
 @pytest.fixture
@@ -96,3 +98,19 @@ def test_the_page_ends_access_tokens_that_still_have_it(
     assert not is_live(gatebell, pair.access)
     assert "Removed scopes" not in owner.get(url).text
     assert pair_in(refresh(gatebell, client, pair.refresh)).answer["scope"] == "read_user"
+
+
+def test_a_device_gets_no_scope_that_came_back_after_the_page_was_shown(
+    gatebell: LiveGatebell,
+) -> None:
+    client = make_application(
+        gatebell, bob(gatebell), scopes="read_api read_user", confidential=False
+    )
+    device = codes(gatebell, client, scope="read_api read_user")
+    register(gatebell, client, "read_user")
+    browser = open_browser(gatebell, alice(gatebell))
+    page = type_code(browser, gatebell, device["user_code"])
+    assert "Read access to the API" not in words(page)
+    register(gatebell, client, "read_api read_user")
+    assert press(browser, page, "approve").status_code == 200
+    assert poll(gatebell, client, device["device_code"]).json()["scope"] == "read_user"
