@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, NoReturn, cast
 from urllib.parse import parse_qs, unquote_to_bytes, urlencode
 
@@ -238,12 +239,16 @@ def request_in_query() -> ProtocolRequest:
     Raises invalid_request for a handle that has expired, and for a value that is not UTF-8.
     """
     refuse_other_encodings(request.query_string)
-    handle = request.args.get(KEPT_REQUEST)
-    parameters = _lists(request.args) if handle is None else _kept_parameters(handle)
+    parameters = _parameters_in_url()
     asked = ProtocolRequest("GET", parameters, {})
     sealed = request.args.get(_FIRST_ASKED) or asked.value(_FIRST_ASKED) or ""
-    asked.first_asked = _read_first_asked(sealed)
+    asked.first_asked = _read_first_asked(sealed, parameters)
     return asked
+
+
+def _parameters_in_url() -> Mapping[str, Sequence[str]]:
+    handle = request.args.get(KEPT_REQUEST)
+    return _lists(request.args) if handle is None else _kept_parameters(handle)
 
 
 def _kept_parameters(handle: str) -> Mapping[str, Sequence[str]]:
@@ -364,10 +369,12 @@ def url_after_sign_in(asked: ProtocolRequest) -> str:
     """Return the URL of this authorization request, to which a new sign-in leads back.
 
     The URL contains when and with which sign-in the browser brought the request first. The value is
-    sealed, because a user who could choose it would not have to sign in again.
+    sealed with the request, because a user who could choose it, or take it from an earlier request,
+    would not have to sign in again.
     """
     first = asked.first_asked or FirstAsked(at=now(), sign_in_id=_sign_in_id())
-    sealed = seal([first.at.isoformat(), first.sign_in_id], purpose=_PURPOSE)
+    digest = _digest_of(_parameters_in_url())
+    sealed = seal([first.at.isoformat(), first.sign_in_id, digest], purpose=_PURPOSE)
     parameters = {**request.args.to_dict(flat=False), _FIRST_ASKED: [sealed]}
     return short_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
 
@@ -376,10 +383,18 @@ def _sign_in_id() -> int | None:
     return get_current_user().sign_in_id if current_user.is_authenticated else None
 
 
-def _read_first_asked(sealed: str) -> FirstAsked | None:
-    """Return the sealed value, or None if it is absent or invalid."""
+def _read_first_asked(sealed: str, parameters: Mapping[str, Sequence[str]]) -> FirstAsked | None:
+    """Return the sealed value, or None if it is absent, invalid or of another request."""
     try:
-        moment, sign_in_id = unseal(sealed, purpose=_PURPOSE, lifetime=_LIFETIME)
+        moment, sign_in_id, digest = unseal(sealed, purpose=_PURPOSE, lifetime=_LIFETIME)
     except BrokenSealError:
         return None
+    if digest != _digest_of(parameters):
+        return None
     return FirstAsked(at=datetime.fromisoformat(moment), sign_in_id=sign_in_id)
+
+
+def _digest_of(parameters: Mapping[str, Sequence[str]]) -> str:
+    """Return a digest of an authorization request, without the time of its first visit."""
+    own = sorted((name, list(each)) for name, each in parameters.items() if name != _FIRST_ASKED)
+    return sha256(json.dumps(own).encode()).hexdigest()[:32]

@@ -84,6 +84,19 @@ def test_nobody_gets_by_without_signing_in_again(
         assert_asks_again(ask(browser, gatebell, client, first_asked=moment, **changes))
 
 
+@pytest.mark.parametrize("changes", AGAIN)
+def test_the_first_visit_of_another_request_does_not_count(
+    gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
+) -> None:
+    client = server_application(gatebell)
+    earlier = ask(gatebell.http(), gatebell, client, state="earlier", **changes)
+    action = form_with(earlier, "password").action
+    sealed = unquote(unquote(action)).rpartition("first_asked=")[2]
+    browser = open_browser(gatebell, charlie)
+    page = ask(browser, gatebell, client, state="later", first_asked=sealed, **changes)
+    assert_asks_again(page)
+
+
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc8252-8.7-a", "oidc-core-3.1.2.1-g", "oidc-core-3.1.2.1-k")
 @pytest.mark.parametrize("changes", AGAIN)
