@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, case, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select, true
 from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into, slices, update_rows
@@ -36,7 +36,7 @@ ASKED = "asked: "
 #: something held back the rest of their messages.
 AGAIN = "page "
 #: Whether a page is the only one, or the first of several.
-IS_FIRST = Page.key.not_like(f"{AGAIN}%")
+IS_FIRST = and_(Page.key.not_like(f"{AGAIN}%"), Page.key.not_like(f"{ASKED}{AGAIN}%"))
 #: Whether somebody may have read a message: it was sent, or nobody knows how an attempt ended.
 MAY_BE_READ = or_(PageMessage.outcome == MessageState.SENT.value, PageMessage.is_under_way)
 

@@ -317,7 +317,7 @@ def _queue_again(
     """Queue new pages in place of pages that some contacts of a person have received."""
     values = [
         {
-            "key": f"{AGAIN}{each.id}, held back",
+            "key": f"{ASKED if each.is_asked else ''}{AGAIN}{each.id}, held back",
             "recipient_id": recipient.id,
             "alert_id": each.alert_id,
             "incident_id": each.incident_id,

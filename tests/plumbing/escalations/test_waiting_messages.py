@@ -291,6 +291,28 @@ def test_a_person_who_was_asked_for_is_paged_although_the_alert_is_silenced(
     assert told(mailbox) == ["alice"]
 
 
+def test_a_person_who_was_asked_for_is_asked_again_after_the_archive(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    assert shop.alice.contact is not None
+    contact_rule(shop, shop.alice.contact)
+    second = shop.email_contact(shop.alice.id, "second@pager.example")
+    contact_rule(shop, second, delay=10)
+    alert = shop.alert(severity=1)
+    shop.set_status([alert], "acknowledged", by=shop.bob)
+    key = f"asked: alert {alert}, user {shop.alice.id}"
+    page = NewPage(key=key, project_id=shop.project_id, alert_id=alert, user_id=shop.alice.id)
+    shop.queue([page])
+    shop.run_for(2)
+    assert told(mailbox) == ["alice"]
+    archive_project(shop)
+    look_for(shop, minutes=12)
+    with shop.session() as session:
+        unarchive(shop.project_id, session=session)
+    look_for(shop, minutes=15)
+    assert told(mailbox) == ["alice", "second"]
+
+
 def test_a_channel_of_a_group_gets_nothing_of_a_project_that_left_the_group(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
