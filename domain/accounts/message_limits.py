@@ -27,6 +27,8 @@ class MessageLimit:
     #: Messages of all senders to one address within `recipient_window`.
     per_recipient: int
     recipient_window: timedelta
+    #: The same of one sender. It is lower, so that one sender cannot use up what others may send.
+    per_pair: int | None = None
     #: Messages of one sender to all addresses within an hour.
     per_sender: int | None = None
     #: Messages about one project, group or webhook within an hour.
@@ -35,8 +37,9 @@ class MessageLimit:
 
 INVITATIONS = MessageLimit(
     name="invitations",
-    per_recipient=5,
+    per_recipient=20,
     recipient_window=_DAY,
+    per_pair=5,
     per_sender=200,
     per_place=200,
 )
@@ -74,7 +77,7 @@ def claim_sending(
     """Count a message before it is sent.
 
     Raises TooManyAttemptsError if the sender or the place has sent too many messages, and
-    RecipientLimitError if the recipient has got too many.
+    RecipientLimitError if the recipient has got too many, from the sender or in all.
     """
 
     def claim(subject: str, attempts: int, window: timedelta) -> None:
@@ -90,8 +93,10 @@ def claim_sending(
         message = f"Too many {limit.name} were sent within an hour. {_advice(error.retry_after)}"
         raise TooManyAttemptsError(message, retry_after=error.retry_after) from None
     try:
-        subject = f"{limit.name} to {fold(sending.recipient)}"
-        claim(subject, limit.per_recipient, limit.recipient_window)
+        subject, window = f"{limit.name} to {fold(sending.recipient)}", limit.recipient_window
+        if sending.sender_id is not None and limit.per_pair is not None:
+            claim(f"{subject} of user {sending.sender_id}", limit.per_pair, window)
+        claim(subject, limit.per_recipient, window)
     except TooManyAttemptsError as error:
         message = f"Too many {limit.name} were sent there. {_advice(error.retry_after)}"
         raise RecipientLimitError(message, retry_after=error.retry_after) from None

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from domain.accounts.message_limits import (
+    INVITATIONS,
     MessageLimit,
     RecipientLimitError,
     Sending,
@@ -31,10 +32,16 @@ class Post:
         self.engine, self.now = open_engine(settings), _NOON
         self.keyring = Keyring(settings.secret_key)
 
-    def send(self, recipient: str, sender_id: int | None = 1, place: str | None = None) -> None:
+    def send(
+        self,
+        recipient: str,
+        sender_id: int | None = 1,
+        place: str | None = None,
+        limit: MessageLimit = _LIMIT,
+    ) -> None:
         sending = Sending(recipient=recipient, sender_id=sender_id, place=place)
         with Session(self.engine) as session, session.begin():
-            claim_sending(_LIMIT, sending, session=session, keyring=self.keyring, now=self.now)
+            claim_sending(limit, sending, session=session, keyring=self.keyring, now=self.now)
 
 
 @pytest.fixture
@@ -52,6 +59,15 @@ def test_an_address_gets_few_whoever_sends_them_and_however_it_is_written(post: 
     assert error.value.retry_after == 24 * 3600
     post.now += timedelta(days=1)
     post.send("bob@people.example", sender_id=3)
+
+
+def test_one_sender_cannot_use_up_the_invitations_of_others(post: Post) -> None:
+    for _ in range(5):
+        post.send("bob@people.example", sender_id=1, limit=INVITATIONS)
+    for _ in range(30):
+        with pytest.raises(RecipientLimitError):
+            post.send("bob@people.example", sender_id=1, limit=INVITATIONS)
+    post.send("bob@people.example", sender_id=2, limit=INVITATIONS)
 
 
 def test_a_user_sends_few_in_an_hour(post: Post) -> None:
