@@ -35,9 +35,14 @@ def with_base_path(path: str) -> str:
     return f"{request.script_root}{path}"
 
 
+#: The paths of receivers. Their query may have a key, which no link or redirect repeats.
+_RECEIVERS = "/alerts/notify"
+
+
 def current_path() -> str:
     """Return the path and the query of this request, as the browser sent them."""
-    return f"{request.script_root}{request.full_path}".rstrip("?")
+    path = f"{request.script_root}{request.full_path}".rstrip("?")
+    return path.partition("?")[0] if _RECEIVERS in request.path.lower() else path
 
 
 def page_url() -> str | None:

@@ -64,6 +64,28 @@ def test_no_other_address_gets_the_key(gatebell: LiveGatebell) -> None:
     assert endpoint.key not in gatebell.log_text()
 
 
+@pytest.mark.parametrize("accepted", ["text/html", "application/json"])
+def test_a_mistyped_address_repeats_the_key_nowhere(gatebell: LiveGatebell, accepted: str) -> None:
+    endpoint = connect(gatebell)
+    urls = (
+        endpoint.url.removesuffix(".json"),
+        f"{endpoint.url}/",
+        endpoint.url.removesuffix("n"),
+        endpoint.url.replace("/alerts/notify/", "/ALERTS/NOTIFY/"),
+    )
+    for url in urls:
+        for method in ("GET", "HEAD", "POST", "PUT", "OPTIONS"):
+            answer = requests.request(
+                method,
+                f"{url}?key={endpoint.key}",
+                headers={"Accept": accepted},
+                allow_redirects=False,
+                timeout=60,
+            )
+            told = answer.text + str(answer.headers)
+            assert endpoint.key not in told, f"{method} {url}"
+
+
 def test_the_url_with_the_key_is_shown_beside_the_key(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
