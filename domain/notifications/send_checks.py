@@ -10,12 +10,14 @@ something mutes its alert or its project is archived:
 - If a contact may have received it, its unsent messages leave it out, and a new page is queued.
 """
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
@@ -31,6 +33,7 @@ from domain.projects.holders import lineages
 from domain.projects.views import Viewer
 from models import Alert, Contact, Incident, Page, PageMessage, PageRecipient, Project, User
 
+_log = logging.getLogger("gatebell.pages")
 NOT_ACTIVE = "is not active: not paged"
 NO_ACCESS = "has no access to the alerts of the project: not paged"
 NOT_OF_PROJECT = "does not belong to the project any more: not paged"
@@ -195,7 +198,20 @@ def _find_holds(
     alerts = {each.alert_id or 0: each.project_id for each in pages if _may_be_muted(each)}
     if not alerts:
         return {}
-    return policy.find_holds(alerts, at=now, session=session, reading=policy.reading)
+    try:
+        return policy.find_holds(alerts, at=now, session=session, reading=policy.reading)
+    except SQLAlchemyError:
+        raise
+    except Exception:  # noqa: BLE001 - it would be raised again and again
+        # Pages about other alerts must not wait for one whose report cannot be read.
+        if len(pages) == 1:
+            _log.exception("a page is sent without a check for mutes")
+            return {}
+    return {
+        alert_id: hold
+        for each in pages
+        for alert_id, hold in _find_holds([each], policy, session=session, now=now).items()
+    }
 
 
 def _hold_of_archived(since: datetime, now: datetime) -> PageHold:

@@ -19,6 +19,7 @@ from domain.upkeep.clock_corrections import bring_back, times_ahead
 from models import (
     Alert,
     Contact,
+    Delivery,
     Group,
     Incident,
     IncidentNote,
@@ -277,6 +278,33 @@ def test_only_the_pages_that_may_not_be_sent_are_left_out_of_a_message(
     (sent,) = mailbox.messages
     assert sent["Subject"] == "[high] Quiet (acme/shop #2)"
     assert cancelled(shop) == (0, 0)
+
+
+def test_a_report_that_cannot_be_read_holds_back_no_page(shop: Escalated, mailbox: Mailbox) -> None:
+    shop.silence('title="Quiet"', hours=1)
+    first, second, quiet = (shop.alert(each, severity=1) for each in ("One", "Two", "Quiet"))
+    with shop.session() as session:
+        broken = Delivery(
+            project_id=shop.project_id,
+            format="unknown",
+            received_at=shop.now,
+            status_code=200,
+            size=2,
+            body=b"{}",
+            sender="192.0.2.1",
+            **_NOTHING,
+        )
+        session.add(broken)
+        session.flush()
+        session.get_one(Alert, first).delivery_id = broken.id
+    shop.page([first, second, quiet], shop.alice)
+    shop.run_for(3)
+    (sent,) = mailbox.messages
+    assert sent["Subject"] == "[high] 2 alerts in acme/shop: One and others"
+    assert "Quiet" not in sent.get_content()
+
+
+_NOTHING = dict.fromkeys(("opened", "joined", "resolved", "skipped"), 0)
 
 
 def test_a_person_who_was_asked_for_is_paged_although_the_alert_is_silenced(
