@@ -4,11 +4,13 @@ Notices have a fixed text, so they store what they are about: the person, the pr
 alerts. A notice without that, such as one that an older release queued, is sent.
 """
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
@@ -18,6 +20,7 @@ from domain.projects.member_lists import able_people
 from domain.projects.views import Namespace
 from models import Alert, Project, User
 
+_log = logging.getLogger("gatebell.pages")
 _GONE = "the project was deleted"
 _ARCHIVED = "the project is archived"
 _NO_ACCESS = "the recipient has no access to the project any more"
@@ -92,5 +95,14 @@ def _waiting(
         select(Alert.id, Alert.project_id).where(Alert.id.in_(alerts), Alert.status == "triggered")
     )
     triggered: dict[int, int] = dict(rows.all())
-    held = find_holds(triggered, at=now, session=session, reading=reading) if triggered else {}
+    if not triggered:
+        return ()
+    try:
+        held = find_holds(triggered, at=now, session=session, reading=reading)
+    except SQLAlchemyError:
+        raise
+    except Exception:  # noqa: BLE001 - it would be raised again and again
+        # Other messages must not wait for a notice about a report that cannot be read.
+        _log.exception("a notice is sent without a check for mutes")
+        return triggered
     return triggered.keys() - held.keys()

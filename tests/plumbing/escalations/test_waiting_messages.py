@@ -280,9 +280,7 @@ def test_only_the_pages_that_may_not_be_sent_are_left_out_of_a_message(
     assert cancelled(shop) == (0, 0)
 
 
-def test_a_report_that_cannot_be_read_holds_back_no_page(shop: Escalated, mailbox: Mailbox) -> None:
-    shop.silence('title="Quiet"', hours=1)
-    first, second, quiet = (shop.alert(each, severity=1) for each in ("One", "Two", "Quiet"))
+def break_report(shop: Escalated, alert: int) -> None:
     with shop.session() as session:
         broken = Delivery(
             project_id=shop.project_id,
@@ -296,7 +294,28 @@ def test_a_report_that_cannot_be_read_holds_back_no_page(shop: Escalated, mailbo
         )
         session.add(broken)
         session.flush()
-        session.get_one(Alert, first).delivery_id = broken.id
+        session.get_one(Alert, alert).delivery_id = broken.id
+
+
+def test_a_notice_about_a_report_that_cannot_be_read_holds_back_no_mail(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    shop.person("maria", role=Role.MAINTAINER)
+    shop.policy("0s user:alice")
+    alert = shop.alert(severity=1)
+    shop.pass_time(minutes=1)
+    shop.pass_time(minutes=6)
+    told(mailbox)
+    shop.silence('title="Quiet"', hours=1)
+    break_report(shop, alert)
+    send_mail(shop.settings, clock=lambda: shop.now)
+    assert told(mailbox) == ["maria"]
+
+
+def test_a_report_that_cannot_be_read_holds_back_no_page(shop: Escalated, mailbox: Mailbox) -> None:
+    shop.silence('title="Quiet"', hours=1)
+    first, second, quiet = (shop.alert(each, severity=1) for each in ("One", "Two", "Quiet"))
+    break_report(shop, first)
     shop.page([first, second, quiet], shop.alice)
     shop.run_for(3)
     (sent,) = mailbox.messages
