@@ -9,7 +9,14 @@ from domain.access.scopes import views as scope_views
 from domain.errors import InvalidError, NotFoundError, TooManyAttemptsError
 from domain.oauth import devices
 from domain.oauth.clients.directory import get_page
-from domain.oauth.devices import LONGEST_TYPED, Decision, DeviceRequest, read_user_code, shown
+from domain.oauth.devices import (
+    LONGEST_TYPED,
+    Decision,
+    DeviceRequest,
+    ShownRequest,
+    read_user_code,
+    shown,
+)
 from forms.device import UserCodeForm
 from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
@@ -18,7 +25,7 @@ from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.public_urls import public_url
 from web.oauth import decided_approval, needs_new_proof, oauth_context
 from web.pages.qr_codes import qr_code
-from web.sealing.forms import DeviceForm, open_device_form, seal_device_form
+from web.sealing.forms import open_device_form, seal_device_form
 from web.services import now, settings
 
 device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_applications=True)
@@ -119,18 +126,12 @@ def decide() -> ResponseReturnValue:
     if needs_new_proof():
         return redirect(url_for("sessions.sign_in", again="yes", next=_code_url()))
     try:
-        form = open_device_form(
+        asked = open_device_form(
             request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id
         )
-        if form is None:
+        if asked is None:
             return _back_to_code()
-        name = devices.decide(
-            form.device_id,
-            decision,
-            decided_approval(),
-            shown_scopes=form.scopes,
-            context=oauth_context(),
-        )
+        name = devices.decide(asked, decision, decided_approval(), context=oauth_context())
     except InvalidError as error:
         return _refused(UserCodeForm(formdata=None), error)
     return render_template(f"device/{decision.value}.html", application_name=name)
@@ -166,7 +167,7 @@ def _question(asked: DeviceRequest) -> str:
             grantable(" ".join(asked.scopes), may_administer=get_current_user().is_admin).split()
         ),
         request_token=seal_device_form(
-            DeviceForm(device_id=asked.id, scopes=asked.scopes),
+            ShownRequest(id=asked.id, user_code=asked.user_code, scopes=asked.scopes),
             sign_in_id=get_current_user().sign_in_id,
         ),
     )

@@ -7,7 +7,6 @@ come.
 """
 
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -155,6 +154,17 @@ class DeviceRequest:
         return device_in_words(self.user_agent)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShownRequest:
+    """The parts of a device request that a page has shown, and that a decision is about."""
+
+    id: int
+    #: Tells the request from a later one with the same id, which SQLite can give again.
+    user_code: str
+    #: The application may have been changed since.
+    scopes: tuple[str, ...]
+
+
 def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevice:
     """Store a device's request and return its two codes (section 3.1)."""
     device_code = random_hex(32)
@@ -234,26 +244,23 @@ def release_requests(user_id: int, *, context: OAuthContext) -> None:
 
 
 def decide(
-    device_id: int,
-    decision: Decision,
-    approval: Approval,
-    *,
-    shown_scopes: Sequence[str],
-    context: OAuthContext,
+    asked: ShownRequest, decision: Decision, approval: Approval, *, context: OAuthContext
 ) -> str:
     """Store the decision and return the application's name; idempotent.
 
     An approval grants no scope that the page did not show. Raises DecidedError if it is too late
     for a decision, or if it is not this user's to say.
     """
-    row = context.session.execute(_locked().where(DeviceAuthorization.id == device_id)).first()
+    digests = context.keyring.digests(read_user_code(asked.user_code) or "")
+    is_it = (DeviceAuthorization.id == asked.id) & DeviceAuthorization.user_code_digest.in_(digests)
+    row = context.session.execute(_locked().where(is_it)).first()
     # Without a user, the request was released by a sign-out in another browser of the same user.
     if row is None or row[0].user_id not in {None, approval.user_id}:
         raise DecidedError
     device, application = row
     if _answer(device) is decision:
         return str(application.name)
-    scopes = " ".join(each for each in _scopes_left(row).split() if each in shown_scopes)
+    scopes = " ".join(each for each in _scopes_left(row).split() if each in asked.scopes)
     if not _is_open(row, context) or not scopes:
         raise DecidedError
     device.user_id = approval.user_id

@@ -10,7 +10,7 @@ from typing import Any
 
 from domain.accounts.attempt_limits import claim_once
 from domain.errors import DomainError
-from domain.oauth.devices import DecidedError
+from domain.oauth.devices import DecidedError, ShownRequest
 from domain.oauth.endpoints import LogoutRequest
 from domain.randomness import random_hex
 from web.extensions import db
@@ -82,25 +82,16 @@ def consume(form: ConsentForm) -> bool:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceForm:
-    """The content of a sealed device form."""
-
-    device_id: int
-    #: The scopes that the page showed. The application may have been changed since.
-    scopes: tuple[str, ...]
-
-
-def seal_device_form(form: DeviceForm, *, sign_in_id: int) -> str:
+def seal_device_form(shown: ShownRequest, *, sign_in_id: int) -> str:
     """Seal a device request, as it was shown, for one sign-in."""
-    return seal([form.device_id, sign_in_id, list(form.scopes)], purpose=_DEVICE)
+    return seal([shown.id, sign_in_id, shown.user_code, list(shown.scopes)], purpose=_DEVICE)
 
 
-def open_device_form(sealed_text: str, *, sign_in_id: int) -> DeviceForm | None:
-    """Return the form, or None if the request has to be shown again.
+def open_device_form(sealed_text: str, *, sign_in_id: int) -> ShownRequest | None:
+    """Return the request that was shown, or None if it has to be shown again.
 
-    That is for a form of another sign-in, and for one of a former release, which does not contain
-    the scopes. Raises DecidedError if the form is too old or was tampered with.
+    That is for a form of another sign-in, and for one of a former release, which contains only the
+    id. Raises DecidedError if the form is too old or was tampered with.
     """
     try:
         device_id, owner, *shown = unseal(sealed_text, purpose=_DEVICE, lifetime=_LIFETIME)
@@ -108,7 +99,8 @@ def open_device_form(sealed_text: str, *, sign_in_id: int) -> DeviceForm | None:
         raise DecidedError from error
     if owner != sign_in_id or not shown:
         return None
-    return DeviceForm(device_id=int(device_id), scopes=tuple(shown[0]))
+    user_code, scopes = shown
+    return ShownRequest(id=int(device_id), user_code=user_code, scopes=tuple(scopes))
 
 
 def seal_request(asked: LogoutRequest) -> str:

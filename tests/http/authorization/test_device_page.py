@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import requests
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 from models import Application
 from tests.support.accounts.people import (
@@ -331,3 +331,17 @@ def test_a_sign_out_in_another_browser_leaves_the_shown_request_open(
     assert "Device connected" in press(browser, page, "approve").text
     assert poll(gatebell, tv, device["device_code"]).status_code == 200
     assert not is_asking(type_code(stranger, gatebell, device["user_code"]))
+
+
+def test_a_form_decides_no_later_request_with_the_same_id(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    first, second = (
+        make_application(gatebell, bob(gatebell), confidential=False) for _ in range(2)
+    )
+    page = type_code(browser, gatebell, codes(gatebell, first)["user_code"])
+    with database_of(gatebell) as session:
+        session.execute(delete(Application).where(Application.uid == first.client_id))
+    later = codes(gatebell, second)  # SQLite gives the highest id again
+    assert press(browser, page, "approve").status_code == 409
+    assert_refused(poll(gatebell, second, later["device_code"]), "authorization_pending")
