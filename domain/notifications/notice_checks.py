@@ -7,7 +7,7 @@ alerts. A notice without that, such as one that an older release queued, is sent
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
@@ -24,7 +24,16 @@ _log = logging.getLogger("gatebell.pages")
 _GONE = "the project was deleted"
 _ARCHIVED = "the project is archived"
 _NO_ACCESS = "the recipient has no access to the project any more"
-_NOBODY_NEEDED = "its alerts were answered or are muted"
+_NOBODY_NEEDED = "its alerts were answered"
+_MUTED = "its alerts are muted"
+
+
+class NotSent(NamedTuple):
+    """Why a notice is not sent now."""
+
+    reason: str
+    #: Whether it waits, because the reason may end; otherwise it is cancelled.
+    waits: bool = False
 
 
 def about_projects(
@@ -45,18 +54,17 @@ def why_not_sent(
     reading: Reading,
     session: Session,
     now: datetime,
-) -> str | None:
+) -> NotSent | None:
     """Return why a notice may not be sent now, or None."""
     if about is None:
         return None
     for project_id in about["projects"]:
         reason = _why_not_about(project_id, about, session=session, now=now)
         if reason is not None:
-            return reason
-    alerts = about.get("alerts", ())
-    if not alerts or _waiting(alerts, find_holds, reading=reading, session=session, now=now):
+            return NotSent(reason)
+    if "alerts" not in about:
         return None
-    return _NOBODY_NEEDED
+    return _why_not_now(about["alerts"], find_holds, reading=reading, session=session, now=now)
 
 
 def may_be_told(about: Mapping[str, Any], *, session: Session, now: datetime) -> Collection[int]:
@@ -82,21 +90,21 @@ def _why_not_about(
     return None if able else _NO_ACCESS
 
 
-def _waiting(
+def _why_not_now(
     alerts: Sequence[int],
     find_holds: FindHolds,
     *,
     reading: Reading,
     session: Session,
     now: datetime,
-) -> Collection[int]:
-    """Return which alerts wait for somebody, and are not muted."""
+) -> NotSent | None:
+    """Return why none of some alerts needs somebody now, or None."""
     rows = session.execute(
         select(Alert.id, Alert.project_id).where(Alert.id.in_(alerts), Alert.status == "triggered")
     )
     triggered: dict[int, int] = dict(rows.all())
     if not triggered:
-        return ()
+        return NotSent(_NOBODY_NEEDED)
     try:
         held = find_holds(triggered, at=now, session=session, reading=reading)
     except SQLAlchemyError:
@@ -104,5 +112,5 @@ def _waiting(
     except Exception:  # noqa: BLE001 - it would be raised again and again
         # Other messages must not wait for a notice about a report that cannot be read.
         _log.exception("a notice is sent without a check for mutes")
-        return triggered
-    return triggered.keys() - held.keys()
+        return None
+    return None if triggered.keys() - held.keys() else NotSent(_MUTED, waits=True)

@@ -62,6 +62,8 @@ from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 #: contacts wait for so long.
 CLAIM_LIFETIME = timedelta(seconds=30)
 _LONGEST_ERROR = 500
+#: A notice about muted alerts is checked again after this pause.
+_CHECK_NOTICE_AFTER = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +223,13 @@ def _withdraw(
         (MessageEvent.NOTHING_TO_SAY, False),
         (MessageEvent.NOT_ALLOWED, True),
     ):
-        some = [each for each in messages if bool(each.cancelled_because) is is_cancelled]
+        some = [
+            each
+            for each in messages
+            if bool(each.cancelled_because) is is_cancelled
+            # A notice about muted alerts is due later.
+            and (each.due_at is None or each.due_at <= now)
+        ]
         _end(contact, some, message_after(event), session=session, now=now)
 
 
@@ -258,11 +266,15 @@ def _content(
 def _notice(
     message: PageMessage, policy: PagingPolicy, *, session: Session, now: datetime
 ) -> Content | None:
-    """Return a notice, or None if it may not be sent any more."""
-    message.cancelled_because = why_not_sent(
+    """Return a notice, or None if it may not be sent any more, or later."""
+    why = why_not_sent(
         message.about, policy.find_holds, reading=policy.reading, session=session, now=now
     )
-    if message.cancelled_because is not None:
+    if why is not None:
+        if why.waits:
+            message.due_at = now + _CHECK_NOTICE_AFTER
+        else:
+            message.cancelled_because = why.reason
         return None
     return Content(subject=message.subject or "", text=message.text or "", is_alarm=True)
 

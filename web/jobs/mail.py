@@ -225,15 +225,18 @@ def _send_next(
 def _is_cancelled(
     message: Message, *, session: Session, keyring: Keyring, settings: Settings, now: datetime
 ) -> bool:
-    """Give up a notice that may not be sent any more; return whether it is one."""
-    reason = why_not_sent(
+    """Give up a notice that may not be sent any more, or put it off; return whether it is one."""
+    why = why_not_sent(
         message.about, find_page_holds, reading=reading(settings), session=session, now=now
     )
-    if reason is None:
+    if why is None:
         return False
-    record_rejection(message, f"cancelled: {reason}", session=session, keyring=keyring)
+    if why.waits:
+        record_failure(message, f"waits: {why.reason}", session=session, keyring=keyring, now=now)
+        return True
+    record_rejection(message, f"cancelled: {why.reason}", session=session, keyring=keyring)
     tell_again_of_others(message.about or {}, session=session, now=now)
-    _log.info("mail cancelled", extra={"mail_id": message.id, "reason": reason})
+    _log.info("mail cancelled", extra={"mail_id": message.id, "reason": why.reason})
     return True
 
 

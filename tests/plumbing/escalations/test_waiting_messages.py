@@ -513,7 +513,14 @@ def test_a_notice_for_maintainers_that_waits_is_checked_again(
     send_mail(shop.settings, clock=lambda: shop.now)
     assert told(mailbox) == []
     (notice,) = shop.notices()
-    assert (notice.last_error or "").startswith("cancelled: ")
+    waits = what == "silenced"
+    assert (notice.last_error or "").startswith("waits: " if waits else "cancelled: ")
+    with shop.session() as session:
+        session.execute(delete(Silence))
+    shop.wait(minutes=2)
+    shop.run()
+    send_mail(shop.settings, clock=lambda: shop.now)
+    assert told(mailbox).count("maria") == (2 if waits else 0)
 
 
 _UNSENT = {"ended_at": None, "outcome": None}
