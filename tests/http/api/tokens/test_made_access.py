@@ -115,3 +115,13 @@ def test_a_webhook_whose_url_an_application_chose_is_paused(case: Case) -> None:
     assert "no longer has access" in page.text
     made(own.send("PUT", f"{path}/{of_application}", json={"active": True}), 200)
     assert pause_reason(case, of_application) is None
+
+
+def test_a_later_authorization_revives_nothing_of_a_deleted_one(case: Case) -> None:
+    """SQLite gives the highest id again once its row is deleted."""
+    url = made(case.application.send("POST", "/user/on_call/calendar"))["url"]
+    assert case.gatebell.http().get(url).status_code == 200
+    case.gatebell.cli("applications", "delete", str(case.client.id))
+    assert case.gatebell.http().get(url).status_code == 404
+    case_of(case.gatebell)
+    assert case.gatebell.http().get(url).status_code == 404

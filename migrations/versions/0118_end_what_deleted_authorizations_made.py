@@ -1,0 +1,33 @@
+"""End what an authorization created when the authorization is deleted, on SQLite.
+
+SQLite gives the highest id again once its row is deleted. What belonged to a deleted authorization
+would belong to the next one.
+"""
+
+from alembic import op
+
+revision = "0118"
+down_revision = "0117"
+branch_labels = None
+depends_on = None
+
+#: No authorization has this id.
+_GONE = -1
+_TABLES = ("contacts", "invitations", "on_call_feeds", "webhook_endpoints")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    if op.get_bind().dialect.name != "sqlite":
+        return
+    ends = "".join(
+        f"UPDATE {table} SET authorization_id = {_GONE} WHERE authorization_id = OLD.id; "  # noqa: S608
+        for table in _TABLES
+    )
+    op.execute(f"CREATE TRIGGER authorizations_gone AFTER DELETE ON authorizations BEGIN {ends}END")
+
+
+def downgrade() -> None:
+    """Go back."""
+    if op.get_bind().dialect.name == "sqlite":
+        op.execute("DROP TRIGGER authorizations_gone")
