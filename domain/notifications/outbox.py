@@ -46,6 +46,7 @@ from domain.notifications.queueing import (
 from domain.notifications.send_checks import (
     apply_verdicts,
     check_pages,
+    clear_stale_holds,
     recipient_of_contact,
 )
 from domain.notifications.states import (
@@ -205,6 +206,7 @@ def _cancel_what_may_not_be_sent(
     recipient = recipient_of_contact(contact, session=session)
     if recipient is None:
         return
+    clear_stale_holds(batches, session=session)
     # Pages in a batch that something holds are queued again, and no message has them any more.
     which = Page.batch_id.in_(batches), Page.held_by.is_(None)
     verdicts = check_pages(recipient, *which, policy=policy, session=session, now=now)

@@ -321,6 +321,29 @@ def _read_batches(ids: Collection[int | None], *, session: Session) -> set[int |
     return set(session.scalars(sent.distinct()))
 
 
+def clear_stale_holds(batch_ids: Collection[int], *, session: Session) -> None:
+    """Clear the holds that a worker of an earlier release left when it put pages into batches.
+
+    A page in a batch keeps its hold only if another page was queued in its place.
+    """
+    held = Page.batch_id.in_(batch_ids), Page.held_by.is_not(None)
+    ids = session.scalars(select(Page.id).where(*held)).all()
+    if not ids:
+        return
+    keys = [_key_of_successor(each, is_asked=asked) for each in ids for asked in (False, True)]
+    queued = set(session.scalars(select(Page.key).where(Page.key.in_(keys))))
+    stale = [
+        each
+        for each in ids
+        if queued.isdisjoint(_key_of_successor(each, is_asked=asked) for asked in (False, True))
+    ]
+    session.execute(update_rows(Page).where(Page.id.in_(stale)).values(held_by=None))
+
+
+def _key_of_successor(page_id: int, *, is_asked: bool) -> str:
+    return f"{ASKED if is_asked else ''}{AGAIN}{page_id}, held back"
+
+
 def _queue_again(
     pages: Sequence[_Checked],
     recipient: Recipient,
@@ -333,7 +356,7 @@ def _queue_again(
     """Queue new pages in place of pages that some contacts of a person have received."""
     values = [
         {
-            "key": f"{ASKED if each.is_asked else ''}{AGAIN}{each.id}, held back",
+            "key": _key_of_successor(each.id, is_asked=each.is_asked),
             "recipient_id": recipient.id,
             "alert_id": each.alert_id,
             "incident_id": each.incident_id,

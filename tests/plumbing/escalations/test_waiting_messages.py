@@ -24,6 +24,7 @@ from models import (
     Incident,
     IncidentNote,
     Member,
+    Page,
     PageMessage,
     PageTotal,
     Project,
@@ -259,6 +260,18 @@ def test_a_page_that_is_held_back_is_not_taken_for_one_of_a_wrong_clock(
         look_for(shop, minutes=minutes, step=60)
         with shop.session() as session:
             assert "pages.due_at" not in times_ahead(session=session, now=shop.now)
+
+
+def test_a_hold_that_an_earlier_release_left_on_a_page_stops_no_message(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    alert = shop.alert(severity=1)
+    waits_for_a_retry(shop, alert)
+    told(mailbox)
+    with shop.session() as session:
+        session.execute(update(Page).values(held_by="a silence"))
+    look_for(shop, minutes=10)
+    assert told(mailbox) == ["alice"]
 
 
 def test_only_the_pages_that_may_not_be_sent_are_left_out_of_a_message(
