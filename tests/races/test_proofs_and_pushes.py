@@ -1,7 +1,6 @@
 """Sixteen at once with one DPoP proof, or one pushed request: one gets through."""
 
 from collections import Counter
-from urllib.parse import urljoin
 
 import pytest
 
@@ -73,13 +72,10 @@ def test_one_pushed_request_is_approved_once(gatebell: LiveGatebell) -> None:
         [lambda session: session.post(url, data=fields, cookies=cookies, allow_redirects=False)]
         * PARALLEL,
     )
-    statuses = Counter(answer.status_code for answer in answers)
-    # The others are sent back to a request that is no longer there.
-    assert statuses == {302: 1, 303: PARALLEL - 1}
-    led_to = Counter("code=" in answer.headers["Location"] for answer in answers)
-    assert led_to == {True: 1, False: PARALLEL - 1}
-    again = next(answer for answer in answers if answer.status_code == 303)
-    assert ask_at(browser, urljoin(url, again.headers["Location"])).status_code == 400
+    assert Counter(answer.status_code for answer in answers) == {302: PARALLEL}
+    # All lead to the one code of the first decision.
+    (location,) = {answer.headers["Location"] for answer in answers}
+    assert "code=" in location
 
 
 @pytest.mark.long

@@ -86,7 +86,7 @@ def test_each_change_is_in_the_audit_log_and_what_changes_nothing_is_not(
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({}, "name is missing"),
     ({"name": "r"}, "escalation_policy_id is missing"),
-    ({"name": "r", "severities": ["urgent"]}, "“urgent” is not a severity"),
+    ({"name": "r", "severities": ["urgent"]}, '"urgent" is not a severity'),
     ({"name": "r", "labels": "team"}, "Character"),
     ({"name": "r", "labels": 'team=~"("'}, "Character"),
     ({"name": "r", "labels": 7}, "labels"),
@@ -94,7 +94,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": "r", "environments": [""]}, "environments"),
     (
         {"name": "r", "escalation_policy_id": 2**31},
-        "There is no escalation policy “2147483648” here",
+        'There is no escalation policy "2147483648" here',
     ),
     ({"name": "r", "position": 0}, "position must be at least 1"),
 )

@@ -77,13 +77,13 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({}, "name is missing"),
     ({"name": "Night"}, "steps is missing"),
     ({"name": "Night", "steps": []}, "steps has too few items"),
-    ({"name": "Night", "steps": ["soon user:alice"]}, "“soon” is not a duration"),
+    ({"name": "Night", "steps": ["soon user:alice"]}, '"soon" is not a duration'),
     ({"name": "Night", "steps": ["5m"]}, "choose between 1 and 20 targets"),
-    ({"name": "Night", "steps": ["5m alice"]}, "“5m alice” is not a duration"),
-    ({"name": "Night", "steps": ["0s user:nobody-here"]}, "“nobody-here” is not a member"),
+    ({"name": "Night", "steps": ["5m alice"]}, '"5m alice" is not a duration'),
+    ({"name": "Night", "steps": ["0s user:nobody-here"]}, '"nobody-here" is not a member'),
     ({"name": "Night", "steps": ["0s schedule:x\x00"]}, "NUL"),
-    ({"name": "Night", "steps": ["0s schedule:x"]}, "There is no schedule “x” here"),
-    ({"name": "Night", "steps": ["0s channel:ops"]}, "There is no channel “ops” here"),
+    ({"name": "Night", "steps": ["0s schedule:x"]}, 'There is no schedule "x" here'),
+    ({"name": "Night", "steps": ["0s channel:ops"]}, 'There is no channel "ops" here'),
     ({"name": "Night", "steps": ["25h user:{me}"]}, "a delay has at most 24 hours"),
     ({"name": "Night", "steps": ["5m user:{me}", "1m user:{me}"]}, "in order of time"),
     ({"name": " ", "steps": ["0s user:{me}"]}, "Enter a name"),
@@ -142,7 +142,8 @@ def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> Non
         other.refused(method, f"/escalation_policies/{made['id']}", status=404)
     route = {"name": "Route", "escalation_policy_id": made["id"]}
     refused = other.refused("POST", "/alert_routes", json=route)
-    assert f"There is no escalation policy “{made['id']}” here" in refused
+    number = made["id"]
+    assert f'There is no escalation policy "{number}" here' in refused
 
 
 @pytest.mark.long

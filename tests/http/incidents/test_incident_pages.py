@@ -52,7 +52,8 @@ def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) ->
     waits = f"A page waits to be sent to <strong><bdi>@{me}</bdi></strong>"
     assert waits in shown
     shown = pages.do("/incidents/1", "/1/page", user=me)
-    assert shown.count(waits) == 2
+    # A second tap pages nobody again.
+    assert shown.count(waits) == 1
     report = pages.get("/on_call/reports?period=last_week")
     link = f'<a href="{pages.at.removeprefix(pages.service)}/incidents/1"><bdi>Checkout is down<'
     assert link in report

@@ -55,6 +55,13 @@ def test_forms_stay_here_except_on_pages_that_applications_lead_to(gatebell: Liv
 
 #: Forms of applications, which may come from anywhere and decide nothing.
 OF_OTHERS = {"/oauth/authorize", "/oauth/logout"}
+#: Forms for people whose session can end meanwhile. They lead back to their page.
+QUESTIONS = {
+    *("/oauth/device", "/oauth/device/decision", "/oauth/device/phone"),
+    *("/users/auth/1", "/users/sign_in", "/users/sign_in/passkey", "/users/sign_out"),
+    *("/users/password/1", "/users/password/new", "/users/sign_up", "/users/sign_up/1"),
+    *("/users/two_factor", "/users/two_factor/passkey"),
+}
 
 
 @pytest.mark.long
@@ -66,8 +73,10 @@ def test_no_form_of_any_page_does_anything_without_its_token(app: Flask) -> None
         for rule in app.url_map.iter_rules()
         if "POST" in (rule.methods or ()) and rule.endpoint.partition(".")[0] in pages
     }
-    taken = {path for path in paths if client.post(path).status_code != 400}
-    assert taken == OF_OTHERS
+    answers = {path: client.post(path) for path in paths}
+    taken = {path for path, answer in answers.items() if answer.status_code != 400}
+    assert taken == OF_OTHERS | QUESTIONS
+    assert all(answers[path].status_code in {302, 303} for path in taken)
 
 
 def test_every_step_on_the_way_to_an_application_leads_out(gatebell: LiveGatebell) -> None:

@@ -222,7 +222,7 @@ def test_the_api_lists_shows_makes_and_deletes_environments(gatebell: LiveGatebe
     assert api(gatebell, endpoint, "", method="POST", name="staging").status_code == 400
     for query in ("?search=ab", "?search=%C3%A4%C3%A4", "?search=a", "?name=a&search=abc"):
         answer = api(gatebell, endpoint, query)
-        assert (answer.status_code, answer.json().keys()) == (400, {"error", "errors"}), query
+        assert (answer.status_code, "error" in answer.json()) == (400, True), query
     page = browser_of(gatebell, endpoint.project, Role.OWNER).get(
         f"{gatebell.url}/{endpoint.project}/-/environments/Production/EU"
     )

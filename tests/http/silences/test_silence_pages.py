@@ -167,8 +167,6 @@ def test_an_alert_says_that_it_flaps_or_continues_another(
     me = person_for(project.gatebell, Role.DEVELOPER).username
     said = text_of(browser.get(f"{project.url}/alerts/{second}"))
     assert f"Continues alert #{first} , which @{me} acknowledged. It pages at" in said
-    # The reopen window is stronger than flap detection, however long either lasts.
-    project.caller(Role.MAINTAINER).done("PUT", "/flap_settings", json={"reopen_minutes": 0})
     last = second
     for _ in range(6):
         fire(end_time=now().isoformat())

@@ -378,6 +378,10 @@ class Sending(RuleBasedStateMachine):
     def the_clock_runs_ahead_and_is_set_back(self) -> None:
         self.shop.now += timedelta(hours=3)
         self.shop.pass_time()
+        # A snooze that a worker ended by the wrong clock has ended.
+        for known in self.model.alerts.values():
+            if known.snoozed_until is not None and known.snoozed_until <= self.shop.now:
+                known.snoozed_until = None
         self.shop.now -= timedelta(hours=3)
         self.shop.pass_time(seconds=1)
         self.check()
