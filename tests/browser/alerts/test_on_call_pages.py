@@ -98,6 +98,10 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     page.get_by_role("link", name="Edit Rotation 1").click()
     page.get_by_label("Hand-over at").fill("10:00")
     page.get_by_role("button", name="Save rotation").click()
+    # The swap follows its turns, and the page shows that before it saves.
+    question = "This change affects shifts that people have arranged."
+    expect(page.get_by_text(question)).to_be_visible()
+    page.get_by_role("button", name="Save rotation and change these shifts").click()
     expect(page.get_by_text("Rotation saved.")).to_be_visible()
     page.get_by_role("button", name="Create address").click()
     expect(page.get_by_role("heading", name="Calendar address")).to_be_visible()
