@@ -79,7 +79,9 @@ async (source) => {
   const keyOf = node => [node.localName, node.getAttribute("href") ?? node.name, node.type, node.localName === "button" ? node.value : ""].join(" ");
   // At another width, the same button of the same form stands elsewhere.
   const isElsewhere = node => all(plain, "button").some(each => keyOf(each) === keyOf(node) && each.form?.action === node.form?.action && isThere(each));
-  for (const node of hidden) if (!node.matches("button") || !isElsewhere(node)) say(node, "is hidden, whatever is chosen");
+  // A link within the page leads to what is there anyway.
+  const leadsWithin = node => node.matches('a[href^="#"]') && plain.querySelector(node.getAttribute("href")) !== null;
+  for (const node of hidden) if (!leadsWithin(node) && !(node.matches("button") && isElsewhere(node))) say(node, "is hidden, whatever is chosen");
   // Everything that leads on or changes something here, with scripts, does so without them.
   const there = new Set(all(plain, "a, button, input, select, textarea").map(keyOf));
   for (const node of all(document, "a[href], button:not([type=button]), input[name], select[name], textarea[name]")) {
