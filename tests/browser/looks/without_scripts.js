@@ -85,7 +85,7 @@ async (source) => {
   // Everything that leads on or changes something here, with scripts, does so without them.
   const there = new Set(all(plain, "a, button, input, select, textarea").map(keyOf));
   for (const node of all(document, "a[href], button:not([type=button]), input[name], select[name], textarea[name]")) {
-    if (!there.has(keyOf(node)) && !needsScripts(node)) say(node, "is missing");
+    if (!there.has(keyOf(node)) && !needsScripts(node) && !leadsWithin(node)) say(node, "is missing");
   }
   for (const node of all(plain, ":disabled")) {
     const same = node.id && document.getElementById(node.id);
