@@ -488,6 +488,10 @@ def test_each_thing_that_forbids_a_message_does_so_while_it_waits(
         history.teardown()
 
 
+#: Histories that `make test` tries.
+FEW = 6
+
+
 def run(settings: Settings, *, examples: int, steps: int, phases: Sequence[Phase]) -> None:
     with a_shop(settings) as shop:
         given = {
@@ -501,6 +505,8 @@ def run(settings: Settings, *, examples: int, steps: int, phases: Sequence[Phase
             stateful_step_count=steps,
             deadline=None,
             phases=phases,
+            # The same few histories each time; `make properties` tries others.
+            derandomize=examples <= FEW,
             suppress_health_check=list(HealthCheck),
         )
         run_histories(histories, settings=profile)
@@ -513,7 +519,7 @@ def test_whatever_happens_nobody_receives_what_they_may_not_and_nothing_is_lost(
     is_long = request.config.getoption("--hypothesis-profile") == "fuzz"
     run(
         settings,
-        examples=300 if is_long else 6,
+        examples=300 if is_long else FEW,
         steps=40 if is_long else 15,
         phases=tuple(Phase),
     )
