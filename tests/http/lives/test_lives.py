@@ -1,6 +1,7 @@
 """Each resource is created, changed and ended by each interface, and the API shows the same."""
 
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -104,24 +105,24 @@ def in_days(days: int) -> str:
     return later.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class Interface:
+class Interface(ABC):
     """What can be done with a resource through one interface."""
 
     def __init__(self, scene: Scene, life: Life) -> None:
         """Take the scene and the life."""
         self.scene, self.life = scene, life
 
+    @abstractmethod
     def create(self) -> None:
         """Create the resource."""
-        raise NotImplementedError
 
+    @abstractmethod
     def change(self) -> None:
         """Change all that can be changed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self) -> None:
         """End it."""
-        raise NotImplementedError
 
 
 class Api(Interface):
@@ -191,7 +192,7 @@ def _errors(answer: requests.Response) -> str:
     return f"{answer.status_code} {answer.url}\n" + "\n".join(lines)
 
 
-_INTERFACES = {"api": Api, "commands": Commands, "pages": Pages}
+_INTERFACES: Mapping[str, type[Interface]] = {"api": Api, "commands": Commands, "pages": Pages}
 
 
 @pytest.mark.parametrize(("name", "interface"), _CASES, ids=[f"{n}: {i}" for n, i in _CASES])

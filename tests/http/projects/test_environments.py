@@ -222,7 +222,9 @@ def test_the_api_lists_shows_makes_and_deletes_environments(gatebell: LiveGatebe
     assert api(gatebell, endpoint, "", method="POST", name="staging").status_code == 400
     for query in ("?search=ab", "?search=%C3%A4%C3%A4", "?search=a", "?name=a&search=abc"):
         answer = api(gatebell, endpoint, query)
-        assert (answer.status_code, "error" in answer.json()) == (400, True), query
+        # Two parameters that exclude each other are no fault of one field.
+        keys = {"error"} if "&" in query else {"error", "errors"}
+        assert (answer.status_code, answer.json().keys()) == (400, keys), query
     page = browser_of(gatebell, endpoint.project, Role.OWNER).get(
         f"{gatebell.url}/{endpoint.project}/-/environments/Production/EU"
     )
