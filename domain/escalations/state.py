@@ -94,7 +94,7 @@ _ESCALATED = Move(State.ESCALATED, "The alert is triggered again.")
 _AT_ONCE = Move(State.ESCALATED, "Its next step is due at once.")
 _CHOSEN = Move(
     State.ESCALATED,
-    "If a policy is chosen now, its first step is taken at once. Otherwise this is rejected.",
+    "If a policy is chosen now, its first step is taken immediately. Otherwise this is rejected.",
 )
 _CRITICAL = Move(
     State.LAPSED,
@@ -103,8 +103,8 @@ _CRITICAL = Move(
 )
 _GOES_ON = Move(
     State.RUNNING,
-    "The step that would have been next is taken at once. If another policy is chosen now, or the "
-    "round was over, step 1 is.",
+    "The step that would have been next is taken immediately. If another policy is chosen now, "
+    "or the round was over, step 1 is.",
 )
 _SAME = "Nothing changes."
 
@@ -144,10 +144,12 @@ _UNPROCESSED = {
         "The policy is chosen and pages nobody. Its acknowledgement time-out counts from the "
         "acknowledgement.",
     ),
-    Event.SNOOZE: Move(State.SNOOZED, "The policy is chosen at once and pages nobody until then."),
+    Event.SNOOZE: Move(
+        State.SNOOZED, "The policy is chosen immediately and pages nobody until then."
+    ),
     Event.OVER: Move(State.STOPPED, "The policy is chosen and pages nobody."),
     Event.ESCALATE: Move(
-        State.ESCALATED, "The policy is chosen at once. The worker takes its first step."
+        State.ESCALATED, "The policy is chosen immediately. The worker takes its first step."
     ),
     Event.HOLD: Move(State.UNPROCESSED, "The worker holds the escalation back when it begins."),
     **_stays(State.UNPROCESSED, Event.RAISED, Event.LOWERED),
@@ -176,7 +178,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.LOWERED: Move(State.RUNNING, _KEEPS),
         Event.ESCALATE: Move(
             State.RUNNING,
-            "The next step is taken at once, and after the last step of a round step 1.",
+            "The next step is taken immediately, and after the last step of a round step 1.",
         ),
         **_ANSWERS,
         Event.HOLD: Move(State.HELD, "The activity says by what, and until when."),
@@ -192,7 +194,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.ESCALATE: Move(
             State.RUNNING,
             "While something holds it back, this is rejected. Otherwise the next step is taken "
-            "at once.",
+            "immediately.",
         ),
         **_ANSWERS,
         Event.HOLD: Move(State.HELD, "If it is something else now, the activity says so."),
