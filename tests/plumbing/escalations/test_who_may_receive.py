@@ -383,6 +383,8 @@ class Sending(RuleBasedStateMachine):
             if known.snoozed_until is not None and known.snoozed_until <= self.shop.now:
                 known.snoozed_until = None
         self.shop.now -= timedelta(hours=3)
+        for known in self.model.alerts.values():
+            known.received = {name: min(at, self.shop.now) for name, at in known.received.items()}
         self.shop.pass_time(seconds=1)
         self.check()
 

@@ -62,7 +62,8 @@ class Rules:
 
     def on_call(self, at: datetime) -> str:
         for begin, end, name in self.exchanged:
-            if begin <= at < end:
+            # Overrides for users who cannot be on call have no effect.
+            if begin <= at < end and self.may_see(name):
                 return name
         first = datetime.combine(EVENING.date(), HANDOVER, UTC)
         return ("alice", "carol")[((at - first) // DAY) % 2]
