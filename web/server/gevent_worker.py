@@ -445,6 +445,15 @@ class ServerLog(Logger):  # type: ignore[misc]
         """Always False."""
         return False
 
+    def info(self, msg: str, *args: Any, **kwargs: Any) -> None:
+        """Log a message, except that gunicorn starts.
+
+        gunicorn says so before the settings and the database are checked. A start that fails writes
+        one sentence, which says why.
+        """
+        if not msg.startswith("Starting gunicorn"):
+            super().info(msg, *args, **kwargs)
+
 
 def hold_signals_while_forking() -> None:
     """Block the stop signals in forked processes until they call `release_signals`."""
