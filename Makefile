@@ -17,7 +17,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-debian test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-neighbours bench-pages soak pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-debian test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-pairs bench-neighbours bench-pages soak pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -141,6 +141,9 @@ bench-large: $(VENV)/development ## Fill a Postgres with ten million alerts, mea
 
 bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md
 	@$(PY) -m bench.costs.cost $(BENCH_ARGS)
+
+bench-pairs: $(VENV)/development ## Measure processor time before and after a change, in pairs: BENCH_ARGS="--before main"
+	@$(PY) -m bench.costs.pairs $(BENCH_ARGS)
 
 bench-neighbours: $(VENV)/development ## Measure what others get beside bad neighbours, for docs/neighbours.md (takes a quarter of an hour)
 	@$(PY) -m bench.neighbours.neighbourhood $(BENCH_ARGS)

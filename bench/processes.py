@@ -5,10 +5,11 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from ctypes import CDLL, byref, c_int
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from time import monotonic, sleep
+from time import clock_gettime, monotonic, sleep
 from typing import Self
 
 from bench.samples import CannotMeasureError
@@ -17,6 +18,7 @@ from tests.support.service.ports import free_port
 _START_SECONDS = 60
 _STOP_SECONDS = 20
 _PROC = Path("/proc")
+_LIBC = CDLL(None)
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,17 @@ def processor_seconds(root: int, marker: str = "") -> float:
 
     In seconds of a processor, since each of them started; those that have ended do not count.
     """
-    return sum(_computed(each.pid) for each in family(root) if marker in each.command)
+    return sum(processor_times(root, marker).values())
+
+
+def processor_times(root: int, marker: str = "") -> Mapping[int, float]:
+    """Return the same for each of these processes, by its number."""
+    return {each.pid: _computed(each.pid) for each in family(root) if marker in each.command}
+
+
+def seconds_between(before: Mapping[int, float], after: Mapping[int, float]) -> float:
+    """Return how long processes have computed between two looks; those that ended do not count."""
+    return sum(seconds - before.get(pid, 0.0) for pid, seconds in after.items())
 
 
 def busy_seconds() -> float:
@@ -159,12 +171,14 @@ def _processes() -> Iterator[Process]:
 
 
 def _computed(pid: int) -> float:
-    try:
-        status = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
+    # All threads together, to the nanosecond; proc_stat(5) counts in hundredths of a second.
+    clock = c_int()
+    if _LIBC.clock_getcpuclockid(pid, byref(clock)):
         return 0.0
-    # utime and stime of proc_stat(5), all threads together.
-    return (int(status[11]) + int(status[12])) / os.sysconf("SC_CLK_TCK")
+    try:
+        return clock_gettime(clock.value)
+    except OSError:  # it has ended
+        return 0.0
 
 
 def _resident_mib(pid: int) -> float:

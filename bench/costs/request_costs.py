@@ -25,7 +25,7 @@ from tests.support.accounts.people import settings_of
 from tests.support.database.sql_statements import round_trips
 from tests.support.service.live import LiveGatebell, close_app
 
-_PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 60
 #: Statements are prepared and settings are read; then come the requests that count.
 _WARM = 20
 #: A webhook of a hundred alerts is as much work as many of the others.
@@ -140,9 +140,9 @@ class _Case:
 
 def _cost(case: _Case, requests: int, waits: int) -> RequestCost:
     count = requests // _LIGHTER.get(case.work, 1)
-    connection = HTTPConnection("127.0.0.1", case.live.port, timeout=_PATIENCE_SECONDS)
+    connection = HTTPConnection("127.0.0.1", case.live.port, timeout=PATIENCE_SECONDS)
     with closing(connection):
-        sender = Sender(case.shot, _over(connection), first=_COUNTED_HERE)
+        sender = Sender(case.shot, send_over(connection), first=_COUNTED_HERE)
         for _ in range(min(_WARM, count)):
             sender.send()
         written, (web, postgres) = case.written(), case.computed()
@@ -159,7 +159,9 @@ def _cost(case: _Case, requests: int, waits: int) -> RequestCost:
     )
 
 
-def _over(connection: HTTPConnection) -> Send:
+def send_over(connection: HTTPConnection) -> Send:
+    """Return what sends requests over a connection."""
+
     def send(
         method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> tuple[int, str]:

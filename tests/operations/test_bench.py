@@ -90,6 +90,27 @@ def test_every_neighbour_can_be_measured(wrk: Path) -> None:
     assert document.read_bytes() == before
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("database", ["--database=sqlite", "--database=postgres"])
+def test_a_change_is_measured_in_pairs(database: str) -> None:
+    amounts = ("--only", "token-info,code,intake", "--pairs", "2", "--requests", "3")
+    done = subprocess.run(
+        (sys.executable, "-m", "bench.costs.pairs", "--before", "HEAD", database, *amounts),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    rows = [line.split("|")[1:-1] for line in done.stdout.splitlines()[-3:]]
+    assert [row[0].strip() for row in rows] == ["token-info", "code", "intake"]
+    for row in rows:
+        web, postgres = (float(row[1]), float(row[2])), float(row[4])
+        assert min(web) > 0, done.stdout
+        assert (postgres > 0) == database.endswith("postgres"), done.stdout
+
+
 def test_a_new_measurement_of_postgres_keeps_the_section_on_sqlite() -> None:
     written = with_section("# Scale\n\nOld figures of Postgres.\n", "\n## SQLite\n\nFigures.\n")
     anew = with_section("# Scale\n\nNew figures.\n\n", sqlite_section(written))

@@ -1,0 +1,48 @@
+"""Starts the service of the checkout in the working folder, for `bench.costs.pairs`.
+
+The measuring process runs this file by its path, with any interpreter, in any checkout: the imports
+below are those of that checkout. It prints one line of JSON when the service answers, and stops the
+service when its standard input ends.
+"""
+
+import json
+import sys
+import sysconfig
+from pathlib import Path
+from platform import python_version
+
+from bench.gatebell import running_gatebell
+from bench.seed_counts import Counts
+from bench.shots import Shot
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    given = json.loads(sys.stdin.readline())
+    directory, url = Path(given["directory"]), given["database_url"]
+    with running_gatebell(directory, url, Counts(**given["counts"])) as running:
+        ready = {
+            "pid": running.live.pid,
+            "port": running.live.port,
+            "python": f"{python_version()} in {sysconfig.get_config_var('prefix')}",
+            "shots": {str(work): _described(shot) for work, shot in running.shots.items()},
+        }
+        sys.stdout.write(f"{json.dumps(ready)}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+def _described(shot: Shot) -> dict[str, object]:
+    return {
+        "method": shot.method,
+        "path": shot.path,
+        "headers": dict(shot.headers),
+        "body": shot.body,
+        "mode": str(shot.mode),
+        "values": list(shot.values.every),
+        "expected": {str(status): list(texts) for status, texts in shot.expected.items()},
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""Processor time of requests before and after a change, measured in alternating pairs.
+
+Both checkouts are served at the same time, each with a database of its own in one Postgres. A pair
+is a burst of requests to each of them, and the order changes with each pair, so that what others do
+to the machine meets both alike. The ratio of a pair is believable on a machine that is busy;
+microseconds are less so. Examples:
+
+    python -m bench.costs.pairs --before main --only token-info,refresh
+    python -m bench.costs.pairs --before . --python-after /opt/python/bin/python3 --pairs 15
+"""
+
+import json
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bench.alert_lists import say
+from bench.costs.request_costs import PATIENCE_SECONDS, Sender, send_over
+from bench.durable_postgres import durable_postgres
+from bench.installs import ROOT
+from bench.options import positive, works
+from bench.processes import inherited, processor_times, seconds_between
+from bench.samples import CannotMeasureError
+from bench.shots import Magazine, Mode, Shot
+from bench.workloads import Work
+
+_SIDE = Path(__file__).with_name("pair_side.py")
+_WORKS = (
+    Work.TOKEN_INFO,
+    Work.INTROSPECTION,
+    Work.REFRESH,
+    Work.CODE,
+    Work.DEVICE,
+    Work.POLL,
+    Work.INTAKE,
+)
+#: Requests of a burst that do not count: they fill the caches of the process that was met.
+_WARM = 20
+#: Bursts before the first pair: they meet each of the two web processes.
+_WARM_BURSTS = 4
+_STOP_SECONDS = 60
+_MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burst:
+    """Microseconds of a processor that one request of a burst took."""
+
+    web: float
+    postgres: float
+
+    @property
+    def both(self) -> float:
+        """The microseconds of the web processes and of Postgres."""
+        return self.web + self.postgres
+
+
+class Side:
+    """A checkout whose service runs."""
+
+    def __init__(self, ready: Mapping[str, Any], postgres_pid: int | None) -> None:
+        """Take what `pair_side` printed, and the Postgres that both sides share."""
+        self.python = str(ready["python"])
+        self._pid, self._port = int(ready["pid"]), int(ready["port"])
+        self._postgres_pid = postgres_pid
+        self._senders = {
+            work: Sender(_shot(ready["shots"][work]), self._send)
+            for work in Work
+            if work in ready["shots"]
+        }
+        self._connection: HTTPConnection | None = None
+
+    def burst(self, work: Work, requests: int) -> Burst:
+        """Send so many requests over a new connection, and return what each of them took."""
+        sender = self._senders[work]
+        self._connection = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
+        with closing(self._connection):
+            for _ in range(_WARM):
+                sender.send()
+            before = self._times()
+            for _ in range(requests):
+                sender.send()
+            web, postgres = (
+                seconds_between(then, now) * _MICROSECONDS / requests
+                for then, now in zip(before, self._times(), strict=True)
+            )
+        return Burst(web=web, postgres=postgres)
+
+    def _send(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> tuple[int, str]:
+        if self._connection is None:
+            raise CannotMeasureError("there is no connection")
+        return send_over(self._connection)(method, path, headers, body)
+
+    def _times(self) -> tuple[Mapping[int, float], Mapping[int, float]]:
+        postgres = processor_times(self._postgres_pid) if self._postgres_pid else {}
+        return processor_times(self._pid, "gunicorn"), postgres
+
+
+def main() -> None:
+    """Measure what was asked for, and print a row for each kind of request."""
+    given = _options()
+    with TemporaryDirectory(prefix="gatebell-pairs-") as name, ExitStack() as stack:
+        postgres = stack.enter_context(durable_postgres()) if given.database != "sqlite" else None
+        sides = []
+        for end in ("before", "after"):
+            checkout = _checkout(getattr(given, end), Path(name) / end)
+            python = getattr(given, f"python_{end}") or _python_of(checkout)
+            order = {
+                "directory": str(Path(name) / f"{end}-instance"),
+                "database_url": postgres.databases.new_database() if postgres else "",
+                "counts": _counts(given),
+            }
+            ready = stack.enter_context(_served(checkout, python, order))
+            sides.append(Side(ready, postgres.pid if postgres else None))
+            say(f"{end}: {getattr(given, end)}, Python {sides[-1].python}")
+        _measure(sides[0], sides[1], given)
+
+
+def _options() -> Namespace:
+    parser = ArgumentParser(
+        prog="python -m bench.costs.pairs",
+        description="Measure the processor time of requests before and after, in pairs.",
+    )
+    checkout = "a commit, or the folder of a checkout"
+    parser.add_argument("--before", required=True, help=checkout)
+    parser.add_argument("--after", default=str(ROOT), help=f"{checkout} (this one)")
+    python = "a Python that has the packages (that of the folder's .venv, or this one)"
+    parser.add_argument("--python-before", help=python)
+    parser.add_argument("--python-after", help=python)
+    names = ", ".join(Work)
+    parser.add_argument(
+        "--only", type=works, default=_WORKS, help=f"kinds of requests, with commas: {names}"
+    )
+    parser.add_argument("--pairs", type=positive, default=9, help="of each kind (9)")
+    parser.add_argument("--requests", type=positive, default=300, help="of a burst (300)")
+    parser.add_argument("--database", choices=("postgres", "sqlite"), default="postgres")
+    return parser.parse_args()
+
+
+def _counts(given: Namespace) -> Mapping[str, int]:
+    """Return how many rows the databases need: a code is used once, and a device must not hurry."""
+    enough = (_WARM + given.requests) * (given.pairs + _WARM_BURSTS) + 1
+    return {
+        # That a token was used is stored once a minute: few tokens make few of these updates.
+        "access_tokens": _WARM,
+        "refresh_tokens": _WARM,
+        "codes": enough if Work.CODE in given.only else 1,
+        "device_codes": enough if Work.POLL in given.only else 1,
+    }
+
+
+def _checkout(named: str, into: Path) -> Path:
+    """Return the folder of a checkout; a commit is unpacked into a new folder."""
+    if Path(named).is_dir():
+        return Path(named).resolve()
+    archive = ("git", "archive", "--format=tar", named)
+    packed = subprocess.run(archive, cwd=ROOT, capture_output=True, check=False)
+    if packed.returncode:
+        raise CannotMeasureError(f"{named}: {packed.stderr.decode(errors='replace').strip()}")
+    into.mkdir()
+    subprocess.run(("tar", "-x"), cwd=into, input=packed.stdout, check=True)  # noqa: S607 - any tar
+    return into
+
+
+def _python_of(checkout: Path) -> str:
+    own = checkout / ".venv" / "bin" / "python"
+    return str(own) if own.exists() else sys.executable
+
+
+@contextmanager
+def _served(
+    checkout: Path, python: str, order: Mapping[str, object]
+) -> Iterator[Mapping[str, Any]]:
+    """Serve a checkout, and give what `pair_side` prints about it."""
+    with subprocess.Popen(
+        # -P: the folder of the script is not a place for modules.
+        (python, "-P", _SIDE),
+        cwd=checkout,
+        env={**inherited(), "PYTHONPATH": str(checkout)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        if process.stdin is None or process.stdout is None:
+            raise CannotMeasureError("it has no standard streams")
+        process.stdin.write(f"{json.dumps(order)}\n")
+        process.stdin.flush()
+        if not (line := process.stdout.readline()):
+            raise CannotMeasureError(f"the service of {checkout} did not start")
+        try:
+            yield json.loads(line)
+        finally:
+            process.stdin.close()
+            process.wait(_STOP_SECONDS)
+
+
+def _shot(described: Mapping[str, Any]) -> Shot:
+    return Shot(
+        **{
+            **described,
+            "mode": Mode(described["mode"]),
+            "values": Magazine(described["values"]),
+            "expected": {int(status): texts for status, texts in described["expected"].items()},
+        }
+    )
+
+
+def _measure(before: Side, after: Side, given: Namespace) -> None:
+    say(
+        f"\n{given.pairs} pairs of bursts of {given.requests} requests; µs of a processor for each."
+    )
+    say("Ratios are medians of the pairs, with the lowest and the highest.\n")
+    say("| request | web | | ratio | Postgres | | ratio | ratio of both |")
+    say("|---|--:|--:|---|--:|--:|---|---|")
+    for work in given.only:
+        for _ in range(_WARM_BURSTS):
+            for side in (before, after):
+                side.burst(work, given.requests // 4 or 1)
+        pairs = [
+            _pair(before, after, work, given.requests, number) for number in range(given.pairs)
+        ]
+        web = _columns(pairs, lambda burst: burst.web)
+        postgres = _columns(pairs, lambda burst: burst.postgres)
+        say(f"| {work} | {web} | {postgres} | {_ratios(pairs, lambda burst: burst.both)} |")
+
+
+def _pair(before: Side, after: Side, work: Work, requests: int, number: int) -> tuple[Burst, Burst]:
+    if number % 2:
+        then = after.burst(work, requests)
+        return before.burst(work, requests), then
+    return before.burst(work, requests), after.burst(work, requests)
+
+
+def _columns(pairs: Sequence[tuple[Burst, Burst]], part: Callable[[Burst], float]) -> str:
+    first, second = (median(part(pair[end]) for pair in pairs) for end in (0, 1))
+    return f"{first:.0f} | {second:.0f} | {_ratios(pairs, part)}"
+
+
+def _ratios(pairs: Sequence[tuple[Burst, Burst]], part: Callable[[Burst], float]) -> str:
+    ratios = [part(after) / part(before) for before, after in pairs if part(before)]
+    if not ratios:
+        return ""
+    return f"{median(ratios):.3f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except CannotMeasureError as error:
+        sys.exit(str(error))
