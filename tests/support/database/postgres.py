@@ -1,5 +1,6 @@
 """A real Postgres for the tests: the one that TEST_DATABASE_URL names, or one of our own."""
 
+import fcntl
 import itertools
 import os
 import shutil
@@ -28,6 +29,7 @@ _FOR_TESTS = (
     "autovacuum = off",
 )
 _MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a name of its own
+_STARTS = Path(tempfile.gettempdir()) / f"gatebell-postgres-starts-{os.getuid()}.lock"
 #: Bytes that have to be free there: each of several runs at once makes some hundred databases.
 _ENOUGH_MEMORY = 6 * 2**30
 
@@ -125,11 +127,23 @@ def own_server(parent: Path | None = None) -> Iterator[PostgresServer]:
     """Start a server that nobody else uses, so that it may be stopped."""
     # Not below pytest's own directory: that is closed to the user who runs Postgres for root.
     with tempfile.TemporaryDirectory(prefix="gatebell-postgres-", dir=parent) as directory:
-        server = get_server(Path(directory) / "data", cleanup_mode=None)
+        with _one_start_at_a_time():
+            server = get_server(Path(directory) / "data", cleanup_mode=None)
         try:
             yield server
         finally:
             server.stop()
+
+
+@contextmanager
+def _one_start_at_a_time() -> Iterator[None]:
+    """Let other processes wait while a server starts.
+
+    For root, the first start of a machine adds a user, and two processes must not add it at once.
+    """
+    with _STARTS.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def memory_directory() -> Path | None:
