@@ -22,6 +22,7 @@ from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.memory import keep_little_memory
 from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
+from web.server.heavy_requests import HeavyChannel, heavy_processes
 from web.server.listening import listening_host
 from web.server.memory_limits import memory_warning, parallel_hashes
 from web.server.process_limits import allow_connections, take_short_turns
@@ -48,6 +49,7 @@ except (SettingsError, CertificateFilesError) as error:
 
 keep_little_memory()
 take_short_turns()
+_heavy_channel = HeavyChannel()
 _counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid())
 _host = listening_host(_settings.host)
 _host = f"[{_host}]" if ":" in _host else _host
@@ -60,7 +62,8 @@ bind = f"{_host}:{_settings.port}"
 DeadlineGeventWorker.request_seconds = _settings.request_timeout_seconds
 DeadlineGeventWorker.shutdown_delay_seconds = _settings.shutdown_delay_seconds
 worker_class = DeadlineGeventWorker
-workers = _settings.web_concurrency
+_heavy_processes = heavy_processes(_settings.web_concurrency)
+workers = _settings.web_concurrency + _heavy_processes
 worker_connections = allow_connections(_settings.web_connections)
 keepalive = _settings.keep_alive_seconds
 # A process that does not even say that it is well for so long is replaced.
@@ -93,12 +96,16 @@ control_socket_disable = True
 raw_env = [f"PROMETHEUS_MULTIPROC_DIR={_counters}"]
 
 
-def pre_fork(_server: Any, _worker: Any) -> None:
+def pre_fork(server: Any, worker: Any) -> None:
     """Leave what was loaded alone: looking for garbage in it would copy it for each process.
 
-    All processes share the turns of password hashing.
+    All processes share the turns of password hashing. A worker becomes a heavy process if there are
+    enough web processes among the newest workers.
     """
     gc.freeze()
+    newest = sorted(server.WORKERS.values(), key=lambda each: each.age)[1 - server.num_workers :]
+    web_processes = sum(not each.is_heavy for each in newest)
+    worker.is_heavy = web_processes >= server.num_workers - _heavy_processes
     hashing.limit_host(parallel_hashes())
 
 
@@ -131,11 +138,17 @@ def post_fork(server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Start the heartbeat of this host, its marks, and store what the process counts of calls."""
-    start_pulse(_settings, "web")
-    extensions = getattr(worker.app.wsgi(), "extensions", {})
-    if "gatebell" in extensions:
-        connections = extensions["gatebell"].connections
-        start_marks(_settings, connections, began_at=worker.server_began_at)
+    app = worker.app.wsgi()
+    extensions = getattr(app, "extensions", {})
+    if worker.is_heavy:
+        _heavy_channel.become_heavy_process(worker, app)
+    else:
+        start_pulse(_settings, "web")
+        if "gatebell" in extensions:
+            seconds = 2 * _settings.request_timeout_seconds
+            _heavy_channel.become_web_process(app, request_seconds=seconds)
+            connections = extensions["gatebell"].connections
+            start_marks(_settings, connections, began_at=worker.server_began_at)
     for flusher in _flushers_of(worker):
         flusher.start()
 

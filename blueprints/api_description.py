@@ -43,7 +43,7 @@ class _Written(NamedTuple):
 
 @api_description.get("/api/openapi.json")
 @Description(name="metadata.openapi", tag=METADATA, returns=OpenApiDocument, is_conditional=True)
-@open_to_anyone.but(cross_origin=CorsPolicy())
+@open_to_anyone.but(cross_origin=CorsPolicy(), is_heavy=True)
 def openapi() -> Response:
     """Return this description."""
     written = services().live_settings.derived(_write)

@@ -119,7 +119,7 @@ def show_check() -> ResponseReturnValue:
 
 
 @release_check.post("", endpoint="create")
-@open_to_anyone.but(writes=False)
+@open_to_anyone.but(writes=False, is_heavy=True)
 @csrf.exempt  # type: ignore[untyped-decorator]
 def check() -> ResponseReturnValue:
     """Show what breaks. It changes nothing, so that a form of another site may lead here."""

@@ -109,7 +109,7 @@ def _midnight(
 
 
 @on_call_reports.get("/report.<any(md, csv):kind>")
-@permitted("on_call_reports.download")
+@permitted("on_call_reports.download").but(is_heavy=True)
 def download(holder: Holder, kind: str) -> Response:
     """Return the report in Markdown, or its pages as CSV."""
     query = _asked(list_query(*_PARAMETERS))
@@ -117,7 +117,7 @@ def download(holder: Holder, kind: str) -> Response:
 
 
 @on_call_reports.get("/report/figures.csv")
-@permitted("on_call_reports.download_figures")
+@permitted("on_call_reports.download_figures").but(is_heavy=True)
 def download_figures(holder: Holder) -> Response:
     """Return the figures of the report as CSV."""
     query = _asked(list_query(*_PARAMETERS))

@@ -93,3 +93,12 @@ class TooManyAttemptsError(DomainError):
         """Set the message; `retry_after` is in seconds."""
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class OverloadedError(DomainError):
+    """Too much is going on to answer now; `retry_after` is in seconds."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        """Set the message and the pause before the next attempt."""
+        super().__init__(message)
+        self.retry_after = retry_after

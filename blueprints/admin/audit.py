@@ -29,7 +29,7 @@ def index() -> ResponseReturnValue:
 
 
 @audit.get("/export.<any(csv, jsonl):extension>")
-@administrator_afresh
+@administrator_afresh.but(is_heavy=True)
 def download(extension: str) -> ResponseReturnValue:
     """Return the filtered events as a file."""
     list_query(*_FILTERS)

@@ -39,7 +39,7 @@ _MOST_CHOICES = 200
 
 
 @alerts.get("")
-@permitted("alerts.index")
+@permitted("alerts.index").but(is_heavy=True)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts; the script of the page reloads the list alone."""
     listing = ProjectAlertList(project)
@@ -68,7 +68,7 @@ def _people(project: ProjectView) -> tuple[str, ...]:
 
 
 @alerts.get("/export.<any(json, csv):kind>")
-@permitted("alerts.download")
+@permitted("alerts.download").but(is_heavy=True)
 def download(project: ProjectView, kind: str) -> ResponseReturnValue:
     """Return the filtered list as a file."""
     query = read_query(list_query(*PARAMETERS), project_id=project.id)

@@ -22,7 +22,7 @@ _MOST_CHOICES = 200
 
 
 @all_alerts.get("")
-@signed_in
+@signed_in.but(is_heavy=True)
 def index() -> ResponseReturnValue:
     """List the alerts of all projects in which the user may see them."""
     listing = AllAlertsList()
@@ -38,7 +38,7 @@ def index() -> ResponseReturnValue:
 
 
 @all_alerts.get("/export.<any(json, csv):kind>")
-@signed_in
+@signed_in.but(is_heavy=True)
 def download(kind: str) -> ResponseReturnValue:
     """Return the filtered list of all projects as a file."""
     query = AllAlertsList(list_query(*PARAMETERS_ACROSS)).query

@@ -48,7 +48,7 @@ alerts.bind("POST", f"{_ONE}/renew", handling.renew_acknowledgement, status=200)
 
 @alerts.get(_FILE)
 @answers_with(json="application/json", csv="text/csv")
-@operation("alerts.download", query=AlertExportQuery)
+@operation("alerts.download", query=AlertExportQuery).but(is_heavy=True)
 def download(project: ProjectView, query: AlertExportQuery, kind: str) -> Response:
     """Export the alerts that match the filters, as a file."""
     wanted = query.of_project(project.id)
@@ -73,7 +73,9 @@ alert_lists = Blueprint("alert_lists", __name__)
 
 
 @alert_lists.get(_OF_GROUP)
-@operation("alert_lists.of_group", query=ProjectsAlertQuery, returns=ProjectAlert)
+@operation("alert_lists.of_group", query=ProjectsAlertQuery, returns=ProjectAlert).but(
+    is_heavy=True
+)
 def of_group(group: GroupView, query: ProjectsAlertQuery) -> Found[ProjectAlert]:
     """List the alerts of all projects in a group and in the groups below it."""
     return _listed(query, projects_of_group(group.id))
@@ -81,7 +83,7 @@ def of_group(group: GroupView, query: ProjectsAlertQuery) -> Found[ProjectAlert]
 
 @alert_lists.get(f"{_OF_GROUP}{_FILE}")
 @answers_with(json="application/json", csv="text/csv")
-@operation("alert_lists.download_of_group", query=ProjectsAlertExportQuery)
+@operation("alert_lists.download_of_group", query=ProjectsAlertExportQuery).but(is_heavy=True)
 def download_of_group(group: GroupView, query: ProjectsAlertExportQuery, kind: str) -> Response:
     """Export the alerts of a group that match the filters, as a file."""
     wanted = query.of_projects(projects_of_group(group.id))
@@ -89,7 +91,7 @@ def download_of_group(group: GroupView, query: ProjectsAlertExportQuery, kind: s
 
 
 @alert_lists.get(_MINE)
-@operation("alert_lists.mine", query=ProjectsAlertQuery, returns=ProjectAlert)
+@operation("alert_lists.mine", query=ProjectsAlertQuery, returns=ProjectAlert).but(is_heavy=True)
 def mine(viewer: Viewer, query: ProjectsAlertQuery) -> Found[ProjectAlert]:
     """List the alerts of all projects in which the user can see alerts."""
     return _listed(query, projects_of_member(viewer, session=db.session()))
@@ -97,7 +99,7 @@ def mine(viewer: Viewer, query: ProjectsAlertQuery) -> Found[ProjectAlert]:
 
 @alert_lists.get(f"{_MINE}{_FILE}")
 @answers_with(json="application/json", csv="text/csv")
-@operation("alert_lists.download_mine", query=ProjectsAlertExportQuery)
+@operation("alert_lists.download_mine", query=ProjectsAlertExportQuery).but(is_heavy=True)
 def download_mine(viewer: Viewer, query: ProjectsAlertExportQuery, kind: str) -> Response:
     """Export the alerts of all projects that match the filters, as a file."""
     wanted = query.of_projects(projects_of_member(viewer, session=db.session()))

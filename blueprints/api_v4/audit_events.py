@@ -21,7 +21,7 @@ namespace_audit_events.bind_usual(actions, "/<int:event_id>")
 
 @audit_events.get("/export.<any(csv, jsonl):extension>")
 @answers_with(csv="text/csv", jsonl="application/jsonl")
-@operation("audit_events.download", query=AuditEventFilters)
+@operation("audit_events.download", query=AuditEventFilters).but(is_heavy=True)
 def download(query: AuditEventFilters, extension: str) -> Response:
     """Export the events that match the filters, as a file."""
     return event_file(query.wanted, kind=extension)

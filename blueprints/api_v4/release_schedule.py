@@ -53,7 +53,7 @@ def list_changes(query: ReleaseChangeQuery, bearer: Bearer | None) -> Found[Rele
         limit=Family.RELEASE_CHECKS,
     )
     .reading(handed_in)
-    .but(writes=False)
+    .but(writes=False, is_heavy=True)
 )
 def create(body: ReleaseCheckBody) -> ReleaseCheck:
     """Check what breaks in a release.

@@ -25,7 +25,7 @@ on_call_reports.bind("GET", "/report", actions.show_report)
 
 @on_call_reports.get("/report.<any(md, csv):file_type>")
 @answers_with(md="text/markdown", csv="text/csv")
-@operation("on_call_reports.download", query=ReportQuery)
+@operation("on_call_reports.download", query=ReportQuery).but(is_heavy=True)
 def download(holder: Holder, query: ReportQuery, file_type: str) -> Response:
     """Export a report in Markdown, or its pages as CSV."""
     return text_file(actions.write_report(work(), holder, query, file_type), f"report.{file_type}")
@@ -33,7 +33,7 @@ def download(holder: Holder, query: ReportQuery, file_type: str) -> Response:
 
 @on_call_reports.get("/report/figures.csv")
 @answers_with(file="text/csv")
-@operation("on_call_reports.download_figures", query=ReportQuery)
+@operation("on_call_reports.download_figures", query=ReportQuery).but(is_heavy=True)
 def download_figures(holder: Holder, query: ReportQuery) -> Response:
     """Export the figures of a report as CSV."""
     return text_file(actions.write_figures(work(), holder, query), "figures.csv")

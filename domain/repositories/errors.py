@@ -1,6 +1,6 @@
 """Errors of repositories; `web/http/errors.py` gives them their status."""
 
-from domain.errors import DomainError
+from domain.errors import DomainError, OverloadedError
 
 
 class CredentialsNeededError(DomainError):
@@ -19,13 +19,8 @@ class GitTimeoutError(GitFailedError):
     """A command of Git took too long."""
 
 
-class RepositoryBusyError(DomainError):
-    """Too many Git processes run; `retry_after` is in seconds."""
-
-    def __init__(self, message: str, *, retry_after: int) -> None:
-        """Set the message and the pause before the next attempt."""
-        super().__init__(message)
-        self.retry_after = retry_after
+class RepositoryBusyError(OverloadedError):
+    """Too many Git processes run."""
 
 
 class DiskNearlyFullError(DomainError):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic, sleep
 
 import psutil
@@ -24,10 +25,26 @@ def wait_until(is_so: Callable[[], object], *, seconds: int = _SECONDS, pause: f
 
 
 def web_processes(live: LiveGatebell) -> list[int]:
-    """Return the processes that answer, the oldest first."""
+    """Return the processes that serve clients, the oldest first."""
+    return [pid for pid in _server_processes(live) if not _has_low_priority(pid)]
+
+
+def heavy_processes(live: LiveGatebell) -> list[int]:
+    """Return the processes that answer heavy requests, the oldest first."""
+    return [pid for pid in _server_processes(live) if _has_low_priority(pid)]
+
+
+def _server_processes(live: LiveGatebell) -> list[int]:
     # Where nobody supervises the web server, it is the service.
     supervised = [pid for pid, words in children(live.pid) if "-m gunicorn" in words]
     return [pid for pid, _ in children(supervised[0] if supervised else live.pid)]
+
+
+def _has_low_priority(pid: int) -> bool:
+    try:
+        return os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
+    except ProcessLookupError:
+        return False
 
 
 def children(parent: int) -> list[tuple[int, str]]:
@@ -45,6 +62,12 @@ def _command_line(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except (psutil.NoSuchProcess, psutil.ZombieProcess):
         return ""
+
+
+def is_held(pid: int) -> bool:
+    """Tell whether a process has stopped after SIGSTOP."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return status.partition("State:")[2].split()[0] == "T"
 
 
 def new_worker(service: LiveGatebell) -> "subprocess.Popen[bytes]":

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
-from tests.faults.processes import wait_until, web_processes
+from tests.faults.processes import is_held, wait_until, web_processes
 from tests.faults.slow_clients import webhook_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
@@ -73,12 +73,6 @@ def test_connections_in_the_queue_are_answered(busy: LiveGatebell) -> None:
         answers = [client.answer() for client in waiting]
         assert [answer.status for answer in answers] == [200] * QUEUE
         assert {answer.headers["connection"] for answer in answers} == {"close"}
-
-
-def is_held(pid: int) -> bool:
-    """Tell whether a process has stopped after SIGSTOP."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return status.partition("State:")[2].split()[0] == "T"
 
 
 def is_told_to_stop(pid: int) -> bool:

@@ -86,6 +86,9 @@ def _for_git_clients(view: Callable[..., Any]) -> Callable[..., Any]:
 git_client = Mark(
     access="a Git client with a token, or anybody who reads a public project",
     guard=_for_git_clients,
+    refinement={
+        "is_heavy": False
+    },  # a transfer is passed on in pieces, and takes no time to compute
 )
 
 

@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
 from flask import Blueprint, Flask, current_app, request
+from flask.globals import app_ctx, request_ctx
 from werkzeug.routing import Rule
 
 from web.http.cors import CorsPolicy
@@ -21,6 +22,10 @@ View = TypeVar("View", bound=Callable[..., Any])
 Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _EXTENSION = "gatebell_endpoints"
+#: A larger body takes several milliseconds to read.
+_LARGE_BODY_BYTES = 64 * 1024
+#: The key of the WSGI environment for when a relayed request began, by `time.perf_counter`.
+BEGAN = "gatebell.began"
 #: Flask's own view.
 STATIC_FILES = "static"
 
@@ -60,6 +65,7 @@ class Refinement(TypedDict, total=False):
     writes: bool
     open_before_password_change: bool
     open_before_second_factor: bool
+    is_heavy: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +88,8 @@ class Endpoint:
     open_before_password_change: bool = False
     #: Whether people reach it who have to set up a second factor first.
     open_before_second_factor: bool = False
+    #: Whether a heavy process answers it (web/server/heavy_requests.py); None if its body decides.
+    is_heavy: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,6 +241,25 @@ def find_endpoint() -> Endpoint | None:
     """Return the endpoint of this request, or None if no view takes its URL and method."""
     endpoints: Endpoints = current_app.extensions[_EXTENSION]
     return endpoints.by_name.get(request.endpoint or "")
+
+
+def is_heavy_request() -> bool:
+    """Return whether this request may compute for long.
+
+    A body of unknown length may be large.
+    """
+    asked = request_ctx.request
+    endpoints: Endpoints = app_ctx.app.extensions[_EXTENSION]
+    rule = asked.url_rule
+    endpoint = endpoints.by_name.get(rule.endpoint) if rule else None
+    if endpoint is None:
+        return False
+    if endpoint.is_heavy is not None:
+        return endpoint.is_heavy
+    length = asked.environ.get("CONTENT_LENGTH")
+    if length:
+        return int(length) > _LARGE_BODY_BYTES
+    return "HTTP_TRANSFER_ENCODING" in asked.environ
 
 
 def error_format() -> ErrorFormat:

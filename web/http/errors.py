@@ -40,6 +40,7 @@ from domain.errors import (
     InvalidParametersError,
     InvalidQueryError,
     NotFoundError,
+    OverloadedError,
     QueryError,
     TakenError,
     TooManyAttemptsError,
@@ -57,7 +58,6 @@ from domain.repositories.errors import (
     GitEncodingError,
     GitFailedError,
     GitUnavailableError,
-    RepositoryBusyError,
 )
 from web.http.endpoints import ErrorFormat, error_format
 from web.http.error_formats import (
@@ -110,7 +110,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (DiskNearlyFullError, 507),
     (GitFailedError, 503),
     (GitUnavailableError, 503),
-    (RepositoryBusyError, 503),
+    (OverloadedError, 503),
     (ConflictError, 409),
     (QueryError, 400),
     (InvalidError, 422),
@@ -246,7 +246,7 @@ def _moved_url(name: str, reference: str) -> str:
 
 
 def _headers_of(error: Exception) -> dict[str, str]:
-    if isinstance(error, TooManyAttemptsError | RepositoryBusyError | RegistryUnavailableError):
+    if isinstance(error, TooManyAttemptsError | OverloadedError | RegistryUnavailableError):
         return {"Retry-After": str(error.retry_after)}
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return {"WWW-Authenticate": _challenge(error)}

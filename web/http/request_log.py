@@ -13,6 +13,7 @@ from flask.globals import app_ctx, request_ctx
 
 from domain.clock import system_clock
 from domain.randomness import random_hex
+from web.http.endpoints import BEGAN
 from web.logging import json_line, logs_json
 from web.metrics import count_request
 from web.settings.reader import Settings
@@ -27,13 +28,14 @@ def log_requests(app: Flask, settings: Settings) -> None:
     Call it before other after_request hooks are registered: Flask runs them in reverse order, so
     that this one sees the final response.
     """
-    app.before_request(_begin)
+    app.before_request(begin_log_line)
     app.after_request(partial(_end, write=_write_json if logs_json(settings) else _write))
 
 
-def _begin() -> None:
+def begin_log_line() -> None:
+    """Note the id and the beginning of the current request."""
     g.request_id = random_hex(8)
-    g.request_began = perf_counter()
+    g.request_began = request_ctx.request.environ.get(BEGAN) or perf_counter()
 
 
 def _end(response: Response, *, write: _Write) -> Response:

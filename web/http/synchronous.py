@@ -1,13 +1,17 @@
 """Flask for an application without coroutines, whose URLs of one kind may look like another."""
 
 from collections.abc import Callable
+from time import perf_counter
 from types import TracebackType
 from typing import Any
 
 from flask import Flask, Request, Response
+from flask.globals import request_ctx
 from werkzeug.datastructures import HeaderSet
 from werkzeug.routing import MapAdapter
 
+from web.http.endpoints import BEGAN, is_heavy_request
+from web.http.request_log import begin_log_line
 from web.http.routes import existing_methods
 
 
@@ -22,6 +26,25 @@ class SynchronousFlask(Flask):
         super().__init__(*args, **options)
         #: By scheme, host and base path.
         self._url_adapters: dict[tuple[str, str | None, str], MapAdapter] = {}
+        #: Passes heavy requests to another process; the web server sets it in web processes.
+        self.relay: Callable[[dict[str, Any]], Any] | None = None
+
+    def full_dispatch_request(self) -> Response:
+        """Return the response to the request, from another process if the request is heavy."""
+        if self.relay is None or not is_heavy_request():
+            return super().full_dispatch_request()
+        environ = request_ctx.request.environ
+        environ[BEGAN] = perf_counter()
+        try:
+            response: Response = self.relay(environ)
+        except Exception as error:  # noqa: BLE001 - as in Flask: errors of requests are answered
+            begin_log_line()
+            return self.finalize_request(self.handle_user_exception(error))
+        return response
+
+    def answer_relayed(self, environ: dict[str, Any], start_response: Any) -> Any:
+        """Answer a request that another process relays: its environment has passed middlewares."""
+        return super().wsgi_app(environ, start_response)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function unchanged."""

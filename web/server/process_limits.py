@@ -18,12 +18,17 @@ def take_short_turns() -> None:
 
 #: Files, database connections and whatever else a process has open.
 _OTHERS = 256
+#: A connection whose request is relayed to a heavy process has a second file.
+_FILES_OF_CONNECTION = 2
 
 
 def allow_connections(wanted: int) -> int:
     """Raise the soft limit for so many connections, and return how many are possible."""
     soft, hard = getrlimit(RLIMIT_NOFILE)
-    if soft != RLIM_INFINITY and soft < wanted + _OTHERS:
-        soft = wanted + _OTHERS if hard == RLIM_INFINITY else min(wanted + _OTHERS, hard)
+    files = _FILES_OF_CONNECTION * wanted + _OTHERS
+    if soft != RLIM_INFINITY and soft < files:
+        soft = files if hard == RLIM_INFINITY else min(files, hard)
         setrlimit(RLIMIT_NOFILE, (soft, hard))
-    return wanted if soft == RLIM_INFINITY else max(1, min(wanted, soft - _OTHERS))
+    if soft == RLIM_INFINITY:
+        return wanted
+    return max(1, min(wanted, (soft - _OTHERS) // _FILES_OF_CONNECTION))

@@ -120,10 +120,11 @@ def close_gracefully(client: Any) -> None:
 
 def discard_unread_bodies(app: Flask) -> None:
     """Discard the unread body of each request when its response is ready."""
-    app.after_request(_leave)
+    app.after_request(leave_unread_body)
 
 
-def _leave(response: Response) -> Response:
+def leave_unread_body(response: Response) -> Response:
+    """Discard the unread body of the current request."""
     environ = request.environ
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody) and not body.is_streamed:

@@ -1,0 +1,259 @@
+"""Requests that compute for long are answered by a process of their own."""
+
+import json
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import psutil
+import pytest
+
+from tests.conftest import KINDS
+from tests.faults.processes import heavy_processes, is_held, wait_until
+from tests.support.accounts.people import alice, signed_in
+from tests.support.alerts.senders import JSON, Endpoint, connect, item, webhook
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.wire.kept_connection import Answer, KeptConnection, asked
+from web.server.heavy_requests import MOST_WAITING
+
+#: Bytes of a body that a heavy process reads.
+LARGE = 200_000
+#: Longer than any of these requests takes.
+A_MOMENT = 0.3
+CHECK = "/api/v4/releases/check"
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def live(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
+    """A web server with one web process and one heavy process."""
+    with running(new_service(request.param, only="web", WEB_CONCURRENCY="1")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def endpoint(live: LiveGatebell) -> Endpoint:
+    return connect(live)
+
+
+def cookie(live: LiveGatebell) -> str:
+    cookies = signed_in(live, alice(live)).cookies.get_dict()
+    return "Cookie: " + "; ".join(f"{name}={text}" for name, text in cookies.items())
+
+
+@contextmanager
+def held_heavy_process(live: LiveGatebell) -> Iterator[int]:
+    """Stop the heavy process, and let it continue in the end if it is still there."""
+    wait_until(lambda: heavy_processes(live))
+    (pid,) = heavy_processes(live)
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: is_held(pid))
+    try:
+        yield pid
+    finally:
+        if pid in heavy_processes(live):
+            os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def asking(live: LiveGatebell, *requests: bytes) -> Iterator[list[KeptConnection]]:
+    """Send requests, each on a connection of its own."""
+    with ExitStack() as opened:
+        clients = [opened.enter_context(KeptConnection(live.port)) for _ in requests]
+        for client, request in zip(clients, requests, strict=True):
+            client.socket.sendall(request)
+        yield clients
+
+
+@contextmanager
+def begun(
+    live: LiveGatebell, endpoint: Endpoint, title: str
+) -> Iterator[tuple[KeptConnection, bytes]]:
+    """Send the head of a large alert, and return its body when the heavy process waits for it."""
+    body = alert(title)
+    lines = (f"Content-Length: {len(body)}", "Expect: 100-continue")
+    with asking(live, posted(endpoint, b"", *lines)) as (client,):
+        assert client.answer().status == 100
+        yield client, body
+
+
+def are_answered(clients: list[KeptConnection]) -> bool:
+    return bool(select.select([each.socket for each in clients], [], [], A_MOMENT)[0])
+
+
+def alert(title: str, size: int = LARGE) -> bytes:
+    return json.dumps({"title": title, "filler": "x" * size}).encode()
+
+
+def posted(endpoint: Endpoint, body: bytes, *lines: str) -> bytes:
+    """Return a request with a body, of known length if no lines say how it is sent."""
+    told = lines or (f"Content-Length: {len(body)}",)
+    key = f"Authorization: Bearer {endpoint.key}"
+    return asked(endpoint.path, f"Content-Type: {JSON}", key, *told, method="POST") + body
+
+
+def stored(live: LiveGatebell, endpoint: Endpoint) -> list[str]:
+    path = f"{live.url}/{endpoint.project}/-/alerts/export.json?status=all"
+    return [each["title"] for each in signed_in(live, alice(live)).get(path, timeout=60).json()]
+
+
+def check() -> bytes:
+    body = json.dumps({"name": "a.sh", "content": "curl https://x.example/api/v4/users"}).encode()
+    lines = (f"Content-Type: {JSON}", f"Content-Length: {len(body)}")
+    return asked(CHECK, *lines, method="POST") + body
+
+
+def test_the_heavy_process_answers_what_computes_for_long_and_nothing_else(
+    live: LiveGatebell, endpoint: Endpoint
+) -> None:
+    metrics = connect(live, endpoint.project, kind="prometheus", name="Metrics")
+    page, signed = f"/{endpoint.project}/-/alerts", cookie(live)
+    many = webhook(*(item(f"many {number}") for number in range(500)))
+    heavy = [
+        posted(endpoint, alert("large")),
+        posted(metrics, many),
+        *(
+            asked(path, signed)
+            for path in (
+                f"{page}?search=large",
+                "/-/alerts?search=large",
+                f"{page}/export.csv?status=all",
+                f"{page}/export.json?status=all",
+                "/-/alerts/export.csv?status=all",
+            )
+        ),
+        check(),
+    ]
+    with held_heavy_process(live), asking(live, *heavy) as clients:
+        light = [posted(endpoint, alert("small", 9)), asked("/users/sign_in"), asked("/healthz")]
+        with asking(live, *light) as others:
+            assert [each.answer().status for each in others] == [200] * len(light)
+        assert not are_answered(clients)
+        (heavy_process,) = heavy_processes(live)
+        os.kill(heavy_process, signal.SIGCONT)
+        assert [each.answer().status for each in clients] == [200] * len(heavy)
+    assert {"large", "small", *(f"many {number}" for number in range(500))} <= set(
+        stored(live, endpoint)
+    )
+
+
+def test_answers_are_those_of_one_process(live: LiveGatebell, endpoint: Endpoint) -> None:
+    path, signed = f"/{endpoint.project}/-/alerts/export.csv?status=all", cookie(live)
+    with KeptConnection(live.port) as connection:
+        whole = connection.get(path, signed)
+        assert whole.headers["content-type"].startswith("text/csv")
+        assert whole.headers["transfer-encoding"] == "chunked"
+        assert whole.headers["x-request-id"]
+        requests = asked(path, signed, method="HEAD") + asked("/healthz") + asked(path, signed)
+        connection.socket.sendall(requests)
+        assert connection.answer(to="HEAD").headers["content-type"].startswith("text/csv")
+        assert connection.answer().headers["content-type"] == "application/json"
+        assert connection.answer().body == whole.body
+        assert connection.get(path).status == 302  # without the cookie
+
+
+@pytest.mark.parametrize("size", [LARGE, 9])
+def test_a_body_of_unknown_length_is_stored(
+    live: LiveGatebell, endpoint: Endpoint, size: int
+) -> None:
+    body = alert(f"in chunks {size}", size)
+    half = len(body) // 2
+    chunks = [body[:half], body[half:], b""]
+    sent = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
+    with asking(live, posted(endpoint, sent, "Transfer-Encoding: chunked")) as (client,):
+        assert client.answer().status == 200
+    assert f"in chunks {size}" in stored(live, endpoint)
+
+
+def test_a_large_body_is_asked_for_when_its_key_is_right(
+    live: LiveGatebell, endpoint: Endpoint
+) -> None:
+    lines = (f"Content-Length: {LARGE}", "Expect: 100-continue")
+    wrong = posted(endpoint, b"", *lines).replace(endpoint.key.encode(), b"wrong")
+    with asking(live, wrong) as (client,), begun(live, endpoint, "asked") as (other, body):
+        assert client.answer().status == 401
+        other.socket.sendall(body)
+        assert other.answer().status == 200
+
+
+def test_senders_who_stop_in_a_body_hold_up_nobody(live: LiveGatebell, endpoint: Endpoint) -> None:
+    slow = posted(endpoint, alert("slow"))
+    with asking(live, *[slow[:-99]] * 8) as clients:
+        with asking(live, posted(endpoint, alert("quick")), check()) as others:
+            assert [each.answer().status for each in others] == [200, 200]
+        for client in clients:
+            client.socket.sendall(slow[-99:])
+        assert [each.answer().status for each in clients] == [200] * 8
+
+
+def test_a_client_that_leaves_in_a_download_leaves_nothing_open(
+    live: LiveGatebell, endpoint: Endpoint
+) -> None:
+    (pid,) = heavy_processes(live)
+    path, signed = f"/{endpoint.project}/-/alerts/export.csv?status=all", cookie(live)
+    request = asked(path, signed)
+    with asking(live, *[request] * 8) as clients:
+        assert [each.answer().status for each in clients] == [200] * 8
+        before = psutil.Process(pid).num_fds()
+    with asking(live, *[request] * 8) as clients:
+        for client in clients:
+            client.vanish()
+    with asking(live, check()) as (another,):
+        assert another.answer().status == 200
+    wait_until(lambda: psutil.Process(pid).num_fds() <= before)
+
+
+def test_a_killed_heavy_process_is_replaced_and_nothing_is_stored_twice(
+    live: LiveGatebell, endpoint: Endpoint
+) -> None:
+    kept = posted(endpoint, alert("kept"))
+    with held_heavy_process(live) as pid, asking(live, kept, check()) as clients:
+        wait_until(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+        assert not are_answered(clients)
+        os.kill(pid, signal.SIGKILL)
+        # What it had not taken yet is answered by the next one.
+        answers = [each.answer() for each in clients]
+    for answer in answers:
+        assert answer.status == 200 or is_to_be_repeated(answer)
+    with asking(live, kept) as (client,):
+        assert client.answer().status == 200
+    assert stored(live, endpoint).count("kept") == 1
+
+
+def test_what_a_killed_heavy_process_had_begun_is_to_be_repeated(
+    live: LiveGatebell, endpoint: Endpoint
+) -> None:
+    with begun(live, endpoint, "begun") as (client, body):
+        (pid,) = heavy_processes(live)
+        os.kill(pid, signal.SIGKILL)
+        client.socket.sendall(body)
+        assert is_to_be_repeated(client.answer())
+        wait_until(lambda: heavy_processes(live) not in ([], [pid]))
+    assert "begun" not in stored(live, endpoint)
+
+
+def is_to_be_repeated(answer: Answer) -> bool:
+    return answer.status == 503 and int(answer.headers["retry-after"]) > 0
+
+
+def test_more_requests_than_may_wait_are_to_be_repeated(live: LiveGatebell) -> None:
+    with held_heavy_process(live), asking(live, *[check()] * MOST_WAITING) as waiting:
+        assert not are_answered(waiting)
+        with asking(live, check(), asked("/healthz")) as (refused, light):
+            assert is_to_be_repeated(refused.answer())
+            assert light.answer().status == 200
+        (pid,) = heavy_processes(live)
+        os.kill(pid, signal.SIGCONT)
+        assert {each.answer().status for each in waiting} <= {200, 429}
+
+
+@pytest.mark.long
+def test_heavy_requests_are_answered_while_the_server_stops(new_service: NewService) -> None:
+    live = new_service("sqlite", only="web", WEB_CONCURRENCY="1")
+    endpoint = connect(live)
+    with running(live), begun(live, endpoint, "last") as (client, body):
+        os.kill(live.pid, signal.SIGTERM)
+        wait_until(lambda: "Handling signal" in live.log_text())
+        client.socket.sendall(body)
+        assert client.answer().status == 200

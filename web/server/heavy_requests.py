@@ -1,0 +1,364 @@
+"""Heavy requests, which a process of its own answers: searches, exports and large bodies.
+
+A web process serves all its requests in one thread, so a request that computes keeps the others
+waiting. A heavy request is therefore relayed to a heavy process: it runs the same application with
+a lower priority, and the web process only passes bytes between it and the client.
+
+The processes share a channel, which gunicorn's first process opens before it forks. For each heavy
+request a web process makes a pair of sockets, and sends one of them over the channel. What waits
+there is not lost if a heavy process ends: gunicorn starts another one. The pair carries messages:
+
+- to the heavy process: the environment of the request (`_ENVIRON`), and pieces of the body as they
+  are asked for (`_BODY`), or why there are no more (`_BODY_ERROR`);
+- to the web process: how many bytes of the body are wanted (`_WANTED`), the status and headers
+  (`_HEAD`), pieces of the response (`_PIECE`), and its end (`_END`).
+
+A pair that is closed before the end means that the other process or its client is gone.
+"""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from errno import ECONNRESET
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, lockf
+from io import BufferedReader, RawIOBase
+from struct import Struct
+from tempfile import TemporaryFile
+from time import monotonic
+from typing import Any, cast
+
+import gevent
+import orjson
+from flask import Response
+from gevent.event import Event
+from gevent.lock import BoundedSemaphore
+from gevent.pool import Pool
+from werkzeug.datastructures import Headers
+
+from domain.errors import OverloadedError
+from web.server.gevent_worker import call_with_timeout
+from web.server.request_body import BodyTimeoutError, leave_unread_body
+
+_ENVIRON, _BODY, _BODY_ERROR, _WANTED, _HEAD, _PIECE, _END = b"EBXWHPZ"
+_HEADER = Struct("=BI")
+#: Bytes of a body that are passed on at once; reading them takes less than a millisecond.
+_PIECE_BYTES = 16 * 1024
+#: Requests of one web process that may wait for a response to begin.
+MOST_WAITING = 64
+_RETRY_AFTER_SECONDS = 2
+#: Of the values of an environment; others belong to the web process.
+_SENT_TYPES = frozenset({str, bool, float})
+#: How much lower the priority of a heavy process is.
+_NICENESS = 10
+#: Requests that a heavy process computes at the same time; the database works for each of them.
+_COMPUTED_AT_ONCE = 2
+#: The heavy process gives up this much earlier than the web process, so that its error is sent.
+_EARLIER_SECONDS = 0.5
+_LOOK_SECONDS = 2.0
+_STOPPING_LOOK_SECONDS = 0.05
+
+
+def heavy_processes(web_concurrency: int) -> int:
+    """Return how many heavy processes there are beside the web processes."""
+    return max(1, web_concurrency // 2)
+
+
+class HeavyChannel:
+    """The way from the web processes of a server to its heavy processes."""
+
+    def __init__(self) -> None:
+        """Open the channel; the processes that fork afterwards inherit it."""
+        self._sending, self._receiving = socket.socketpair()
+        #: Each web process has a shared lock of it for as long as it lives.
+        self._lives = TemporaryFile()  # noqa: SIM115 - open as long as the server runs
+
+    def become_web_process(self, app: Any, *, request_seconds: float) -> None:
+        """Let this process relay the heavy requests of an application."""
+        lockf(self._lives, LOCK_SH)
+        self._receiving.close()
+        app.relay = Relay(_of_this_process(self._sending), seconds=request_seconds)
+
+    def become_heavy_process(self, worker: Any, app: Any) -> None:
+        """Let this process answer the heavy requests of an application, and no others."""
+        self._sending.close()
+        for listener in worker.sockets:
+            listener.close()  # else clients could connect when nobody accepts them any more
+        channel = _of_this_process(self._receiving)
+        worker.run = HeavyProcess(worker, channel, app, is_wanted=self._has_web_processes).run
+
+    def _has_web_processes(self) -> bool:
+        try:
+            lockf(self._lives, LOCK_EX | LOCK_NB)
+        except OSError:
+            return True
+        lockf(self._lives, LOCK_UN)
+        return False
+
+
+def _of_this_process(inherited: socket.socket) -> socket.socket:
+    """Return a socket that the event loop of this process watches."""
+    return socket.socket(fileno=inherited.detach())
+
+
+class _Messages:
+    """The messages over one end of a pair of sockets."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._received = connection.makefile("rb")
+
+    def send(self, kind: int, content: bytes = b"") -> None:
+        """Send a message."""
+        self._connection.sendall(_HEADER.pack(kind, len(content)) + content)
+
+    def receive(self) -> tuple[int, bytes]:
+        """Return the next message; raise ConnectionResetError if the other end is closed."""
+        header = self._received.read(_HEADER.size)
+        if len(header) == _HEADER.size:
+            kind, size = _HEADER.unpack(header)
+            content = self._received.read(size)
+            if len(content) == size:
+                return kind, content
+        raise ConnectionResetError(ECONNRESET, "The other process ended the request.")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._received.close()
+        self._connection.close()
+
+
+class RelayedResponse:
+    """A response that a heavy process sends; Flask calls it as a WSGI application."""
+
+    def __init__(self, head: bytes, messages: _Messages) -> None:
+        """Take status and headers as they were sent, and the connection with the rest."""
+        self.status, headers = orjson.loads(head)
+        self.headers = Headers([(name, value) for name, value in headers])
+        self._messages = messages
+
+    @property
+    def status_code(self) -> int:
+        """The status as a number."""
+        return int(self.status.partition(" ")[0])
+
+    def __call__(self, _environ: Any, start_response: Callable[..., Any]) -> Iterator[bytes]:
+        """Begin the response, and return its pieces."""
+        start_response(self.status, list(self.headers))
+        return self._pieces()
+
+    def _pieces(self) -> Iterator[bytes]:
+        try:
+            while (message := self._messages.receive())[0] == _PIECE:
+                yield message[1]
+        finally:
+            self._messages.close()
+
+
+class Relay:
+    """What passes the heavy requests of a web process on."""
+
+    def __init__(self, channel: socket.socket, *, seconds: float) -> None:
+        """Take the channel, and for how long a request may take."""
+        self._channel = channel
+        self._seconds = seconds
+        self._waiting = 0
+
+    def __call__(self, environ: dict[str, Any]) -> RelayedResponse:
+        """Return the response to a request; raise OverloadedError if there is none."""
+        if self._waiting >= MOST_WAITING:
+            message = (
+                "Too many searches, exports and large bodies are waiting. Try again in a moment."
+            )
+            raise OverloadedError(message, retry_after=_RETRY_AFTER_SECONDS)
+        self._waiting += 1
+        try:
+            messages = self._open()
+            try:
+                head = self._exchange(environ, messages)
+            except BaseException:
+                messages.close()
+                raise
+        except OSError as error:
+            message = "The process that answers this request ended. Try again in a moment."
+            raise OverloadedError(message, retry_after=_RETRY_AFTER_SECONDS) from error
+        finally:
+            self._waiting -= 1
+        response = RelayedResponse(head, messages)
+        leave_unread_body(cast("Response", response))
+        return response
+
+    def _open(self) -> _Messages:
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                socket.send_fds(self._channel, [b"\0"], [theirs.fileno()])
+        except BaseException:
+            ours.close()
+            raise
+        return _Messages(ours)
+
+    def _exchange(self, environ: dict[str, Any], messages: _Messages) -> bytes:
+        """Send the request, and as much of its body as is wanted; return the head of the response.
+
+        An error is one of the heavy process: errors of the client are sent there.
+        """
+        until = monotonic() + self._seconds - _EARLIER_SECONDS
+        told = {name: value for name, value in environ.items() if type(value) in _SENT_TYPES}
+        messages.send(_ENVIRON, orjson.dumps([told, until]))
+        while (message := messages.receive())[0] == _WANTED:
+            messages.send(*self._read_body(environ["wsgi.input"], int(message[1])))
+        return message[1]
+
+    def _read_body(self, body: Any, wanted: int) -> tuple[int, bytes]:
+        """Return the message with the next piece of a body.
+
+        Meanwhile the request waits for its client, and no other request waits for it.
+        """
+        self._waiting -= 1
+        try:
+            return _BODY, body.read(wanted)
+        except BodyTimeoutError:
+            return _BODY_ERROR, b"timeout"
+        except OSError:
+            return _BODY_ERROR, b"gone"
+        finally:
+            self._waiting += 1
+
+
+class _Turn:
+    """One of the turns of requests that compute."""
+
+    def __init__(self, turns: BoundedSemaphore) -> None:
+        self._turns = turns
+        self._is_taken = False
+
+    def take(self) -> None:
+        """Wait for a turn."""
+        if not self._is_taken:
+            self._turns.acquire()
+            self._is_taken = True
+
+    def give_back(self) -> None:
+        """Let another request have the turn."""
+        if self._is_taken:
+            self._is_taken = False
+            self._turns.release()
+
+
+class _RelayedBody(RawIOBase):
+    """The body of a request, which the web process reads.
+
+    Clients may be slow: from the first piece to the last one, another request has the turn.
+    """
+
+    def __init__(self, messages: _Messages, turn: _Turn, *, declared: int | None) -> None:
+        self._messages = messages
+        self._turn = turn
+        self._left = declared
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Ask for the next piece, and store it."""
+        self._turn.give_back()
+        self._messages.send(_WANTED, str(min(len(room), _PIECE_BYTES)).encode())
+        kind, content = self._messages.receive()
+        if self._left is not None:
+            self._left -= len(content)
+        if not content or self._left == 0 or kind == _BODY_ERROR:
+            self._turn.take()
+        if kind == _BODY_ERROR:
+            if content == b"timeout":
+                raise BodyTimeoutError
+            raise ConnectionResetError(ECONNRESET, "The client is gone.")
+        room[: len(content)] = content
+        return len(content)
+
+
+class HeavyProcess:
+    """A gunicorn worker that answers what the web processes relay to it."""
+
+    def __init__(
+        self, worker: Any, channel: socket.socket, app: Any, *, is_wanted: Callable[[], bool]
+    ) -> None:
+        """Take the worker, its end of the channel, and whether there are web processes."""
+        self._worker = worker
+        self._channel = channel
+        self._app = app
+        self._is_wanted = is_wanted
+        self._stops = Event()
+        self._connections = Pool(worker.worker_connections)
+        self._turns = BoundedSemaphore(_COMPUTED_AT_ONCE)
+
+    def run(self) -> None:
+        """Answer requests until told to stop, and then as long as there are web processes."""
+        with suppress(OSError):
+            os.nice(_NICENESS)
+        signal.signal(signal.SIGTERM, self._stop)
+        accepting = gevent.spawn(self._accept)
+        while self._worker.alive:
+            self._worker.notify()
+            self._stops.wait(_LOOK_SECONDS)
+        end = monotonic() + self._worker.cfg.graceful_timeout
+        while self._is_wanted() and monotonic() < end:
+            self._worker.notify()
+            gevent.sleep(_STOPPING_LOOK_SECONDS)
+        accepting.kill()
+
+    def _stop(self, number: int, frame: Any) -> None:
+        self._worker.handle_exit(number, frame)
+        self._stops.set()
+
+    def _accept(self) -> None:
+        is_open = True
+        while is_open:
+            self._connections.wait_available()
+            received, found, *_ = socket.recv_fds(self._channel, 1, 1)
+            is_open = bool(received)  # until all processes that could send are gone
+            for descriptor in found:
+                self._connections.spawn(self._serve, socket.socket(fileno=descriptor))
+
+    def _serve(self, connection: socket.socket) -> None:
+        messages = _Messages(connection)
+        turn = _Turn(self._turns)
+        try:
+            self._answer(messages, turn)
+        except (ConnectionResetError, BrokenPipeError):
+            pass  # the client or its web process is gone
+        except Exception:
+            self._worker.log.exception("a heavy request was not answered")
+        finally:
+            turn.give_back()
+            messages.close()
+
+    def _answer(self, messages: _Messages, turn: _Turn) -> None:
+        told, until = orjson.loads(messages.receive()[1])
+        length = told.get("CONTENT_LENGTH")
+        body = _RelayedBody(messages, turn, declared=int(length) if length else None)
+        environ = {
+            **told,
+            "wsgi.version": (1, 0),
+            "wsgi.errors": sys.stderr,
+            "wsgi.input": BufferedReader(body, _PIECE_BYTES),
+        }
+
+        def start_response(status: str, headers: Any, _error: Any = None) -> None:
+            messages.send(_HEAD, orjson.dumps([status, headers]))
+
+        turn.take()
+        left = max(0.0, until - monotonic())
+        pieces = call_with_timeout(self._app.answer_relayed, left, environ, start_response)
+        turn.give_back()
+        try:
+            for piece in pieces:
+                if piece:
+                    messages.send(_PIECE, piece)
+            messages.send(_END)
+        finally:
+            if hasattr(pieces, "close"):
+                pieces.close()
