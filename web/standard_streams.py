@@ -1,9 +1,11 @@
 """Standard output and error that never make the service wait for who reads them.
 
 A pipe whose reader has stopped (a stuck log shipper, a full disk behind it, Ctrl-S on a terminal)
-takes 64 KiB, and then each write waits: in a web process, for all requests at once. So lines wait
-in memory for a thread that writes them. When there is no room left, further lines are dropped and
-counted, and one line says how many, once the others could be written.
+takes 64 KiB, and then each write waits: in a web process, for all requests at once. So a line is
+written at once where the descriptor takes it without waiting (`web/nonblocking_output.py`).
+Otherwise, it waits in memory for a thread that writes it, and so do all lines after it, in order.
+When there is no room left, further lines are dropped and counted, and one line says how many, once
+the others could be written. ADR 76 has all states and events.
 """
 
 import atexit
@@ -13,49 +15,49 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from select import PIPE_BUF
-from typing import Any
+
+from web.nonblocking_output import native, open_output
 
 #: Bytes of lines that wait in a process.
 _ROOM_BYTES = 2 * 1024 * 1024
 #: How long a process that ends waits for its last lines to be read.
 _FAREWELL_SECONDS = 1.0
 _POLL_SECONDS = 0.01
-
-
-def _native(module: str, name: str) -> Any:
-    """Return a function as it was before gevent replaced it.
-
-    The writer has to be a thread of its own, and not a greenlet, because it waits.
-    """
-    monkey = sys.modules.get("gevent.monkey")
-    return monkey.get_original(module, name) if monkey else getattr(import_module(module), name)
+_NEWLINE = ord("\n")
 
 
 class UnblockedStream(io.TextIOBase):
-    """A text stream that takes each line at once; a thread writes them to a file descriptor."""
+    """A text stream that writes each line at once, or leaves it to a thread that may wait."""
 
     def __init__(self, descriptor: int) -> None:
         """Write to this file descriptor."""
         self._descriptor = descriptor
+        self._output = open_output(descriptor)
         #: Says how many lines were dropped; logs are set up later than streams.
         self.describe_dropped: Callable[[int], str] = "{} lines were dropped".format
         self._begin()
-        # A child forgets what its parent has yet to write.
-        os.register_at_fork(after_in_child=self._begin)
+        os.register_at_fork(after_in_child=self._begin_again)
 
     def _begin(self) -> None:
         #: Lines with the number of those that had been dropped before.
         self._waiting: deque[tuple[bytes, int]] = deque()
         self._waiting_bytes = self._dropped = self._told = 0
         self._is_idle = self._ends_line = True
+        #: A line is being written at once.
+        self._is_writing = False
         self._has_thread = False
         # Reentrant: a signal handler may write while we do.
-        self._taking = _native("_thread", "RLock")()
+        self._taking = native("_thread", "RLock")()
         #: Held while nothing waits: who ends the rest releases it, the thread takes it again.
-        self._rest = _native("_thread", "allocate_lock")()
+        self._rest = native("_thread", "allocate_lock")()
         self._rest.acquire()
+
+    def _begin_again(self) -> None:
+        """Forget in a child what its parent has yet to write, and share no lock with it."""
+        self._output.close()
+        self._output = open_output(self._descriptor)
+        self._begin()
 
     @property
     def dropped(self) -> int:
@@ -63,27 +65,21 @@ class UnblockedStream(io.TextIOBase):
         return self._dropped
 
     def write(self, text: str) -> int:
-        """Take a text, or drop it if too much waits; never wait."""
-        line = text.encode("utf-8", "backslashreplace")
-        with self._taking:
-            if self._waiting_bytes + len(line) > _ROOM_BYTES:
-                self._dropped += _lines_in(line)
-            else:
-                self._waiting_bytes += len(line)
-                self._waiting.append((line, self._dropped))
-            if self._is_idle:
-                self._is_idle = False
-                self._rest.release()
-            if not self._has_thread:
-                self._start_thread()
+        """Write a text, or keep it for the thread, or drop it if too much waits; never wait."""
+        if line := text.encode("utf-8", "backslashreplace"):
+            with self._taking:
+                if self._is_idle and not (self._is_writing or self._waiting) and self._has_told():
+                    self._write_at_once(line)
+                else:
+                    self._keep(line)
         return len(text)
 
     def flush(self) -> None:
-        """Return at once: the thread writes without a buffer."""
+        """Return at once: nothing is buffered that could be written."""
 
     def drain(self, seconds: float = _FAREWELL_SECONDS) -> None:
         """Wait until everything was written, but no longer than this."""
-        sleep = _native("time", "sleep")
+        sleep = native("time", "sleep")
         for _ in range(int(seconds / _POLL_SECONDS)):
             if self._is_idle:
                 return
@@ -101,10 +97,45 @@ class UnblockedStream(io.TextIOBase):
         """Return True."""
         return True
 
-    def _start_thread(self) -> None:
-        with suppress(RuntimeError):  # no room for a thread: the next line tries again
-            _native("_thread", "start_new_thread")(self._write_on, ())
-            self._has_thread = True
+    def _has_told(self) -> bool:
+        """Return whether no dropped line is yet to be told of."""
+        return self._dropped == self._told
+
+    def _write_at_once(self, line: bytes) -> None:
+        """Write what the descriptor takes; the rest waits before what a signal handler wrote."""
+        self._is_writing, written = True, 0
+        try:
+            written = self._output.write_at_once(line)
+        except OSError:  # the thread waits, or finds out what is wrong
+            pass
+        finally:
+            self._note_end(line, written)
+            if rest := line[written:]:
+                self._waiting_bytes += len(rest)
+                self._waiting.appendleft((rest, self._dropped))
+            self._is_writing = False
+            if self._waiting:
+                self._wake_thread()
+
+    def _keep(self, line: bytes) -> None:
+        """Keep a line for the thread, or drop it if too much waits."""
+        if self._waiting_bytes + len(line) > _ROOM_BYTES:
+            self._dropped += _lines_in(line)
+        else:
+            self._waiting_bytes += len(line)
+            self._waiting.append((line, self._dropped))
+        if not self._is_writing:
+            self._wake_thread()
+
+    def _wake_thread(self) -> None:
+        if self._is_idle:
+            self._is_idle = False
+            with suppress(RuntimeError):  # a signal handler has released it since
+                self._rest.release()
+        if not self._has_thread:
+            with suppress(RuntimeError):  # no room for a thread: the next line tries again
+                native("_thread", "start_new_thread")(self._write_on, ())
+                self._has_thread = True
 
     def _write_on(self) -> None:
         while True:
@@ -149,16 +180,13 @@ class UnblockedStream(io.TextIOBase):
 
     def _write(self, piece: bytes) -> bool:
         """Write, however long it takes; return whether it was possible."""
-        left = memoryview(piece)
-        while left:
-            try:
-                left = left[os.write(self._descriptor, left) :]
-            except BlockingIOError:  # another program of this terminal or pipe made it so
-                _native("time", "sleep")(_POLL_SECONDS)
-            except OSError:  # nobody can read it any more, or a disk is full
-                return False
-        self._ends_line = piece.endswith(b"\n")
-        return True
+        written = self._output.write_all(piece)
+        self._note_end(piece, written)
+        return written == len(piece)
+
+    def _note_end(self, piece: bytes, written: int) -> None:
+        if written:
+            self._ends_line = piece[written - 1] == _NEWLINE
 
 
 def _lines_in(text: bytes) -> int:

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from select import POLLIN, poll
 from time import monotonic
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.faults.processes import children, wait_until
+from tests.faults.processes import children, wait_until, web_processes
 from tests.support.alerts.senders import connect
 from tests.support.service.live import ROOT, LiveGatebell, NewService
 
@@ -91,6 +93,50 @@ def ask_often(live: LiveGatebell) -> None:
                 piece = client.recv(65_536)
                 assert piece
                 answer += piece
+
+
+@pytest.fixture
+def emptied(live: LiveGatebell, pipe: Pipe) -> LiveGatebell:
+    """The service, after everything of its start was read."""
+    assert requests.get(f"{live.url}/healthz", timeout=10).status_code == 200
+    pipe.lines_until('"route":"/healthz"')
+    return live
+
+
+def ask(live: LiveGatebell, path: str, times: int) -> None:
+    """Send requests one after the other on one connection."""
+    with requests.Session() as client:
+        for number in range(times):
+            client.get(f"{live.url}{path}?{number}", timeout=_SECONDS)
+
+
+def numbers_of(lines: list[dict[str, Any]], route: str) -> int:
+    return sum(line.get("route") == route for line in lines)
+
+
+@pytest.mark.long
+def test_eight_clients_are_answered_while_nobody_reads_and_each_has_its_lines(
+    emptied: LiveGatebell, pipe: Pipe
+) -> None:
+    with ThreadPoolExecutor(8) as clients:
+        for asked in [clients.submit(ask, emptied, "/healthz", 250) for _ in range(8)]:
+            asked.result()
+    assert pipe.has_more(0)
+    lines = read_more(pipe)
+    assert numbers_of(lines, "/healthz") == 8 * 250
+    times = [line["time"] for line in lines if line.get("route") == "/healthz"]
+    assert times == sorted(times)
+
+
+@pytest.mark.long
+def test_a_killed_web_process_has_logged_what_it_answered(
+    emptied: LiveGatebell, pipe: Pipe
+) -> None:
+    (web,) = web_processes(emptied)
+    ask(emptied, "/healthz", 100)
+    os.kill(web, signal.SIGKILL)
+    # The last answer is sent before its line is written.
+    assert numbers_of(read_more(pipe), "/healthz") >= 99
 
 
 def metric(live: LiveGatebell, name: str) -> float:

@@ -254,7 +254,7 @@ class LiveGatebell:
     def logged_line(self, words: str) -> str:
         """Return the first line of the log with these words, once it is written.
 
-        Lines are written after the answer, by a thread.
+        Lines are written after the answer.
         """
         deadline = monotonic() + 10
         while not (found := [each for each in self.log_text().splitlines() if words in each]):
