@@ -16,7 +16,7 @@ from web.http.routes import add_path_converters
 from web.http.security_headers import protect_answers
 from web.http.synchronous import SynchronousFlask
 from web.http.transactions import commit_returned_responses
-from web.jobs.worker import log_audit_events
+from web.jobs.audit_log_lines import log_audit_events
 from web.pages.double_taps import mark_pages_after_changes
 from web.pages.templating import give_pages_their_context
 from web.server.request_body import discard_unread_bodies

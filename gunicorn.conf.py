@@ -16,7 +16,8 @@ from typing import Any
 
 from domain.clock import system_clock
 from domain.threads import hashing
-from web.database.start_checks import CannotStartError, check_if_available
+from web.database.start_checks import check_if_available
+from web.database.start_errors import CannotStartError
 from web.jobs.job_pulse import start_pulse
 from web.jobs.reachability import start_marks
 from web.logging import logging_configuration

@@ -3,6 +3,7 @@
 from app import create_app
 from web.logging import configure_logging
 from web.memory import keep_what_is_loaded
+from web.preloading import load_for_requests
 from web.settings.reader import SettingsError, settings_from_environment
 
 try:
@@ -12,4 +13,5 @@ except SettingsError as error:
 
 configure_logging(_settings)
 app = create_app(_settings)
+load_for_requests()
 keep_what_is_loaded()

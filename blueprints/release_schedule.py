@@ -22,9 +22,10 @@ from web.access.marks import open_to_anyone, to_sign_in, viewer
 from web.api.description.described import METADATA, Description
 from web.api.release_checks import handed_in, run_check
 from web.api.schemas.releases import ReleaseFilterQuery
-from web.extensions import csrf, db
+from web.extensions import db
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
+from web.http.extensions import csrf
 from web.http.public_urls import public_url
 from web.pages.list_query import list_query
 from web.releases.feeds import atom_feed, cached_document, calendar

@@ -14,7 +14,7 @@ from demo.monitor import Monitor
 from demo.service import LOG, check_port, environment_of, prepare, running
 from demo.telephones import telephones
 from demo.television import Television
-from web.database.start_checks import CannotStartError
+from web.database.start_errors import CannotStartError
 from web.settings.reader import Settings, SettingsError, read_settings
 
 

@@ -35,7 +35,7 @@ from web.http.text_files import text_file
 from web.metrics import count_alerts
 from web.outgoing.client import OutgoingClient
 from web.services import Services, now, reading, services, settings
-from web.settings import policies
+from web.settings.policies import alerts as policies
 from web.settings.reader import Settings
 
 _KINDS = {"json": queries.as_json, "csv": queries.as_csv}

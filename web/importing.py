@@ -48,7 +48,7 @@ from models.folding import fold
 from web.extensions import db
 from web.http.work import work
 from web.services import now, settings
-from web.settings.policies import password_rules
+from web.settings.policies.accounts import password_rules
 
 _Made = TypeVar("_Made")
 #: Of passwords that nobody will ever have.

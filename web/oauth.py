@@ -52,7 +52,7 @@ from web.http.json_responses import json_response
 from web.http.work import work
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, oauth_policy, services
-from web.settings import policies
+from web.settings.policies import oauth as policies
 
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: The longest excerpt in an error, in characters.

@@ -1,56 +1,42 @@
 """The services of an application, and access to those of the current one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from importlib import import_module
 from threading import Lock
 from time import monotonic
-from typing import Any, TypeVar, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flask import current_app
 from itsdangerous import URLSafeTimedSerializer
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
-from werkzeug.routing import Map
 
 from domain.access.actor import Actor, Seal, Work
-from domain.accounts.email_addresses import Letterhead
-from domain.accounts.passwords import PasswordRules
-from domain.accounts.sign_up import SignUpPolicy
-from domain.accounts.signing_in.actions import SignInLimits
-from domain.alerts.formats.base import Reading
-from domain.alerts.receiving.receivers import RefusalKind
-from domain.api_usage.storing import CallCounter
 from domain.clock import Clock
-from domain.contacts.actions import ContactMeans
-from domain.destination_actions import Sending
-from domain.identity_providers.relying_party import Document, Upstream
-from domain.job_results import BackupState
 from domain.keyring import Keyring
-from domain.notifications.outbox import OUTCOME_OF_MESSAGE
-from domain.oauth.context import OAuthPolicy
-from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
-from domain.outgoing.claims import Attempt
-from domain.outgoing.signing import Message
-from domain.projects.creation import ReservedNames
-from domain.projects.creation import reserved_names as first_parts
-from domain.projects.types import Repositories, Repository
-from domain.projects.views import ProjectView
-from domain.refusal_sampling import RefusalSampler
-from domain.registry.client import RegistryPolicy
-from domain.repositories.access import may_read
-from domain.repositories.program import Git
-from domain.repositories.storage import default_branch, has_branches, repository_path
 from web.database.connections import KeptConnections
 from web.database.write_probe import WriteProbe
-from web.outgoing.apprise_processes import check_apprise_url
-from web.outgoing.client import OutgoingClient, attempt
-from web.settings import policies
-from web.settings.policies import password_rules
 from web.settings.reader import Settings, override
 from web.settings.stored import STORED_SETTINGS
+
+if TYPE_CHECKING:
+    from domain.accounts.passwords import PasswordRules
+    from domain.accounts.sign_up import SignUpPolicy
+    from domain.accounts.signing_in.actions import SignInLimits
+    from domain.alerts.formats.base import Reading
+    from domain.alerts.receiving.receivers import RefusalKind
+    from domain.api_usage.storing import CallCounter
+    from domain.identity_providers.relying_party import Document
+    from domain.job_results import BackupState
+    from domain.oauth.context import OAuthPolicy
+    from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
+    from domain.refusal_sampling import RefusalSampler
+    from domain.registry.client import RegistryPolicy
+    from domain.repositories.program import Git
 
 Made = TypeVar("Made")
 
@@ -118,17 +104,17 @@ class Services:
     keyring: Keyring
     connections: KeptConnections
     live_settings: LiveSettings
-    refusals: RefusalSampler[RefusalKind]
+    refusals: "RefusalSampler[RefusalKind]"
     #: Of token requests: by application and reason.
-    token_refusals: RefusalSampler[tuple[int, str]]
-    calls: CallCounter
+    token_refusals: "RefusalSampler[tuple[int, str]]"
+    calls: "CallCounter"
     write_probe: WriteProbe
     #: What identity providers said of themselves.
-    provider_documents: dict[str, tuple[datetime, Document | None]] = field(default_factory=dict)
+    provider_documents: "dict[str, tuple[datetime, Document | None]]" = field(default_factory=dict)
     #: When periodic jobs last had their turn, as far as this process knows.
     last_turns: dict[str, datetime] = field(default_factory=dict)
     #: The last known state of backups, under `state`.
-    last_backup: dict[str, BackupState] = field(default_factory=dict)
+    last_backup: "dict[str, BackupState]" = field(default_factory=dict)
 
 
 def services() -> Services:
@@ -137,16 +123,12 @@ def services() -> Services:
     return found
 
 
-def unit_of_work(
-    actor: Actor, session: Session, more: Mapping[type[Any], Callable[[], Any]]
-) -> Work:
-    """Return the unit of work of an actor in the transaction of a session.
-
-    It finds the policies of `more`, and those of this module.
-    """
+def unit_of_work(actor: Actor, session: Session) -> Work:
+    """Return the unit of work of an actor in the transaction of a session."""
 
     def find_policy(kind: type[Made]) -> Made:
-        return cast("Made", (more.get(kind) or _POLICIES[kind])())
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        return cast("Made", find_named(_POLICIES[name])())
 
     return Work(actor=actor, session=session, now=now(), settings=settings(), policy=find_policy)
 
@@ -161,33 +143,33 @@ def settings() -> Settings:
     return services().live_settings.current()
 
 
-def _in_force(make: Callable[[Settings], Made]) -> Callable[[], Made]:
-    """Return the function that returns a policy by the settings in force."""
-
-    def policy() -> Made:
-        return services().live_settings.derived(make)
-
-    return policy
-
-
-git = _in_force(policies.git)
-oauth_policy = _in_force(policies.oauth_policy)
-reading = _in_force(policies.reading)
-registry_policy = _in_force(policies.registry_policy)
-sign_in_limits = _in_force(policies.sign_in_limits)
-sign_up_policy = _in_force(policies.sign_up_policy)
-token_lifetimes = _in_force(policies.token_lifetimes)
+@cache
+def find_named(place: str) -> Callable[..., Any]:
+    """Import the function of a place, `module:name`."""
+    module, _, name = place.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
 
 
-def letterhead() -> Letterhead:
-    """Return what messages about e-mail addresses are written with."""
-    current = settings()
-    return Letterhead(
-        instance_name=current.instance_name,
-        base_url=current.base_url,
-        keyring=services().keyring,
-        has_mail_server=bool(current.mail_url),
-    )
+#: Functions that make policies from the settings.
+_derived_places: list[str] = []
+
+
+def _in_force(module_and_name: str) -> Callable[[], Any]:
+    """Return the function that returns a policy under the settings in force."""
+    place = f"web.settings.policies.{module_and_name}"
+    _derived_places.append(place)
+    return lambda: services().live_settings.derived(find_named(place))
+
+
+git: "Callable[[], Git]" = _in_force("repositories:git")
+oauth_policy: "Callable[[], OAuthPolicy]" = _in_force("oauth:oauth_policy")
+password_rules: "Callable[[], PasswordRules]" = _in_force("accounts:password_rules")
+reading: "Callable[[], Reading]" = _in_force("alerts:reading")
+registry_policy: "Callable[[], RegistryPolicy]" = _in_force("registry:registry_policy")
+sign_in_limits: "Callable[[], SignInLimits]" = _in_force("accounts:sign_in_limits")
+sign_up_policy: "Callable[[], SignUpPolicy]" = _in_force("accounts:sign_up_policy")
+token_lifetimes: "Callable[[], TokenLifetimes]" = _in_force("tokens:token_lifetimes")
 
 
 def signing_keys(settings: Settings) -> list[str]:
@@ -201,80 +183,40 @@ def sealer(purpose: str) -> URLSafeTimedSerializer:
     return URLSafeTimedSerializer(keys, salt=purpose)
 
 
-def _send(url: str, message: Message, secrets: Sequence[str]) -> Attempt:
-    """Send a signed message to a URL that somebody has entered."""
-    client = OutgoingClient.of(settings())
-    try:
-        return attempt(client, url, message, secrets, now=now())
-    finally:
-        client.close()
+def keyring() -> Keyring:
+    """Return the secret keys."""
+    return services().keyring
 
 
-def _upstream() -> Upstream:
-    fetch = OutgoingClient.of(settings()).fetch
-    return Upstream(fetch=fetch, documents=services().provider_documents)
+def seal() -> Seal:
+    """Return what signs a value for a purpose."""
+    return Seal(lambda value, purpose: str(sealer(purpose).dumps(value)))
 
 
-#: Reserved besides the first segments of routes, because they look like parts of the service.
-_ALSO_RESERVED = frozenset(
-    {
-        *("-", "help", "dashboard", "explore", "search"),
-        # Files that browsers and robots request from every host.
-        *("robots.txt", "favicon.ico", "sitemap.xml"),
-        *("apple-touch-icon.png", "apple-touch-icon-precomposed.png"),
-    }
-)
-
-
-def reserved_in(url_map: Map) -> frozenset[str]:
-    """Return the names that top-level groups must not have because of URLs."""
-    return first_parts(rule.rule for rule in url_map.iter_rules()) | _ALSO_RESERVED
-
-
-def _reserved_names() -> ReservedNames:
-    """Return the reserved names with the first segment of the base path.
-
-    Otherwise `/gate/shop` would be ambiguous, because a proxy may strip `/gate` or not.
-    """
-    base_path = urlsplit(settings().base_url).path
-    return ReservedNames(reserved_in(current_app.url_map) | first_parts([base_path]))
-
-
-def _repository_of(project: ProjectView) -> Repository:
-    """Return what its files tell: two looks at the disk, so that a list can have it.
-
-    Where nothing was pushed, the default branch is the one that the first push is expected to have.
-    """
-    path = repository_path(settings().repositories_path, project.id, project.created_at)
-    branch = default_branch(path).decode(errors="replace") if may_read(project) else None
-    return Repository(default_branch=branch, is_empty=not has_branches(path))
-
-
-def _contact_means() -> ContactMeans:
-    def find_outcome(message_id: int) -> Sequence[str | None] | None:
-        return services().connections.first(OUTCOME_OF_MESSAGE, {"message_id": message_id})
-
-    return ContactMeans(
-        read_url=lambda url: check_apprise_url(url, settings()), find_outcome=find_outcome
-    )
-
-
-#: What actions can ask their unit of work for, by its type.
-_POLICIES: Mapping[type[Any], Callable[[], Any]] = {
-    ContactMeans: _contact_means,
-    Git: git,
-    Keyring: lambda: services().keyring,
-    Letterhead: letterhead,
-    OAuthPolicy: oauth_policy,
-    PasswordRules: lambda: password_rules(settings()),
-    Reading: reading,
-    RegistryPolicy: registry_policy,
-    Repositories: lambda: Repositories(_repository_of),
-    ReservedNames: _reserved_names,
-    Seal: lambda: Seal(lambda value, purpose: str(sealer(purpose).dumps(value))),
-    Sending: lambda: Sending(_send),
-    SignInLimits: sign_in_limits,
-    SignUpPolicy: sign_up_policy,
-    TokenLifetimes: token_lifetimes,
-    Upstream: _upstream,
+#: What actions can ask their unit of work for, by the name of its type, and the functions that
+#: return it. Both are names, since a process loads only the policies that its actions ask for.
+_POLICIES: Mapping[str, str] = {
+    "domain.access.actor.Seal": "web.services:seal",
+    "domain.accounts.email_addresses.Letterhead": "web.policies.mail:letterhead",
+    "domain.accounts.passwords.PasswordRules": "web.services:password_rules",
+    "domain.accounts.sign_up.SignUpPolicy": "web.services:sign_up_policy",
+    "domain.accounts.signing_in.actions.SignInLimits": "web.services:sign_in_limits",
+    "domain.alerts.formats.base.Reading": "web.services:reading",
+    "domain.alerts.storing.inbound_delivery.Receiving": "web.http.receiving:receiving",
+    "domain.contacts.actions.ContactMeans": "web.policies.contacts:contact_means",
+    "domain.destination_actions.Sending": "web.policies.outgoing:sending",
+    "domain.identity_providers.relying_party.Upstream": "web.policies.identity_providers:upstream",
+    "domain.keyring.Keyring": "web.services:keyring",
+    "domain.oauth.context.OAuthPolicy": "web.services:oauth_policy",
+    "domain.oauth.personal_tokens.lifetimes.TokenLifetimes": "web.services:token_lifetimes",
+    "domain.projects.creation.ReservedNames": "web.policies.names:reserved_names",
+    "domain.projects.types.Repositories": "web.policies.repositories:repositories",
+    "domain.registry.client.RegistryPolicy": "web.services:registry_policy",
+    "domain.repositories.program.Git": "web.services:git",
 }
+
+
+def load_policies() -> None:
+    """Import all policies, in a process whose children share what it has loaded."""
+    for place in (*_POLICIES.values(), *_derived_places):
+        find_named(place)

@@ -7,27 +7,16 @@ from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, Se
 from jinja2 import StrictUndefined
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from domain.api_usage.storing import CallCounter
 from domain.clock import Clock
-from domain.keyring import Keyring
-from domain.refusal_sampling import RefusalSampler
 from web.access.rate_limits import limiter_configuration
-from web.database.connections import KeptConnections
-from web.database.engine import (
-    engine_options,
-    open_autocommit_engine,
-    pools_transactions,
-    prepare_engine,
-)
-from web.database.write_probe import WriteProbe
-from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
 from web.http.endpoints import find_endpoint, page_blueprints
+from web.http.extensions import csrf, login_manager
 from web.http.public_urls import PathMiddleware, path_of
-from web.http.transactions import held_connection, session_writes
 from web.releases.requested import refuse_unknown_releases
 from web.releases.traffic import CallFlusher
-from web.services import LiveSettings, Services, signing_keys
+from web.service_setup import start_services
+from web.services import signing_keys
 from web.settings.reader import Settings
 
 
@@ -71,8 +60,6 @@ def configure(app: Flask, settings: Settings) -> None:
         PERMANENT_SESSION_LIFETIME=timedelta(seconds=settings.session_lifetime_seconds),
         SESSION_REFRESH_EACH_REQUEST=False,
         PREFERRED_URL_SCHEME="https" if is_https else "http",
-        SQLALCHEMY_DATABASE_URI=settings.database_url,
-        SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings),
         # `check_requests` checks the blueprints with forms instead.
         WTF_CSRF_CHECK_DEFAULT=False,
         # Flask-WTF would use the newest key alone.
@@ -98,29 +85,11 @@ def configure(app: Flask, settings: Settings) -> None:
 
 def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     """Start the extensions and our own services."""
-    db.init_app(app)
     csrf.init_app(app)
-    with app.app_context():
-        prepare_engine(db.engine, settings, writes=session_writes)
-    connections = KeptConnections(
-        open_autocommit_engine(settings),
-        size=settings.database_pool_size,
-        patience=settings.database_connect_timeout_seconds,
-        held=held_connection if pools_transactions(settings) else None,
-    )
-    calls = CallCounter()
+    start_services(app, settings, clock=clock)
     #: `gunicorn.conf.py` starts and stops it.
+    calls = app.extensions["gatebell"].calls
     app.extensions["gatebell_calls"] = CallFlusher(calls, settings)
-    app.extensions["gatebell"] = Services(
-        clock=clock,
-        keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
-        connections=connections,
-        live_settings=LiveSettings(settings, connections),
-        refusals=RefusalSampler(),
-        token_refusals=RefusalSampler(),
-        calls=calls,
-        write_probe=WriteProbe(),
-    )
 
 
 def check_requests(app: Flask) -> None:

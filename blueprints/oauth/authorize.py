@@ -24,8 +24,9 @@ from web.access.marks import get_current_user, open_to_anyone
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.api.description.described import FORM, HTML, OAUTH, Answer, Description
 from web.api.schemas.oauth import AuthorizationRequest
-from web.extensions import csrf, db
+from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.extensions import csrf
 from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.public_urls import current_path
 from web.oauth import (

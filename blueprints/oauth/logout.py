@@ -9,8 +9,9 @@ from domain.oauth.clients.redirect_uris import destination_of
 from domain.oauth.endpoints import BrowserSession, LogoutRequest, LogoutStep
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from web.access.marks import get_current_user, open_to_anyone
-from web.extensions import csrf, db
+from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.extensions import csrf
 from web.http.outdated_forms import OUTDATED_FORM
 from web.oauth import end_this_sign_in, request_in_form, request_in_query, send
 from web.sealing.forms import (

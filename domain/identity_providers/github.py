@@ -9,10 +9,10 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
+from domain.identity_providers.arrivals import Arrived
 from domain.identity_providers.errors import GoneThereError, ProviderError
 from domain.identity_providers.relying_party import (
     MISREAD,
-    Arrived,
     Document,
     RelyingParty,
     Secrets,

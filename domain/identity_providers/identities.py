@@ -14,8 +14,8 @@ from domain.accounts.types import Account
 from domain.accounts.users import lock_account
 from domain.audit.events import EventKind
 from domain.errors import ConflictError, NotFoundError
+from domain.identity_providers.arrivals import Arrived
 from domain.identity_providers.group_roles import take_back
-from domain.identity_providers.relying_party import Arrived
 from domain.keyring import Keyring
 from domain.users.actions import show_account
 from models import Identity, IdentityProvider, Passkey, SignIn, User

@@ -23,6 +23,7 @@ from joserfc.jwk import GuestProtocol, KeySet
 from pydantic import BaseModel, ConfigDict, Field
 
 from domain.errors import InvalidError
+from domain.identity_providers.arrivals import Arrived
 from domain.identity_providers.errors import (
     GoneThereError,
     ProviderAnswerError,
@@ -114,23 +115,6 @@ class Tokens(BaseModel):
     access_token: str = Field(repr=False)
     id_token: str | None = Field(default=None, repr=False)
     refresh_token: str | None = Field(default=None, repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Arrived:
-    """Whom a provider vouches for."""
-
-    subject: str
-    name: str
-    username: str
-    email: str
-    is_email_verified: bool
-    #: None if the provider did not say.
-    groups: frozenset[str] | None
-    #: How they signed in there (`amr`).
-    methods: frozenset[str] = frozenset()
-    #: When they signed in there; None if the provider does not say.
-    authenticated_at: datetime | None = None
 
 
 class RelyingParty:

@@ -34,6 +34,7 @@ from domain.audit.events import EventKind
 from domain.database.locks import release_locks
 from domain.errors import ConflictError, InvalidError
 from domain.identity_providers.actions import get_active, relying_party
+from domain.identity_providers.arrivals import Arrived
 from domain.identity_providers.errors import (
     CannotSignInError,
     ExpiredError,
@@ -43,7 +44,7 @@ from domain.identity_providers.errors import (
 )
 from domain.identity_providers.group_roles import follow_groups
 from domain.identity_providers.identities import add_identity, find_identity, note
-from domain.identity_providers.relying_party import LEEWAY, Arrived, Secrets
+from domain.identity_providers.relying_party import LEEWAY, Secrets
 from domain.keyring import Keyring
 from models import Identity, IdentityProvider
 

@@ -40,7 +40,8 @@ from tests.support.service.receiver import running_receiver
 from web.database.engine import open_engine
 from web.database.prepare import prepare
 from web.database.schema import migrate
-from web.database.start_checks import CannotStartError, check_if_available
+from web.database.start_checks import check_if_available
+from web.database.start_errors import CannotStartError
 from web.settings.reader import Settings, read_settings
 
 pytestmark = pytest.mark.skipif(

@@ -11,7 +11,8 @@ from tests.operations.conftest import RunHere
 from tests.operations.programs import run, say
 from tests.support.service.live import Done, LiveGatebell
 from web.database.schema import IncompatibleSchemaError, migrate
-from web.database.start_checks import CannotStartError, check_if_available
+from web.database.start_checks import check_if_available
+from web.database.start_errors import CannotStartError
 from web.settings.reader import Settings, SettingsError, read_settings
 
 OTHER_KEY = "another key than this database was ever used with"

@@ -12,7 +12,7 @@ from flask import g
 
 from domain.releases.version import parse_release
 from web.access.rate_limits import Limit
-from web.extensions import client_or_user
+from web.http.extensions import client_or_user
 from web.settings.kinds import rate_in_release
 from web.settings.reader import Settings
 

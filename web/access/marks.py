@@ -34,8 +34,9 @@ from web.access.bearer_token import (
 )
 from web.access.kept_pages import short_address
 from web.access.rate_limits import by_api_user
-from web.extensions import db, login_manager
+from web.extensions import db
 from web.http.endpoints import Guard, Mark
+from web.http.extensions import login_manager
 from web.http.public_urls import current_path, nearest_page
 from web.services import now, services, settings
 

@@ -16,8 +16,8 @@ from limits import RateLimitItem, parse_many
 from werkzeug.exceptions import TooManyRequests
 
 from domain.clock import system_clock
-from web.extensions import client_address, client_or_user, limiter
 from web.http.endpoints import page_blueprints
+from web.http.extensions import client_address, client_or_user, limiter
 from web.limit_storage import HostStorage, storage_configuration
 from web.services import services, settings
 from web.settings.reader import Settings

@@ -8,7 +8,7 @@ from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.signing_in.sessions import BY_PROVIDER_WITH_FACTOR
 from web.extensions import db
 from web.services import now, services
-from web.settings.policies import second_factor_rule
+from web.settings.policies.accounts import second_factor_rule
 
 
 def must_set_up_second_factor() -> Requirement | None:

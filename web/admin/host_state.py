@@ -7,7 +7,7 @@ from pathlib import Path
 from limits.storage import Storage
 
 from web.admin.security_warnings import security_warnings
-from web.extensions import limiter
+from web.http.extensions import limiter
 from web.limit_storage import counts_on_host
 from web.metrics import Gauge
 from web.settings.reader import Settings, misspelt_in_environment

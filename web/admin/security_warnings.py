@@ -10,7 +10,8 @@ from sqlalchemy.engine import make_url
 from domain.accounts.sign_up import OPEN
 from web.admin.settings import title_of
 from web.settings.kinds import database_hosts
-from web.settings.policies import sign_up_policy, token_lifetimes
+from web.settings.policies.accounts import sign_up_policy
+from web.settings.policies.tokens import token_lifetimes
 from web.settings.reader import Settings
 
 _YEAR_DAYS = 366

@@ -20,7 +20,7 @@ from models import InstanceSetting
 from web.pages.templating import duration, file_size
 from web.services import services
 from web.settings.fields import SettingMetadata, Source, about
-from web.settings.policies import token_lifetimes
+from web.settings.policies.tokens import token_lifetimes
 from web.settings.reader import (
     Settings,
     SettingsError,

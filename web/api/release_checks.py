@@ -16,7 +16,7 @@ from domain.releases.checker.checker import check_text, decoded
 from domain.releases.checker.findings import Report
 from domain.releases.version import Release
 from web.api.parameters import json_object, pairs_of
-from web.extensions import client_address
+from web.http.extensions import client_address
 from web.http.request_bodies import read_bounded
 from web.services import settings
 

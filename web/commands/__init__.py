@@ -32,8 +32,8 @@ _COMMANDS = {
         "Channels: chat rooms and lists that projects page.",
     ),
     "completion": ("program:completion", "Print the completion script for a shell."),
-    "contact-rules": ("users:contact_rules", "Rules by which people are paged."),
-    "contacts": ("users:contacts", "Contacts: addresses at which people are paged."),
+    "contact-rules": ("contacts:contact_rules", "Rules by which people are paged."),
+    "contacts": ("contacts:contacts", "Contacts: addresses at which people are paged."),
     "deliveries": ("integrations:deliveries", "What senders posted to alert integrations."),
     "doctor": ("doctor:doctor", "Check the installation for problems."),
     "escalations": (
@@ -76,7 +76,7 @@ _COMMANDS = {
     ),
     "member-roles": ("member_roles:member_roles", "Custom member roles."),
     "members": ("domain.projects.member_actions", "Members of groups and projects."),
-    "on-call": ("users:on_call", "When and where users are on call, and who covers them."),
+    "on-call": ("own_on_call:on_call", "When and where users are on call, and who covers them."),
     "projects": ("namespaces:projects", "Projects."),
     "prune": ("prune:prune_command", "Remove expired and deleted data now."),
     "registry": ("registry:registry", "The container registry."),
@@ -94,7 +94,7 @@ _COMMANDS = {
     "secrets": ("secrets:secrets", "Rotation of the secret key."),
     "settings": ("settings:instance_settings", "Settings of the installation."),
     "silences": ("domain.silences.actions", "Silences: matching alerts page nobody for a time."),
-    "tokens": ("users:tokens", "Personal access tokens."),
+    "tokens": ("tokens:tokens", "Personal access tokens."),
     "upgrade-check": (
         "upgrade_check:upgrade_check",
         "List what an upgrade to this release turns off.",

@@ -42,7 +42,8 @@ from web.commands.transaction import sentence_about
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
 from web.database.schema import FIRST_RELEASE, SchemaState, newest_known_revision, schema_state
 from web.database.sessions import Pooler, find_pooler, session_problem
-from web.database.start_checks import CannotStartError, reasons_in_a_sentence
+from web.database.start_checks import reasons_in_a_sentence
+from web.database.start_errors import CannotStartError
 from web.extensions import db
 from web.http.transactions import roll_back
 from web.jobs.mail import mail_server, sender_of

@@ -16,7 +16,7 @@ from domain.projects.access import follow_to_group, follow_to_project
 from domain.projects.views import Holder, ProjectView, Viewer
 from domain.secret_keys import register_use
 from web.commands.output import print_answer
-from web.database.start_checks import CannotStartError
+from web.database.start_errors import CannotStartError
 from web.extensions import db
 from web.logging import without_secrets
 from web.services import now, services

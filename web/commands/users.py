@@ -1,4 +1,4 @@
-"""Commands for user accounts, their contacts and their tokens, most of them made from actions."""
+"""Commands for user accounts, most of them made from actions."""
 
 import sys
 from typing import Any
@@ -6,18 +6,13 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from domain.access.actions import operations_in
 from domain.accounts.directory import GROUPS, AccountFilter, page_of_accounts
 from domain.accounts.email_addresses import vouch_for_all
 from domain.accounts.types import AccountBody
 from domain.accounts.users import get_user
-from domain.contacts import actions as contact_actions
-from domain.contacts import rule_actions
 from domain.database.paging import Slice
 from domain.errors import InvalidError
 from domain.identity_providers.identities import disconnect_user
-from domain.oauth.personal_tokens import actions as token_actions
-from domain.on_call import feeds, own_actions
 from domain.types.reading import read_body
 from domain.users import actions, sign_up
 from web.commands.generated import command_of
@@ -97,34 +92,3 @@ def list_users_command(*, group: str, search: str, before: int | None) -> dict[s
     page = page_of_accounts(wanted, part, session=db.session(), base_url=settings().base_url)
     listed = [each.model_dump(mode="json", exclude=_NOT_LISTED) for each in page.items]
     return {"users": listed, "next": page.next_before}
-
-
-contacts = AppGroup("contacts", help="Contacts: addresses at which people are paged.")
-for act in (
-    contact_actions.create_contact,
-    contact_actions.list_contacts,
-    contact_actions.show_contact,
-    contact_actions.send_contact_test,
-    contact_actions.delete_contact,
-):
-    contacts.add_command(command_of(act, is_for_user=True))
-
-
-contact_rules = AppGroup(
-    "contact-rules", help="Rules: which contact is told of which alerts, and when."
-)
-for act in operations_in(rule_actions, "contact_rules"):
-    contact_rules.add_command(command_of(act, is_for_user=True))
-
-
-on_call = AppGroup("on-call", help="When and where a user is on call, and who covers them.")
-for module in (own_actions, feeds):
-    for own in operations_in(module, "own_on_call"):
-        on_call.add_command(command_of(own, is_for_user=True))
-
-
-tokens = AppGroup("tokens", help="Personal access tokens.")
-tokens.add_command(command_of(token_actions.create_own_token, is_for_user=True))
-tokens.add_command(command_of(token_actions.list_tokens, is_for_user=True, key="tokens"))
-tokens.add_command(command_of(token_actions.show_token))
-tokens.add_command(command_of(token_actions.revoke_token))

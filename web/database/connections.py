@@ -8,14 +8,14 @@ from operator import methodcaller
 from threading import Event, Lock, local
 from typing import Any
 
-from sqlalchemy import Engine, Executable
+from sqlalchemy import Connection, Engine, Executable
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.database.failures import gave_way
 from domain.database.statements import KeptConnection, Outcome, Row
 from domain.threads import ThreadExecutor
-from web.database.driver_statements import CompiledStatements, CoreStatements, DirectStatements
+from web.database.driver_statements import CoreStatements
 from web.database.engine import count_last_connection_taken, count_pool_timeout
 
 _MOST_TRIES = 5
@@ -133,7 +133,7 @@ class KeptConnections:
             self._reading = _Shelf(size=size, patience=patience)
         #: The connection of the current transaction.
         self._own = local()
-        self._compiled = CompiledStatements(engine)
+        self._make = _maker(engine)
         #: Runs the writes of SQLite in threads.
         self._executor = ThreadExecutor(threads=size)
 
@@ -229,10 +229,7 @@ class KeptConnections:
                 shelf.serve()
 
     def _open(self) -> CoreStatements:
-        connection = self._engine.connect()
-        if self.dialect_name == "postgresql":
-            return DirectStatements(connection, self._compiled)
-        return CoreStatements(connection)
+        return self._make(self._engine.connect())
 
     def _forget_if_broken(self, kept: CoreStatements, error: BaseException) -> None:
         if not isinstance(error, Exception):
@@ -243,6 +240,16 @@ class KeptConnections:
         ):
             _end(kept)
             self.close()  # connections of the same age are broken, too
+
+
+def _maker(engine: Engine) -> Callable[[Connection], CoreStatements]:
+    """Return what runs statements on a new connection of this engine."""
+    if engine.dialect.name != "postgresql":
+        return CoreStatements
+    from web.database import direct_statements  # noqa: PLC0415 - SQLite needs no psycopg
+
+    compiled = direct_statements.CompiledStatements(engine)
+    return partial(direct_statements.DirectStatements, compiled=compiled)
 
 
 def _roll_back(kept: CoreStatements, error: BaseException) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from psycopg import OperationalError
 from sqlalchemy import Connection, Engine, PoolProxiedConnection, QueuePool, create_engine, event
 from sqlalchemy.engine import ExceptionContext, make_url
 from sqlalchemy.exc import DisconnectionError
@@ -175,7 +174,7 @@ def _look_at_session(connection: Any, _record: Any) -> None:
     zone = connection.info.parameter_status("TimeZone")
     if zone not in UTC_NAMES:
         connection.close()
-        raise OperationalError(f"The time zone of the session is {zone}, not UTC.")
+        raise connection.OperationalError(f"The time zone of the session is {zone}, not UTC.")
     if connection.prepare_threshold is None:
         return
     row = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()

@@ -28,7 +28,7 @@ from web.database.start_checks import (
     require_sessions,
 )
 from web.instance_files import write_private_file
-from web.settings.policies import password_rules
+from web.settings.policies.accounts import password_rules
 from web.settings.reader import Settings
 from web.standard_streams import say
 

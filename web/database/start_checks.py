@@ -21,6 +21,7 @@ from web.database.schema import (
     schema_state,
 )
 from web.database.sessions import Pooler, SharedConnectionsError, find_pooler, session_problem
+from web.database.start_errors import CannotStartError, DatabaseUnavailableError
 from web.logging import without_secrets
 from web.settings.reader import Settings
 
@@ -35,14 +36,6 @@ _REASONS = (
     *(IncompatibleSchemaError, MigrationBlockedError),
     *(SharedConnectionsError, WrongSecretKeyError),
 )
-
-
-class CannotStartError(Exception):
-    """The service cannot start for an external reason; the text is one sentence."""
-
-
-class DatabaseUnavailableError(CannotStartError):
-    """The database is unavailable."""
 
 
 @contextmanager

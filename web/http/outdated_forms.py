@@ -8,7 +8,7 @@ from flask import flash, redirect, request
 from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
 
-from web.extensions import csrf
+from web.http.extensions import csrf
 
 View = TypeVar("View", bound=Callable[..., Any])
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
@@ -19,7 +18,7 @@ from werkzeug.routing import (
 )
 
 from domain.database.paging import LARGEST_ID
-from web.services import reserved_in
+from web.policies.names import RESERVED
 
 #: How paths of the API begin.
 API = "/api/v4/"
@@ -62,14 +61,9 @@ class NamesConverter(PathConverter):
     _segment = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*+"
     regex = rf"{_segment}(?:/{_segment})*"
 
-    @cached_property
-    def _reserved(self) -> frozenset[str]:
-        # Computed at the first request, when the URL map is complete.
-        return reserved_in(self.map)
-
     def to_python(self, value: str) -> str:
         """Return the path, or raise ValidationError."""
-        if value.partition("/")[0].lower() in self._reserved:
+        if value.partition("/")[0].lower() in RESERVED:
             raise ValidationError
         return value
 

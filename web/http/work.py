@@ -1,35 +1,19 @@
 """The unit of work of the current request or command, for actions of the domain."""
 
-from datetime import timedelta
-from functools import partial
-
 from flask import g, has_request_context
 from flask_login import current_user
 
 from domain.access.actor import OPERATOR, Actor, Means, Work
-from domain.alerts.storing.inbound_delivery import Receiving
 from web.extensions import db
 from web.http.audit_events import event_source
 from web.http.endpoints import find_endpoint
-from web.http.errors import status_of
-from web.services import services, settings, unit_of_work
-from web.settings import policies
+from web.services import unit_of_work
 
 
 def work() -> Work:
     """Return the unit of work of the current request or command."""
     actor = _caller() if has_request_context() else OPERATOR
-    return unit_of_work(actor, db.session(), {Receiving: _receiving})
-
-
-def _receiving() -> Receiving:
-    current = settings()
-    return Receiving(
-        connection=services().connections,
-        body_limit=partial(policies.body_limit, current),
-        late_copies=timedelta(seconds=current.late_copy_seconds),
-        status_of=status_of,
-    )
+    return unit_of_work(actor, db.session())
 
 
 def _caller() -> Actor:

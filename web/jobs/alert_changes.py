@@ -31,7 +31,7 @@ from web.jobs.destinations import queue_changes
 from web.jobs.escalations import handle_changes as escalate_changes
 from web.jobs.pages import policy_of
 from web.jobs.scheduler import Job
-from web.settings.policies import reading
+from web.settings.policies.alerts import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 

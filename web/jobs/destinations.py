@@ -31,7 +31,7 @@ from domain.webhooks.queueing import (
 )
 from web.jobs.scheduler import Job
 from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient, attempt
-from web.settings.policies import reading
+from web.settings.policies.alerts import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 

@@ -20,7 +20,7 @@ from domain.escalations import pending, running
 from domain.escalations.decision import Surroundings
 from web.jobs.pages import policy_of
 from web.jobs.scheduler import Job
-from web.settings import policies
+from web.settings.policies.alerts import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
@@ -39,7 +39,7 @@ def handle_changes(
 
 def _surroundings(settings: Settings) -> Surroundings:
     return Surroundings(
-        reading=policies.reading(settings),
+        reading=reading(settings),
         paging=policy_of(settings),
     )
 
@@ -64,7 +64,7 @@ class PendingEscalations(Job):
                 session=session,
                 now=self.clock(),
                 settings=settings,
-                policy=cast("Policies", {Reading: policies.reading(settings)}.__getitem__),
+                policy=cast("Policies", {Reading: reading(settings)}.__getitem__),
             )
             return int(pending.escalate_due(work, alert_id))
 

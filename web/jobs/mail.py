@@ -48,7 +48,7 @@ from domain.upkeep.assignment_mail import (
 from domain.webhooks.endpoints import queue_webhook_notices
 from web.database.engine import engine_of
 from web.jobs.scheduler import Job
-from web.settings.policies import reading
+from web.settings.policies.alerts import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 

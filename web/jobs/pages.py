@@ -52,7 +52,7 @@ from domain.randomness import random_share
 from web.jobs.mail import mail_server, sender_of
 from web.jobs.scheduler import Job
 from web.outgoing.apprise_processes import AppriseProcesses
-from web.settings.policies import reading
+from web.settings.policies.alerts import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 

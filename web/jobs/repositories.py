@@ -23,7 +23,8 @@ from domain.registry.repositories import get_repository_to_remove
 from domain.repositories.storage import remove_leftovers
 from domain.repositories.upkeep import pack_pushed
 from web.database.engine import engine_of
-from web.settings.policies import git, registry_policy
+from web.settings.policies.registry import registry_policy
+from web.settings.policies.repositories import git
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 

@@ -32,7 +32,7 @@ from domain.users.idle_accounts import IdleAccounts
 from domain.webhooks.endpoints import WEBHOOKS, give_up_old, prune_log
 from web.database.engine import engine_of
 from web.database.schema import newest_known_revision
-from web.settings.policies import token_lifetimes
+from web.settings.policies.tokens import token_lifetimes
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 

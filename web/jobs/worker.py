@@ -1,8 +1,7 @@
 """The background worker: everything that happens without a request.
 
 Run `python -m web.jobs.worker`; several workers may run at once. With `--prepare` it prepares the
-database first, and ends with WRONG_SETTING if it cannot. Each audit event is written to the
-log as well, after its commit.
+database first, and ends with WRONG_SETTING if it cannot.
 """
 
 import gc
@@ -17,24 +16,22 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import cache, partial
+from functools import partial
 from time import sleep
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import click
 from gunicorn.systemd import sd_notify
-from sqlalchemy import event, inspect
-from sqlalchemy.orm import Session, SessionTransaction, UOWTransaction
 
 from domain.programs import PRUNE, WORKER_HEARTBEAT
 from domain.upkeep.pruning import KeptDeliveries
-from models import AuditEvent
 from web.database.engine import sharing_engine
 from web.database.prepare import prepare
 from web.database.sqlite import start_wal_truncation
-from web.database.start_checks import CannotStartError, check_if_available
+from web.database.start_checks import check_if_available
+from web.database.start_errors import CannotStartError
 from web.jobs.alert_changes import AlertBatches, alert_changes_of, open_waiting_incidents
+from web.jobs.audit_log_lines import log_audit_events
 from web.jobs.backchannel_logout import BackchannelLogout
 from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.destinations import AuditStreaming, WebhookDeliveries
@@ -73,50 +70,6 @@ from web.settings.reader import (
     settings_from_environment,
 )
 from web.standard_streams import unblock_standard_streams
-
-_audit_log = logging.getLogger("gatebell.audit")
-_WAITING = "audit_events_to_log"
-_COLUMNS = tuple(
-    each.key
-    for each in AuditEvent.__table__.columns
-    if each.key not in {"seal_id", "digest", "erased_digest"}
-)
-
-
-@cache
-def log_audit_events() -> None:
-    """Listen to every session of this process; idempotent."""
-    event.listen(Session, "after_flush", _remember)
-    event.listen(Session, "after_commit", _write)
-    event.listen(Session, "after_soft_rollback", _forget)
-
-
-def _remember(session: Session, _context: UOWTransaction) -> None:
-    for each in session.new:
-        if isinstance(each, AuditEvent):
-            said = {f"audit_{name}": getattr(each, name) for name in _COLUMNS}
-            session.info.setdefault(_WAITING, []).append((each, said))
-
-
-def _write(session: Session) -> None:
-    waiting: list[tuple[AuditEvent, dict[str, Any]]] = session.info.pop(_WAITING, [])
-    if _is_watched_command():
-        return
-    for each, said in waiting:
-        # Events of a rolled-back savepoint were never stored.
-        if inspect(each).persistent:
-            _audit_log.info("audit event", extra=said)
-
-
-def _is_watched_command() -> bool:
-    """Return whether this is a command at a terminal, whose output already says what it did."""
-    return click.get_current_context(silent=True) is not None and sys.stderr.isatty()
-
-
-def _forget(session: Session, ended: SessionTransaction) -> None:
-    if not ended.nested:
-        session.info.pop(_WAITING, None)
-
 
 _log = logging.getLogger("gatebell.jobs")
 _MINUTE = timedelta(minutes=1)

@@ -12,7 +12,7 @@ from domain.oauth.personal_tokens.lifetimes import count_endless_tokens
 from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release, parse_release
-from web.settings.policies import token_lifetimes
+from web.settings.policies.tokens import token_lifetimes
 from web.settings.reader import Settings
 
 

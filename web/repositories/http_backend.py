@@ -44,8 +44,8 @@ from domain.repositories.storage import (
     repository_path,
 )
 from web.access.git_marks import GitAccess
-from web.extensions import client_address
 from web.http.audit_events import prepare_event
+from web.http.extensions import client_address
 from web.http.transactions import prepared
 from web.metrics import count_git_transfer
 from web.repositories.process_slots import Caller, ProcessSlot, ProcessSlots

@@ -7,7 +7,8 @@ import sys
 from argparse import ArgumentParser
 
 from web.database.schema import UnknownRevisionError, migrate, move_to
-from web.database.start_checks import CannotStartError, reasons_in_a_sentence
+from web.database.start_checks import reasons_in_a_sentence
+from web.database.start_errors import CannotStartError
 from web.logging import configure_logging
 from web.memory import keep_what_is_loaded
 from web.settings.reader import SettingsError, settings_from_environment

@@ -11,11 +11,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
-import limits
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.x509 import load_pem_x509_certificates
-from limits.errors import ConfigurationError
-from limits.storage import storage_from_string
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -228,6 +223,9 @@ def authorities_file() -> Kind[Path | None]:
     """Allow the path of a PEM file with certificates of authorities."""
 
     def read(text: str) -> Path:
+        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - few set it
+        from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415
+
         path = _absolute(text)
         try:
             found = load_pem_x509_certificates(path.read_bytes())
@@ -336,7 +334,9 @@ def rate() -> Kind[str]:
     def read(text: str) -> str:
         if text.lower() in {"", "off"}:
             return ""
-        if any(rate.amount < 1 for rate in limits.parse_many(text)):
+        from limits import parse_many  # noqa: PLC0415 - few set rates, and defaults are not read
+
+        if any(rate.amount < 1 for rate in parse_many(text)):
             raise ValueError(text)
         return text
 
@@ -381,6 +381,9 @@ def counter_storage() -> Kind[str]:
     """Allow URLs of counter stores that the library `limits` supports."""
 
     def read(text: str) -> str:
+        from limits.errors import ConfigurationError  # noqa: PLC0415 - as in `rate`
+        from limits.storage import storage_from_string  # noqa: PLC0415
+
         try:
             storage_from_string(text)
         except (ConfigurationError, AssertionError) as error:

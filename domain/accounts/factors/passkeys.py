@@ -1,63 +1,32 @@
 """Passkeys of users, as a second factor after the password or instead of it.
 
-The ceremonies (Web Authentication, Level 3) build the options for the browser and verify its
-responses with py_webauthn, without a database. The user is looked up by the credential ID: the user
-handle is opaque and changes with the secret key.
+`passkey_ceremonies.py` builds the options for the browser and verifies its responses. It is
+imported at the first use, since its library is large and only pages need it. The user is looked up
+by the credential ID: the user handle is opaque and changes with the secret key.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from ipaddress import ip_address
-from typing import TypeVar
 from urllib.parse import urlsplit
 
-import webauthn
-from cryptography.x509 import load_der_x509_certificate
 from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.orm import Session
-from webauthn.helpers import (
-    options_to_json_dict,
-    parse_attestation_object,
-    parse_authentication_credential_json,
-    parse_registration_credential_json,
-)
-from webauthn.helpers.cose import COSEKTY, COSEKey
-from webauthn.helpers.parse_cbor import parse_cbor
-from webauthn.helpers.structs import (
-    AttestationObject,
-    AuthenticationCredential,
-    AuthenticatorSelectionCriteria,
-    AuthenticatorTransport,
-    CredentialDeviceType,
-    PublicKeyCredentialDescriptor,
-    ResidentKeyRequirement,
-    UserVerificationRequirement,
-)
 
 from domain.accounts.attempt_limits import claim_once
 from domain.accounts.factors.second_factors import PasskeyView, view_of
-from domain.encryption import RefusedKeyError, check_key, check_rsa
 from domain.errors import InvalidError, NotFoundError
 from domain.keyring import Keyring
-from domain.randomness import random_hex
 from domain.types.base import columns_of
 from models import Passkey, User
 
 #: How long a challenge is valid.
 CHALLENGE_LIFETIME = timedelta(minutes=10)
-#: The largest accepted response in characters; authenticators send less.
-_LONGEST_REPLY = 65_536
-#: The longest credential ID in bytes (section 4).
-_LONGEST_CREDENTIAL_ID = 1023
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_WAIT_MILLISECONDS = 300_000
 
 #: User verification by the authenticator, with a fingerprint or a PIN.
-PREFERRED = UserVerificationRequirement.PREFERRED
-REQUIRED = UserVerificationRequirement.REQUIRED
+PREFERRED, REQUIRED = "preferred", "required"
 
-Result = TypeVar("Result")
 LONGEST_NAME = 100
 MOST_PASSKEYS = 20
 
@@ -149,152 +118,6 @@ def _is_number(host: str) -> bool:
     return True
 
 
-def creation_options(
-    holder: PasskeyUser, known: Sequence[StoredPasskey], party: RelyingParty
-) -> CeremonyOptions:
-    """Return options to create a passkey on an authenticator that has none of the known ones."""
-    challenge = _new_challenge()
-    options = webauthn.generate_registration_options(
-        rp_id=party.id,
-        rp_name=party.name,
-        user_id=holder.handle,
-        user_name=holder.username,
-        user_display_name=holder.name,
-        challenge=challenge,
-        timeout=_WAIT_MILLISECONDS,
-        authenticator_selection=AuthenticatorSelectionCriteria(
-            resident_key=ResidentKeyRequirement.PREFERRED, user_verification=PREFERRED
-        ),
-        exclude_credentials=_descriptors(known),
-    )
-    return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
-
-
-def request_options(
-    known: Sequence[StoredPasskey], party: RelyingParty, verification: UserVerificationRequirement
-) -> CeremonyOptions:
-    """Return options to authenticate with one of these passkeys; with none given, with any."""
-    challenge = _new_challenge()
-    options = webauthn.generate_authentication_options(
-        rp_id=party.id,
-        challenge=challenge,
-        timeout=_WAIT_MILLISECONDS,
-        allow_credentials=_descriptors(known),
-        user_verification=verification,
-    )
-    return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
-
-
-def _new_challenge() -> bytes:
-    return bytes.fromhex(random_hex(32))
-
-
-def _descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDescriptor]:
-    return [
-        PublicKeyCredentialDescriptor(
-            id=each.credential_id,
-            transports=[AuthenticatorTransport(word) for word in each.transports.split()],
-        )
-        for each in known
-    ]
-
-
-def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
-    """Verify a registration response (section 7.1), or raise PasskeyRefusedError."""
-    credential = _understood(parse_registration_credential_json, _text(reply))
-    attested = _understood(parse_attestation_object, credential.response.attestation_object)
-    _understood(_check_attested_keys, attested)
-    made = _understood(
-        webauthn.verify_registration_response,
-        credential=credential,
-        expected_challenge=reply.challenge,
-        expected_rp_id=reply.party.id,
-        expected_origin=reply.party.origin,
-    )
-    if len(made.credential_id) > _LONGEST_CREDENTIAL_ID:
-        raise PasskeyRefusedError
-    transports = (each.value for each in credential.response.transports or ())
-    return StoredPasskey(
-        credential_id=made.credential_id,
-        public_key=made.credential_public_key,
-        sign_count=made.sign_count,
-        transports=" ".join(dict.fromkeys(transports)),
-    )
-
-
-def _check_attested_keys(attested: AttestationObject) -> None:
-    """Raise RefusedKeyError for a weak or huge key, before anything is verified with it."""
-    data, statement = attested.auth_data.attested_credential_data, attested.att_stmt
-    if data is not None:
-        _check_cose_key(data.credential_public_key)
-    if statement.response is not None:
-        # SafetyNet, which Google has ended, hides its certificates in another format.
-        raise PasskeyRefusedError
-    for encoded in statement.x5c or ():
-        check_key(load_der_x509_certificate(encoded).public_key())
-
-
-def _check_cose_key(encoded: bytes) -> None:
-    """Raise RefusedKeyError for a weak or huge RSA key (RFC 8230); COSE has no weak curves."""
-    if encoded[:1] == b"\x04":  # a point of P-256, as security keys before FIDO2 have it
-        return
-    key = parse_cbor(encoded)
-    if key[COSEKey.KTY] == COSEKTY.RSA:
-        modulus, exponent = int.from_bytes(key[COSEKey.N]), int.from_bytes(key[COSEKey.E])
-        check_rsa(modulus.bit_length(), exponent)
-
-
-def credential_id_of(reply: CeremonyResponse) -> bytes:
-    """Return the unverified credential ID of a response, or raise PasskeyRefusedError."""
-    return _assertion(reply).raw_id
-
-
-def verify_assertion(
-    reply: CeremonyResponse, known: StoredPasskey, verification: UserVerificationRequirement
-) -> Assertion:
-    """Verify an authentication response (section 7.2), or raise PasskeyRefusedError.
-
-    A signature counter that does not grow indicates a cloned authenticator. A key that was stored
-    before its strength was checked is refused here.
-    """
-    _understood(_check_cose_key, known.public_key)
-    held = _understood(
-        webauthn.verify_authentication_response,
-        credential=_assertion(reply),
-        expected_challenge=reply.challenge,
-        expected_rp_id=reply.party.id,
-        expected_origin=reply.party.origin,
-        credential_public_key=known.public_key,
-        credential_current_sign_count=known.sign_count,
-        require_user_verification=verification is REQUIRED,
-    )
-    return Assertion(
-        sign_count=held.new_sign_count,
-        is_bound_to_device=held.credential_device_type is CredentialDeviceType.SINGLE_DEVICE,
-    )
-
-
-def _assertion(reply: CeremonyResponse) -> AuthenticationCredential:
-    return _understood(parse_authentication_credential_json, _text(reply))
-
-
-def _text(reply: CeremonyResponse) -> str:
-    if len(reply.credential) > _LONGEST_REPLY:
-        raise PasskeyRefusedError
-    return reply.credential
-
-
-def _understood(read: Callable[..., Result], *arguments: object, **more: object) -> Result:
-    """Run the library on untrusted bytes; turn every exception into PasskeyRefusedError."""
-    try:
-        return read(*arguments, **more)
-    except RefusedKeyError as error:
-        raise PasskeyRefusedError(str(error)) from error
-    except Exception as error:
-        # Its parsers of JSON, CBOR and keys raise exceptions of many classes.
-        raise PasskeyRefusedError from error
-
-
 def creation_options_for(
     user_id: int,
     party: RelyingParty,
@@ -305,19 +128,25 @@ def creation_options_for(
     keyring: Keyring,
 ) -> CeremonyOptions:
     """Return options to create a passkey for the user."""
+    from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
+
     handle = keyring.digest(f"passkey user {user_id}")
     holder = PasskeyUser(handle=handle, username=username, name=name)
-    return creation_options(holder, _known_of(user_id, session), party)
+    return passkey_ceremonies.creation_options(holder, _known_of(user_id, session), party)
 
 
 def request_options_for(user_id: int, party: RelyingParty, *, session: Session) -> CeremonyOptions:
     """Return options to authenticate with one of the user's passkeys, after the password."""
-    return request_options(_known_of(user_id, session), party, PREFERRED)
+    from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
+
+    return passkey_ceremonies.request_options(_known_of(user_id, session), party, PREFERRED)
 
 
 def request_options_for_anyone(party: RelyingParty) -> CeremonyOptions:
     """Return options to authenticate with any passkey; user verification is required."""
-    return request_options((), party, REQUIRED)
+    from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
+
+    return passkey_ceremonies.request_options((), party, REQUIRED)
 
 
 def _known_of(user_id: int, session: Session) -> list[StoredPasskey]:
@@ -338,8 +167,10 @@ def add_passkey(
     now: datetime,
 ) -> None:
     """Verify and store a new passkey, or raise PasskeyRefusedError."""
+    from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
+
     _consume_challenge(reply, session=session, keyring=keyring, now=now)
-    made = verify_registration(reply)
+    made = passkey_ceremonies.verify_registration(reply)
     _check_room(user_id, session)
     if _find(made.credential_id, session) is not None:
         raise PasskeyRefusedError
@@ -358,8 +189,10 @@ def _check_room(user_id: int, session: Session) -> None:
 
 def find_owner(reply: CeremonyResponse, *, session: Session) -> int | None:
     """Return the user id of the passkey that a response names; the response is not verified yet."""
+    from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
+
     try:
-        passkey = _find(credential_id_of(reply), session)
+        passkey = _find(passkey_ceremonies.credential_id_of(reply), session)
     except PasskeyRefusedError:
         return None
     return passkey.user_id if passkey else None
@@ -368,18 +201,20 @@ def find_owner(reply: CeremonyResponse, *, session: Session) -> int | None:
 def use_passkey(
     user_id: int,
     reply: CeremonyResponse,
-    verification: UserVerificationRequirement,
+    verification: str,
     *,
     session: Session,
     keyring: Keyring,
     now: datetime,
 ) -> Assertion:
     """Verify a response by a passkey of this user, or raise PasskeyRefusedError."""
+    from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
+
     _consume_challenge(reply, session=session, keyring=keyring, now=now)
-    passkey = _find(credential_id_of(reply), session)
+    passkey = _find(passkey_ceremonies.credential_id_of(reply), session)
     if passkey is None or passkey.user_id != user_id:
         raise PasskeyRefusedError
-    assertion = verify_assertion(reply, _known(passkey), verification)
+    assertion = passkey_ceremonies.verify_assertion(reply, _known(passkey), verification)
     _count_use(passkey, assertion, session=session, now=now)
     return assertion
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import update
-from webauthn.helpers.structs import UserVerificationRequirement
 
 from domain.access.actions import action
 from domain.access.actor import Work
@@ -312,9 +311,7 @@ def _counted(
         forget_attempts(limit, session=session, keyring=keyring)
 
 
-def _use_passkey(
-    work: Work, user_id: int, reply: CeremonyResponse, verification: UserVerificationRequirement
-) -> Assertion:
+def _use_passkey(work: Work, user_id: int, reply: CeremonyResponse, verification: str) -> Assertion:
     session, keyring = work.session, work.policy(Keyring)
     return use_passkey(user_id, reply, verification, session=session, keyring=keyring, now=work.now)
 

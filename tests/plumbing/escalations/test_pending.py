@@ -20,7 +20,7 @@ from tests.support.database.work import work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
 from web.jobs.escalations import PendingEscalations
-from web.settings import policies
+from web.settings.policies import alerts as policies
 
 pytestmark = pytest.mark.both_databases
 

@@ -15,7 +15,7 @@ from forms.applications import InstanceApplicationForm
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.services import services
-from web.settings import policies
+from web.settings.policies import oauth as policies
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -1,0 +1,194 @@
+"""The ceremonies of passkeys (Web Authentication, Level 3), without a database.
+
+They build the options for the browser and verify its responses with py_webauthn.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import webauthn
+from cryptography.x509 import load_der_x509_certificate
+from webauthn.helpers import (
+    options_to_json_dict,
+    parse_attestation_object,
+    parse_authentication_credential_json,
+    parse_registration_credential_json,
+)
+from webauthn.helpers.cose import COSEKTY, COSEKey
+from webauthn.helpers.parse_cbor import parse_cbor
+from webauthn.helpers.structs import (
+    AttestationObject,
+    AuthenticationCredential,
+    AuthenticatorSelectionCriteria,
+    AuthenticatorTransport,
+    CredentialDeviceType,
+    PublicKeyCredentialDescriptor,
+    ResidentKeyRequirement,
+    UserVerificationRequirement,
+)
+
+from domain.accounts.factors.passkeys import (
+    REQUIRED,
+    Assertion,
+    CeremonyOptions,
+    CeremonyResponse,
+    PasskeyRefusedError,
+    PasskeyUser,
+    RelyingParty,
+    StoredPasskey,
+)
+from domain.encryption import RefusedKeyError, check_key, check_rsa
+from domain.randomness import random_hex
+
+#: The largest accepted response in characters; authenticators send less.
+_LONGEST_REPLY = 65_536
+#: The longest credential ID in bytes (section 4).
+_LONGEST_CREDENTIAL_ID = 1023
+_WAIT_MILLISECONDS = 300_000
+
+Result = TypeVar("Result")
+
+
+def creation_options(
+    holder: PasskeyUser, known: Sequence[StoredPasskey], party: RelyingParty
+) -> CeremonyOptions:
+    """Return options to create a passkey on an authenticator that has none of the known ones."""
+    challenge = _new_challenge()
+    options = webauthn.generate_registration_options(
+        rp_id=party.id,
+        rp_name=party.name,
+        user_id=holder.handle,
+        user_name=holder.username,
+        user_display_name=holder.name,
+        challenge=challenge,
+        timeout=_WAIT_MILLISECONDS,
+        authenticator_selection=AuthenticatorSelectionCriteria(
+            resident_key=ResidentKeyRequirement.PREFERRED,
+            user_verification=UserVerificationRequirement.PREFERRED,
+        ),
+        exclude_credentials=_descriptors(known),
+    )
+    return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
+
+
+def request_options(
+    known: Sequence[StoredPasskey], party: RelyingParty, verification: str
+) -> CeremonyOptions:
+    """Return options to authenticate with one of these passkeys; with none given, with any."""
+    challenge = _new_challenge()
+    options = webauthn.generate_authentication_options(
+        rp_id=party.id,
+        challenge=challenge,
+        timeout=_WAIT_MILLISECONDS,
+        allow_credentials=_descriptors(known),
+        user_verification=UserVerificationRequirement(verification),
+    )
+    return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
+
+
+def _new_challenge() -> bytes:
+    return bytes.fromhex(random_hex(32))
+
+
+def _descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDescriptor]:
+    return [
+        PublicKeyCredentialDescriptor(
+            id=each.credential_id,
+            transports=[AuthenticatorTransport(word) for word in each.transports.split()],
+        )
+        for each in known
+    ]
+
+
+def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
+    """Verify a registration response (section 7.1), or raise PasskeyRefusedError."""
+    credential = _understood(parse_registration_credential_json, _text(reply))
+    attested = _understood(parse_attestation_object, credential.response.attestation_object)
+    _understood(_check_attested_keys, attested)
+    made = _understood(
+        webauthn.verify_registration_response,
+        credential=credential,
+        expected_challenge=reply.challenge,
+        expected_rp_id=reply.party.id,
+        expected_origin=reply.party.origin,
+    )
+    if len(made.credential_id) > _LONGEST_CREDENTIAL_ID:
+        raise PasskeyRefusedError
+    transports = (each.value for each in credential.response.transports or ())
+    return StoredPasskey(
+        credential_id=made.credential_id,
+        public_key=made.credential_public_key,
+        sign_count=made.sign_count,
+        transports=" ".join(dict.fromkeys(transports)),
+    )
+
+
+def _check_attested_keys(attested: AttestationObject) -> None:
+    """Raise RefusedKeyError for a weak or huge key, before anything is verified with it."""
+    data, statement = attested.auth_data.attested_credential_data, attested.att_stmt
+    if data is not None:
+        _check_cose_key(data.credential_public_key)
+    if statement.response is not None:
+        # SafetyNet, which Google has ended, hides its certificates in another format.
+        raise PasskeyRefusedError
+    for encoded in statement.x5c or ():
+        check_key(load_der_x509_certificate(encoded).public_key())
+
+
+def _check_cose_key(encoded: bytes) -> None:
+    """Raise RefusedKeyError for a weak or huge RSA key (RFC 8230); COSE has no weak curves."""
+    if encoded[:1] == b"\x04":  # a point of P-256, as security keys before FIDO2 have it
+        return
+    key = parse_cbor(encoded)
+    if key[COSEKey.KTY] == COSEKTY.RSA:
+        modulus, exponent = int.from_bytes(key[COSEKey.N]), int.from_bytes(key[COSEKey.E])
+        check_rsa(modulus.bit_length(), exponent)
+
+
+def credential_id_of(reply: CeremonyResponse) -> bytes:
+    """Return the unverified credential ID of a response, or raise PasskeyRefusedError."""
+    return _assertion(reply).raw_id
+
+
+def verify_assertion(reply: CeremonyResponse, known: StoredPasskey, verification: str) -> Assertion:
+    """Verify an authentication response (section 7.2), or raise PasskeyRefusedError.
+
+    A signature counter that does not grow indicates a cloned authenticator. A key that was stored
+    before its strength was checked is refused here.
+    """
+    _understood(_check_cose_key, known.public_key)
+    held = _understood(
+        webauthn.verify_authentication_response,
+        credential=_assertion(reply),
+        expected_challenge=reply.challenge,
+        expected_rp_id=reply.party.id,
+        expected_origin=reply.party.origin,
+        credential_public_key=known.public_key,
+        credential_current_sign_count=known.sign_count,
+        require_user_verification=verification == REQUIRED,
+    )
+    return Assertion(
+        sign_count=held.new_sign_count,
+        is_bound_to_device=held.credential_device_type is CredentialDeviceType.SINGLE_DEVICE,
+    )
+
+
+def _assertion(reply: CeremonyResponse) -> AuthenticationCredential:
+    return _understood(parse_authentication_credential_json, _text(reply))
+
+
+def _text(reply: CeremonyResponse) -> str:
+    if len(reply.credential) > _LONGEST_REPLY:
+        raise PasskeyRefusedError
+    return reply.credential
+
+
+def _understood(read: Callable[..., Result], *arguments: object, **more: object) -> Result:
+    """Run the library on untrusted bytes; turn every exception into PasskeyRefusedError."""
+    try:
+        return read(*arguments, **more)
+    except RefusedKeyError as error:
+        raise PasskeyRefusedError(str(error)) from error
+    except Exception as error:
+        # Its parsers of JSON, CBOR and keys raise exceptions of many classes.
+        raise PasskeyRefusedError from error

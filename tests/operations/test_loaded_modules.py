@@ -1,0 +1,124 @@
+"""Each kind of process loads only what it uses: all else costs time at the start, and memory.
+
+The lists are exact, so that a new import is noticed. Decide then whether processes of this kind
+need it, or whether the module that needs it is imported at its first use.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+_ROOT = Path(__file__).parents[2]
+#: Writes the modules of a process to a file at its end, with their files.
+_LISTING = """
+import atexit, json, runpy, sys
+def write():
+    files = {name: getattr(each, "__file__", None) for name, each in sys.modules.items()}
+    with open(PATH, "w") as out:
+        json.dump(files, out)
+atexit.register(write)
+"""
+_OURS = frozenset({"app", "blueprints", "domain", "forms", "models", "web", "wsgi"})
+#: How installed packages are found; no import of ours.
+_OF_INSTALLATION = frozenset({"_cffi_backend", "_distutils_hack"})
+
+_PROGRAM = frozenset({"blinker", "click", "flask", "itsdangerous", "jinja2"}) | {
+    *("markupsafe", "werkzeug"),
+}
+#: Packages that each command with an action needs.
+_ACTIONS = _PROGRAM | {
+    *("annotated_types", "cryptography", "flask_cors", "flask_login", "flask_sqlalchemy"),
+    *("orjson", "pydantic", "pydantic_core", "sqlalchemy", "standardwebhooks"),
+    *("typing_extensions", "typing_inspection"),
+}
+_ALERTS = _ACTIONS | {"_argon2_cffi_bindings", "argon2", "dateutil", "re2"}
+
+
+class Kind(NamedTuple):
+    """What a kind of process loads."""
+
+    code: str
+    #: Packages of others, exactly.
+    packages: frozenset[str]
+    #: Packages of ours of which nothing is loaded.
+    without: tuple[str, ...]
+    #: The largest number of modules of ours.
+    most: int
+
+
+def _command(*arguments: str) -> str:
+    given = ["gatebell", *arguments]
+    return f'sys.argv[:] = {given!r}; runpy.run_path("gatebell.py", run_name="__main__")'
+
+
+_NO_PAGES = ("blueprints", "forms", "web.access", "web.api", "web.metrics", "web.pages")
+_KINDS: Mapping[str, Kind] = {
+    "help": Kind(_command("--help"), _PROGRAM, ("domain", "models", "web.settings"), 10),
+    "a command for accounts": Kind(
+        _command("users", "unlock", "nobody"),
+        _ALERTS | {"joserfc", "pyotp"},
+        (*_NO_PAGES, "domain.on_call", "domain.contacts", "web.outgoing", "web.server"),
+        290,
+    ),
+    "a command for silences": Kind(
+        _command("silences", "list", "acme/shop"),
+        _ALERTS,
+        (*_NO_PAGES, "domain.oauth", "domain.users", "web.outgoing", "web.server"),
+        200,
+    ),
+    "the supervisor": Kind(
+        "import web.server.serve",
+        _PROGRAM | {"cryptography", "orjson", "sqlalchemy", "typing_extensions"},
+        (*_NO_PAGES, "models", "web.database", "web.jobs"),
+        45,
+    ),
+    "the worker": Kind(
+        "import web.jobs.worker",
+        (_ALERTS - {"flask_cors", "flask_login", "flask_sqlalchemy"})
+        | {"authlib", "cronsim", "gunicorn", "joserfc", "psycopg", "psycopg_binary"}
+        | {"pyotp", "urllib3"},
+        (*_NO_PAGES, "web.commands", "web.http", "web.services"),
+        470,
+    ),
+}
+
+
+#: The others stand for them in `make test`.
+_LONG = ("a command for accounts", "the worker")
+
+
+@pytest.mark.one_database("sqlite")
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] if name in _LONG else []) for name in _KINDS],
+)
+def test_a_process_loads_only_what_it_uses(name: str, tmp_path: Path) -> None:
+    kind, listed = _KINDS[name], tmp_path / "modules.json"
+    done = subprocess.run(
+        [sys.executable, "-c", f"PATH = {str(listed)!r}\n{_LISTING}\n{kind.code}"],
+        cwd=_ROOT,
+        env={"INSTANCE_PATH": str(tmp_path), "PYTHONPATH": str(_ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    files: dict[str, str | None] = json.loads(listed.read_text())
+    installed = {each.partition(".")[0] for each, file in files.items() if _is_installed(file)}
+    ours = [each for each in files if each.partition(".")[0] in _OURS]
+    assert installed - _OF_INSTALLATION == kind.packages
+    assert [each for each in ours if _is_below(each, kind.without)] == []
+    assert len(ours) <= kind.most
+
+
+def _is_installed(file: str | None) -> bool:
+    return file is not None and "site-packages" in file
+
+
+def _is_below(module: str, packages: tuple[str, ...]) -> bool:
+    return any(module == each or module.startswith(f"{each}.") for each in packages)

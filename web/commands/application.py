@@ -1,0 +1,17 @@
+"""The application of the command line: the database and the services, without any view."""
+
+from flask import Flask
+
+from domain.clock import Clock, system_clock
+from web.jobs.audit_log_lines import log_audit_events
+from web.service_setup import start_services
+from web.settings.reader import Settings, settings_from_environment
+
+
+def create_command_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:
+    """Build the application from its settings; by default those of the environment."""
+    settings = settings or settings_from_environment()
+    app = Flask(__name__, instance_path=str(settings.instance_path))
+    log_audit_events()
+    start_services(app, settings, clock=clock)
+    return app

@@ -1,0 +1,24 @@
+"""Commands for the contacts of users, and for the rules by which they are paged."""
+
+from flask.cli import AppGroup
+
+from domain.access.actions import operations_in
+from domain.contacts import actions, rule_actions
+from web.commands.generated import command_of
+
+contacts = AppGroup("contacts", help="Contacts: addresses at which people are paged.")
+for act in (
+    actions.create_contact,
+    actions.list_contacts,
+    actions.show_contact,
+    actions.send_contact_test,
+    actions.delete_contact,
+):
+    contacts.add_command(command_of(act, is_for_user=True))
+
+
+contact_rules = AppGroup(
+    "contact-rules", help="Rules: which contact is told of which alerts, and when."
+)
+for act in operations_in(rule_actions, "contact_rules"):
+    contact_rules.add_command(command_of(act, is_for_user=True))

@@ -1,0 +1,12 @@
+"""Commands for what users do about their own time on call."""
+
+from flask.cli import AppGroup
+
+from domain.access.actions import operations_in
+from domain.on_call import feeds, own_actions
+from web.commands.generated import command_of
+
+on_call = AppGroup("on-call", help="When and where a user is on call, and who covers them.")
+for module in (own_actions, feeds):
+    for own in operations_in(module, "own_on_call"):
+        on_call.add_command(command_of(own, is_for_user=True))

@@ -1,0 +1,97 @@
+"""Runs the statements of the hot paths on the driver of Postgres.
+
+They are passed to psycopg directly, because SQLAlchemy's work per execution costs about as much as
+Flask's for a whole request. See decision records 27 and 69.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from psycopg import Connection as DriverConnection
+from psycopg import Error
+from sqlalchemy import Connection, Engine, Executable, Insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from domain.database.statements import Row
+from web.database.driver_statements import CoreStatements, DirectStatement, Parameters
+from web.database.engine import ends_session
+from web.database.prepared_statements import PreparedStatements
+
+
+class CompiledStatements:
+    """A cache of compiled statements."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Compile for the dialect of this engine."""
+        # With native placeholders ($1): psycopg parses its own and does not cache long statements.
+        options: dict[str, Any] = {"paramstyle": "numeric_dollar"}
+        self._dialect = type(engine.dialect)(**options)
+        #: None for statements that only SQLAlchemy can run.
+        self._known: dict[Executable, DirectStatement | None] = {}
+
+    def find(self, statement: Executable) -> DirectStatement | None:
+        """Return the compiled statement for psycopg, or None if it cannot run it."""
+        try:
+            return self._known[statement]
+        except KeyError:
+            return self._known.setdefault(statement, self._compiled(statement))
+
+    def _compiled(self, statement: Executable) -> DirectStatement | None:
+        if isinstance(statement, Insert) and not _names_its_columns(statement):
+            return None  # they are those of the values, each time
+        compiled = statement.compile(dialect=self._dialect)  # type: ignore[attr-defined]
+        return DirectStatement(compiled, statement) if _is_whole(compiled) else None
+
+
+class DirectStatements(CoreStatements):
+    """Runs compiled statements on psycopg."""
+
+    def __init__(self, connection: Connection, compiled: CompiledStatements) -> None:
+        """Use this connection and this cache."""
+        super().__init__(connection)
+        self._compiled = compiled
+        driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
+        self._prepared = PreparedStatements(driver)
+
+    def run(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
+        """Run a statement and return its rows, if any; raises DBAPIError as SQLAlchemy does."""
+        # Statements with parameters are constants of their modules and are cached.
+        direct = self._compiled.find(statement) if isinstance(parameters, Mapping) else None
+        if direct is None:
+            return super().run(statement, parameters)
+        values = direct.values(cast("Mapping[str, Any]", parameters))
+        try:
+            return self._prepared.run(direct.text, values, direct.make_row)
+        except Error as error:
+            raise self._translated(error, direct) from error
+
+    def _translated(self, error: Error, direct: DirectStatement) -> DBAPIError | Exception:
+        connection = self.connection
+        driver = connection.connection.driver_connection
+        is_gone = ends_session(error) or connection.dialect.is_disconnect(
+            error,  # type: ignore[arg-type]
+            driver,
+            None,
+        )
+        translated = DBAPIError.instance(
+            direct.sql,
+            None,
+            error,
+            Error,
+            hide_parameters=True,
+            connection_invalidated=is_gone,
+            dialect=connection.dialect,
+        )
+        if is_gone:
+            connection.invalidate(error)
+        return cast("DBAPIError", translated)
+
+
+def _is_whole(compiled: SQLCompiler) -> bool:
+    """Return whether the SQL does not depend on the values, unlike `IN` with a list."""
+    return not (compiled.literal_execute_params or compiled.post_compile_params)
+
+
+def _names_its_columns(statement: Insert) -> bool:
+    return statement.select is not None or bool(statement._values)  # noqa: SLF001 - nothing says it

@@ -1,0 +1,1 @@
+"""What actions can ask their unit of work for, beyond settings (`web/services.py`)."""

@@ -1,0 +1,11 @@
+"""How actions reach identity providers."""
+
+from domain.identity_providers.relying_party import Upstream
+from web.outgoing.client import OutgoingClient
+from web.services import services, settings
+
+
+def upstream() -> Upstream:
+    """Return what reads the documents of identity providers."""
+    fetch = OutgoingClient.of(settings()).fetch
+    return Upstream(fetch=fetch, documents=services().provider_documents)

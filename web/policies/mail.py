@@ -1,0 +1,15 @@
+"""What messages about e-mail addresses are written with."""
+
+from domain.accounts.email_addresses import Letterhead
+from web.services import services, settings
+
+
+def letterhead() -> Letterhead:
+    """Return what messages about e-mail addresses are written with."""
+    current = settings()
+    return Letterhead(
+        instance_name=current.instance_name,
+        base_url=current.base_url,
+        keyring=services().keyring,
+        has_mail_server=bool(current.mail_url),
+    )

@@ -1,0 +1,35 @@
+"""Names that groups and projects must not have."""
+
+from urllib.parse import urlsplit
+
+from domain.projects.creation import ReservedNames
+from domain.projects.creation import reserved_names as first_parts
+from web.services import settings
+
+#: The first segments of the service's URLs, which a test compares with the URL map. Commands
+#: need them, and load no view.
+_FIRST_SEGMENTS = frozenset(
+    {
+        *(".well-known", "admin", "api", "groups", "healthz", "help", "jwt", "metrics", "oauth"),
+        *("-", "projects", "readyz", "static", "users", "v2"),
+    }
+)
+#: Names that look like parts of the service, and files that browsers and robots request.
+_ALSO_RESERVED = frozenset(
+    {
+        *("dashboard", "explore", "search"),
+        *("robots.txt", "favicon.ico", "sitemap.xml"),
+        *("apple-touch-icon.png", "apple-touch-icon-precomposed.png"),
+    }
+)
+#: Names that top-level groups must not have because of URLs.
+RESERVED = _FIRST_SEGMENTS | _ALSO_RESERVED
+
+
+def reserved_names() -> ReservedNames:
+    """Return the reserved names with the first segment of the base path.
+
+    Otherwise `/gate/shop` would be ambiguous, because a proxy may strip `/gate` or not.
+    """
+    base_path = urlsplit(settings().base_url).path
+    return ReservedNames(RESERVED | first_parts([base_path]))

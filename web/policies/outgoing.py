@@ -1,0 +1,22 @@
+"""How actions send messages to the URLs of destinations."""
+
+from collections.abc import Sequence
+
+from domain.destination_actions import Sending
+from domain.outgoing.claims import Attempt
+from domain.outgoing.signing import Message
+from web.outgoing.client import OutgoingClient, attempt
+from web.services import now, settings
+
+
+def sending() -> Sending:
+    """Return what sends a signed message to a URL that somebody has entered."""
+    return Sending(_send)
+
+
+def _send(url: str, message: Message, secrets: Sequence[str]) -> Attempt:
+    client = OutgoingClient.of(settings())
+    try:
+        return attempt(client, url, message, secrets, now=now())
+    finally:
+        client.close()

@@ -1,0 +1,1 @@
+"""The domain's policies from the settings: a module for each part of the domain."""

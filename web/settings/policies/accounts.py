@@ -1,0 +1,51 @@
+"""Policies for passwords, sign-in and sign-up."""
+
+from datetime import date, timedelta
+
+from domain.accounts.factors.requirement import SecondFactorRule
+from domain.accounts.passwords import HashCost, PasswordRules
+from domain.accounts.sign_up import DOMAINS, OFF, SignUpPolicy
+from domain.accounts.signing_in.actions import SignInLimits
+from web.settings.reader import Settings
+
+
+def password_rules(settings: Settings) -> PasswordRules:
+    """Return the rules for passwords under these settings."""
+    return PasswordRules(minimum=settings.password_min_length, cost=hash_cost(settings))
+
+
+def hash_cost(settings: Settings) -> HashCost:
+    """Return the Argon2id parameters under these settings."""
+    return HashCost(
+        memory_kib=settings.password_hash_memory_kib, passes=settings.password_hash_passes
+    )
+
+
+def second_factor_rule(current: Settings) -> SecondFactorRule:
+    """Return who has to have a second factor."""
+    begins = current.second_factor_required_from
+    return SecondFactorRule(
+        whom=current.second_factor_required, begins=date.fromisoformat(begins) if begins else None
+    )
+
+
+def sign_up_policy(current: Settings) -> SignUpPolicy:
+    """Return who may make an account: nobody without e-mail, or with domains that are none."""
+    domains = frozenset(current.sign_up_email_domains.split(", ")) - {""}
+    works = bool(current.mail_url) and (bool(domains) or current.sign_up != DOMAINS)
+    return SignUpPolicy(
+        mode=current.sign_up if works else OFF,
+        domains=domains,
+        takes_invited=current.invitations_create_accounts,
+    )
+
+
+def sign_in_limits(current: Settings) -> SignInLimits:
+    """Return the limits on sign-in attempts."""
+    return SignInLimits(
+        per_account=current.sign_in_attempts_per_account,
+        per_address=current.sign_in_attempts_per_address,
+        second_factor_per_account=current.second_factor_attempts_per_account,
+        window=timedelta(seconds=current.sign_in_attempts_window_seconds),
+        cost=hash_cost(current),
+    )

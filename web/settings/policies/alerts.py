@@ -1,0 +1,19 @@
+"""Policies for alert bodies."""
+
+from domain.alerts.formats.base import Format, Reading
+from web.settings.reader import Settings
+
+
+def reading(current: Settings) -> Reading:
+    """Return the policy for reading alert bodies."""
+    return Reading(
+        nesting_limit=current.alert_nesting_limit,
+        automatic_fingerprint=current.generic_alert_fingerprinting,
+    )
+
+
+def body_limit(current: Settings, body_format: Format) -> int:
+    """Return how many bytes a body of a format may not reach."""
+    if body_format.takes_groups:
+        return current.metrics_body_limit_bytes
+    return current.alert_body_limit_bytes

@@ -1,0 +1,17 @@
+"""The policy of personal, project and group access tokens."""
+
+from datetime import timedelta
+
+from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
+from domain.releases.schedule import BY_ID
+from domain.releases.version import parse_release
+from web.settings.reader import Settings
+
+
+def token_lifetimes(current: Settings) -> TokenLifetimes:
+    """Return the lifetimes of access tokens: the running release says whether all of them end."""
+    change = BY_ID["tokens-without-expiry"]
+    return TokenLifetimes.of(
+        timedelta(days=current.personal_access_token_lifetime_days),
+        may_never_end=not change.applies_in(parse_release(current.release)),
+    )
