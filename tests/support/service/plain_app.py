@@ -1,5 +1,6 @@
 """What a web server may have to serve, and the service has no view for."""
 
+import json
 from collections.abc import Iterable, Iterator
 from os import environ as process_environment
 from pathlib import Path
@@ -13,7 +14,7 @@ FILE_VARIABLE = "FILE_OF_PLAIN_APP"
 
 def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Answer as the path says (PEP 3333)."""
-    return _ANSWERS[environ["PATH_INFO"]](environ, start_response)
+    return _ANSWERS.get(environ["PATH_INFO"], _echo)(environ, start_response)
 
 
 def _short(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -44,7 +45,36 @@ def _breaks_later(_environ: dict[str, Any], start_response: Any) -> Iterator[byt
     raise LookupError
 
 
+def _echo(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """Read the request, and answer with what it was."""
+    body = environ["wsgi.input"].read()
+    seen = {
+        "method": environ["REQUEST_METHOD"],
+        "target": environ["RAW_URI"],
+        "body": body.decode("latin-1"),
+        "is_whole": len(body) == int(environ.get("CONTENT_LENGTH", len(body))),
+    }
+    _seen.append(seen)
+    return _json(seen, start_response)
+
+
+def _tell(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """Answer with all requests that /echo has had since the last time."""
+    told = _seen.copy()
+    _seen.clear()
+    return _json(told, start_response)
+
+
+def _json(told: Any, start_response: Any) -> Iterable[bytes]:
+    written = json.dumps(told).encode()
+    start_response("200 OK", [("Content-Length", str(len(written)))])
+    return [written]
+
+
+_seen: list[dict[str, Any]] = []
 _ANSWERS = {
+    "/echo": _echo,
+    "/tell": _tell,
     "/short": _short,
     "/long": _long,
     "/file": _file,
