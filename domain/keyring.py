@@ -84,7 +84,7 @@ class Keyring:
         One for each key of the ring, the newest first. Nobody can tell it from a random one
         without the key, and with the key nobody can tell it without the other credential.
         """
-        message = f"{credential_type} after {text}".encode()
+        message = f"{credential_type} after {text}".encode("utf-8", "surrogatepass")
         seeds = (hmac.digest(key, message, "sha256") for key in self._derivation_keys)
         return tuple(random_credential(credential_type, seed=seed) for seed in seeds)
 

@@ -7,6 +7,8 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 _OF_ROWS = ("54",)
 #: SQLSTATEs of what gave way to another transaction: deadlock_detected, serialization_failure.
 _GAVE_WAY = frozenset({"40P01", "40001"})
+#: SQLSTATE of a write on a server that takes none: read_only_sql_transaction.
+_READ_ONLY = "25006"
 
 
 def is_lost(error: BaseException) -> bool:
@@ -16,12 +18,21 @@ def is_lost(error: BaseException) -> bool:
 
 def gave_way(error: BaseException) -> bool:
     """Return whether a transaction gave way to another one: it can be done again at once."""
-    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _GAVE_WAY
+    return isinstance(error, DBAPIError) and _state(error) in _GAVE_WAY
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Return whether the server takes no writes, as after a failover."""
+    return isinstance(error, DBAPIError) and _state(error) == _READ_ONLY
+
+
+def _state(error: DBAPIError) -> str | None:
+    return getattr(error.orig, "sqlstate", None)
 
 
 def is_of_database(error: BaseException) -> bool:
     """Return whether the database is away, busy or full: a retry may succeed, whatever the row."""
     if not isinstance(error, InterfaceError | OperationalError):
         return is_lost(error)
-    state = getattr(error.orig, "sqlstate", None) or ""
+    state = _state(error) or ""
     return not state.startswith(_OF_ROWS)

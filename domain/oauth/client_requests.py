@@ -19,7 +19,11 @@ from domain.oauth.clients.authentication import (
     ClientRefusedError,
     authenticate_with,
 )
-from domain.oauth.clients.credential_lookup import CredentialLookup, Found
+from domain.oauth.clients.credential_lookup import (
+    CredentialLookup,
+    Found,
+    LookupWithWrite,
+)
 from domain.oauth.clients.secrets import is_recent_use, record_use
 from domain.oauth.context import Server
 from domain.oauth.presented_tokens.dpop import (
@@ -47,6 +51,8 @@ class ClientRequest(Generic[Found]):
     found: Found | None
     #: Of the key that the request proves to have (RFC 7638, RFC 9449); None without a proof.
     key_thumbprint: str | None
+    #: The result of `write_with_lookup`; None if nothing was written.
+    written: Any = None
 
     def get_client(self) -> Client:
         """Return the client, or raise invalid_client (RFC 6749 section 5.2)."""
@@ -85,10 +91,12 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         if request.payload.repeated:
             request.refuse_repeated_parameters(self.server.PARAMETERS)
         lookup = self.LOOKUP or self.lookup(request)
-        client, found = None, None
+        client, found, written = None, None, None
         if not (self.MAY_LACK_CLIENT and self.takes_no_client(request)):
-            authenticated = authenticate_with(request, self.server.context, lookup)
-            client, found = authenticated
+            context = self.server.context
+            write = self.write_with_lookup(request) if self._may_write(request) else None
+            authenticated = authenticate_with(request, context, lookup, write)
+            client, found, written = authenticated
             self.check_client(client, request)
         proof = self._find_proof(request, client)
         if lookup is not None:
@@ -98,6 +106,7 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
             client=client,
             found=found,
             key_thumbprint=None if proof is None else proof.thumbprint,
+            written=written,
         )
         checked = self.check(asked)
         if proof is not None:
@@ -114,6 +123,14 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
 
     def lookup(self, request: ProtocolRequest) -> CredentialLookup[Found] | None:
         """Return the lookup for a request, where it depends on that."""
+        del request
+        return None
+
+    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
+        """Return a lookup that writes what `perform` would write, or None.
+
+        The statement must not write for a request that `check_client` or `check` rejects.
+        """
         del request
         return None
 
@@ -135,6 +152,12 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
 
         A grant consumes the credential and stores the pair.
         """
+
+    def _may_write(self, request: ProtocolRequest) -> bool:
+        """Return whether the lookup may write as well: a proof is consumed before that."""
+        context = self.server.context
+        is_alone = context.connection.dialect_name == "postgresql" and not context.has_begun()
+        return is_alone and "DPoP" not in request.headers
 
     def _find_proof(self, request: ProtocolRequest, client: Client | None) -> Proof | None:
         """Return the DPoP proof of the request, which `respond` consumes once all is checked."""

@@ -12,12 +12,13 @@ from datetime import datetime
 from enum import Enum
 from functools import cache
 
-from sqlalchemy import Executable, Row, Select, bindparam, select
+from sqlalchemy import BigInteger, ColumnElement, Executable, Row, Select, bindparam, select
+from sqlalchemy.sql.dml import ReturningInsert
 
 from domain.access.scopes import grantable
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
 from domain.audit.events import EventKind
-from domain.database.rows import insert_for, update_rows
+from domain.database.rows import commits_unawaited, insert_for, update_rows
 from domain.errors import ConflictError, ForbiddenError, InvalidError
 from domain.ip_addresses import client_prefix
 from domain.oauth.clients.allowed_groups import is_allowed
@@ -37,7 +38,6 @@ LENGTH = 8
 #: In characters: enough for any number of spaces and dashes that people type.
 LONGEST_TYPED = 64
 _STORED = (
-    "application_id",
     "scopes",
     "device_code_digest",
     "user_code_digest",
@@ -165,35 +165,48 @@ class ShownRequest:
     scopes: tuple[str, ...]
 
 
-def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevice:
-    """Store a device's request and return its two codes (section 3.1)."""
-    device_code = random_hex(32)
+def new_request(scopes: str, context: OAuthContext) -> tuple[NewDevice, dict[str, object]]:
+    """Return the codes of a new request, and the columns to store."""
+    device_code, user_code, digest = random_hex(32), new_user_code(), context.keyring.digest
     source, policy = context.source, context.policy.devices
     values = {
-        "application_id": application_id,
         "scopes": scopes,
-        "device_code_digest": context.keyring.digest(device_code),
+        "device_code_digest": digest(device_code),
+        "user_code_digest": digest(user_code),
         "created_at": context.now,
         "expires_at": context.now + policy.code_lifetime,
         "interval": policy.poll_interval,
         "address": source.address,
         "user_agent": (source.user_agent or "")[:255] or None,
     }
+    return NewDevice(device_code=device_code, user_code=shown(user_code)), values
+
+
+def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevice:
+    """Store a device's request and return its two codes (section 3.1)."""
     store = _storing(context.connection.dialect_name)
     while True:
-        user_code = new_user_code()
         # Two devices may be given the same letters; the second one then gets others.
-        if context.connection.all(
-            store, {**values, "user_code_digest": context.keyring.digest(user_code)}
-        ):
-            return NewDevice(device_code=device_code, user_code=shown(user_code))
+        new, values = new_request(scopes, context)
+        if context.connection.all(store, {**values, "application_id": application_id}):
+            return new
 
 
 @cache
 def _storing(dialect_name: str) -> Executable:
-    """Return the statement that stores a request; it returns a row unless the code is taken."""
-    values: dict[str, object] = {name: bindparam(name) for name in _STORED}
-    store = insert_for(dialect_name, DeviceAuthorization).values(values)
+    return store_request(dialect_name, bindparam("application_id", type_=BigInteger))
+
+
+def store_request(dialect_name: str, application_id: ColumnElement[int]) -> ReturningInsert[int]:
+    """Return the INSERT of a request; it returns a row unless the code is taken.
+
+    Nobody waits until it is on the disk: after a crash, the device code is an unknown one.
+    """
+    columns = DeviceAuthorization.__table__.c
+    others = (bindparam(name, type_=columns[name].type) for name in _STORED)
+    row = select(application_id, *others).where(commits_unawaited())
+    store = insert_for(dialect_name, DeviceAuthorization)
+    store = store.from_select(("application_id", *_STORED), row)
     return store.on_conflict_do_nothing().returning(DeviceAuthorization.id)
 
 

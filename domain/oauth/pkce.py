@@ -98,7 +98,16 @@ def check_verifier(verifier: str | None, challenge: str | None) -> None:
         return
     if verifier is None:
         raise RefusedParameterError(MISSING_VERIFIER)
-    if not re.fullmatch(VERIFIER, verifier):
+    proved = challenge_of(verifier)
+    if proved is None:
         raise RefusedGrantError(MALFORMED_VERIFIER)
-    if not hmac.compare_digest(create_s256_code_challenge(verifier), challenge):
+    if not hmac.compare_digest(proved, challenge):
         raise RefusedGrantError(WRONG_VERIFIER)
+
+
+def challenge_of(verifier: str) -> str | None:
+    """Return the challenge that a verifier proves; None for a malformed verifier."""
+    if not re.fullmatch(VERIFIER, verifier):
+        return None
+    challenge: str = create_s256_code_challenge(verifier)
+    return challenge

@@ -5,15 +5,38 @@ hashes is kept, so the pair cannot be looked up. It is derived instead, from the
 the refresh token that the client presents: again, if it presents it again.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Update, bindparam, exists, insert, select, update
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Insert,
+    Update,
+    bindparam,
+    exists,
+    false,
+    insert,
+    null,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from domain.database.rows import update_rows
 from domain.keyring import CredentialType
 from domain.oauth.clients.authentication import Client
+from domain.oauth.clients.credential_lookup import (
+    CredentialLookup,
+    LookupWithWrite,
+    lookup_with_write,
+    single_value,
+)
 from domain.oauth.clients.found_rows import FoundClient, FoundGrant
 from domain.oauth.context import OAuthContext
 from domain.oauth.openid.id_tokens import Audience, Authentication, make_id_token
@@ -90,21 +113,29 @@ def new_pair(*, is_renewable: bool = True) -> TokenPair:
 
 def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
     """Return the columns of a new pair."""
-    digests, source = context.keyring.digests, context.source
+    lifetime = grant.lifetime or context.policy.access_token_lifetime
     return {
+        **_values_of(pair, lifetime, context),
         "authorization_id": grant.authorization_id,
         "application_id": grant.application_id,
         "user_id": grant.user_id,
-        "digest": digests(pair.access)[0],
-        "refresh_digest": digests(pair.refresh)[0] if pair.refresh else None,
         "scopes": grant.scopes,
-        "created_at": context.now,
-        "expires_at": context.now + (grant.lifetime or context.policy.access_token_lifetime),
-        "address": source.address,
-        "user_agent": (source.user_agent or "")[:255] or None,
         "key_thumbprint": grant.key_thumbprint,
         "keeps_admin_mode": grant.keeps_admin_mode,
         "is_exchanged": grant.is_exchanged,
+    }
+
+
+def _values_of(pair: TokenPair, lifetime: timedelta, context: OAuthContext) -> dict[str, object]:
+    """Return the columns of a new pair that do not depend on its grant."""
+    digest, source = context.keyring.digest, context.source
+    return {
+        "digest": digest(pair.access),
+        "refresh_digest": digest(pair.refresh) if pair.refresh else None,
+        "created_at": context.now,
+        "expires_at": context.now + lifetime,
+        "address": source.address,
+        "user_agent": (source.user_agent or "")[:255] or None,
     }
 
 
@@ -231,54 +262,74 @@ _COLUMNS = (
     "keeps_admin_mode",
     "is_exchanged",
 )
-_NOW = bindparam("spent_at", type_=AccessToken.created_at.type)
+_NOW = bindparam("now", type_=AccessToken.created_at.type)
+#: The columns of an ordinary pair.
+_UNBOUND: Mapping[str, ColumnElement[Any]] = {
+    "created_at": _NOW,
+    "key_thumbprint": null(),
+    "keeps_admin_mode": false(),
+    "is_exchanged": false(),
+}
 _STORE = insert(AccessToken)
 
-#: A revocation of the family at the same time goes first, or waits and finds the new pair.
-_FAMILY = (
-    select(Authorization.id)
-    .where(
-        Authorization.id == bindparam("spent_grant"),
-        Authorization.revoked_at.is_(None),
+
+def _lock_family(grant_id: ColumnElement[int]) -> CTE:
+    """Return a grant unless it is revoked.
+
+    A revocation of the family at the same time goes first, or waits and finds the new pair.
+    """
+    return (
+        select(Authorization.id)
+        .where(Authorization.id == grant_id, Authorization.revoked_at.is_(None))
+        .with_for_update(key_share=True)
+        .cte("family")
     )
-    .with_for_update(key_share=True)
-    .cte("family")
-)
-_CONSUME_PAIR = (
-    update(AccessToken)
-    .where(
-        AccessToken.id == bindparam("spent_token"),
-        AccessToken.revoked_at.is_(None),
-        exists(select(_FAMILY.c.id)),
+
+
+def _of_live_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
+    return (
+        update_rows(AccessToken)
+        .where(
+            AccessToken.id == token_id,
+            AccessToken.revoked_at.is_(None),
+            exists(select(_lock_family(grant_id).c.id)),
+        )
+        .returning(AccessToken.id)
     )
-    .values(revoked_at=_NOW, refreshed_at=_NOW)
-    .returning(AccessToken.id)
-)
-_USE_SUBJECT = (
-    update_rows(AccessToken)
-    .where(
-        AccessToken.id == bindparam("spent_token"),
-        AccessToken.revoked_at.is_(None),
-        exists(select(_FAMILY.c.id)),
+
+
+def consume_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
+    """Return the UPDATE that replaces a pair; it returns a row if the pair was live."""
+    return _of_live_pair(token_id, grant_id).values(revoked_at=_NOW, refreshed_at=_NOW)
+
+
+def consume_code(grant_id: ColumnElement[int]) -> Update:
+    """Return the UPDATE that uses a code; it returns a row if the code was unused."""
+    return (
+        update(Authorization)
+        .where(
+            Authorization.id == grant_id,
+            Authorization.code_used_at.is_(None),
+            Authorization.revoked_at.is_(None),
+        )
+        .values(code_used_at=_NOW)
+        .returning(Authorization.id)
     )
-    .values(last_used_at=_NOW)
-    .returning(AccessToken.id)
-)
-_CONSUME_CODE = (
-    update(Authorization)
-    .where(
-        Authorization.id == bindparam("spent_grant"),
-        Authorization.code_used_at.is_(None),
-        Authorization.revoked_at.is_(None),
-    )
-    .values(code_used_at=_NOW)
-    .returning(Authorization.id)
-)
+
+
+_TOKEN, _GRANT = (bindparam(f"spent_{name}", type_=BigInteger) for name in ("token", "grant"))
+_USE_SUBJECT = _of_live_pair(_TOKEN, _GRANT).values(last_used_at=_NOW)
 _END_DEVICE = (
     update(DeviceAuthorization)
     .where(DeviceAuthorization.id == bindparam("spent_device"))
     .values(redeemed_at=_NOW)
 )
+
+
+def _store_from(rows: FromClause, **known: ColumnElement[Any]) -> Insert:
+    """Return the INSERT of a pair for a row of a selection, some of whose columns are known."""
+    values = (known.get(name, bindparam(name, type_=_PAIRS[name].type)) for name in _COLUMNS)
+    return insert(AccessToken).from_select(_COLUMNS, select(*values).select_from(rows))
 
 
 class Redemption:
@@ -290,8 +341,7 @@ class Redemption:
             (statement, tuple(statement.compile().bind_names.values())) for statement in statements
         ]
         spent = statements[0].cte("spent")
-        row = select(*(bindparam(name, type_=_PAIRS[name].type) for name in _COLUMNS))
-        store = insert(AccessToken).from_select(_COLUMNS, row.select_from(spent))
+        store = _store_from(spent)
         for number, statement in enumerate(statements[1:]):
             if_spent = statement.where(exists(select(spent.c.id)))
             store = store.add_cte(if_spent.cte(f"statement_{number}"))
@@ -299,9 +349,35 @@ class Redemption:
         self.at_once = store.returning(AccessToken.id)
 
 
-FOR_REFRESH_TOKEN = Redemption(_CONSUME_PAIR)
-FOR_CODE = Redemption(_CONSUME_CODE)
-FOR_DEVICE_CODE = Redemption(_CONSUME_CODE, _END_DEVICE)
+FOR_REFRESH_TOKEN = Redemption(consume_pair(_TOKEN, _GRANT))
+FOR_CODE = Redemption(consume_code(_GRANT))
+FOR_DEVICE_CODE = Redemption(consume_code(_GRANT), _END_DEVICE)
+
+
+class RedeemingLookup:
+    """A lookup of a credential that also redeems it for a new pair, on Postgres."""
+
+    def __init__(
+        self,
+        lookup: CredentialLookup[Any],
+        consume: Callable[[Callable[[str], Any]], Update],
+        conditions: Callable[[Any], Sequence[ColumnElement[bool]]],
+        **columns: str,
+    ) -> None:
+        """Take what is consumed, and the names of the columns that the new pair inherits."""
+
+        def write(met: CTE) -> CTE:
+            spent = consume(lambda name: single_value(met, name)).cte("spent")
+            known = {name: met.c[column] for name, column in columns.items()}
+            store = _store_from(met.join(spent, true()), **{**_UNBOUND, **known})
+            return store.returning(AccessToken.id).cte("stored")
+
+        self.statement = lookup_with_write(lookup.statement, conditions, write)
+
+    def of(self, pair: TokenPair, context: OAuthContext, **values: object) -> LookupWithWrite:
+        """Return the lookup that stores this pair."""
+        own = _values_of(pair, context.policy.access_token_lifetime, context)
+        return LookupWithWrite(self.statement, {**own, **values}, pair)
 
 
 def use_subject_token(token_id: int, authorization_id: int, context: OAuthContext) -> bool:
@@ -309,13 +385,13 @@ def use_subject_token(token_id: int, authorization_id: int, context: OAuthContex
 
     An exchange does not consume it, but counts as its use.
     """
-    values = {"spent_token": token_id, "spent_grant": authorization_id, "spent_at": context.now}
+    values = {"spent_token": token_id, "spent_grant": authorization_id, "now": context.now}
     return context.session.execute(_USE_SUBJECT, values).first() is not None
 
 
 def end_device(device_id: int, context: OAuthContext) -> None:
     """Mark a device request as finished without issuing tokens."""
-    context.connection.all(_END_DEVICE, {"spent_device": device_id, "spent_at": context.now})
+    context.connection.all(_END_DEVICE, {"spent_device": device_id, "now": context.now})
 
 
 def redeem(
@@ -326,7 +402,7 @@ def redeem(
     `spent_token` is the id of a refresh token's row, `spent_device` that of a device's.
     """
     connection, values = context.connection, pair_values(pair, grant, context)
-    spending = {**spent, "spent_grant": grant.authorization_id, "spent_at": context.now}
+    spending = {**spent, "spent_grant": grant.authorization_id, "now": context.now}
 
     def one_by_one() -> bool:
         (spend, names), *more = redemption.statements

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, Executable
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from domain.database.failures import gave_way
+from domain.database.failures import gave_way, is_lost, is_read_only
 from domain.database.statements import KeptConnection, Outcome, Row
 from domain.threads import ThreadExecutor
 from web.database.driver_statements import CoreStatements
@@ -234,10 +234,7 @@ class KeptConnections:
     def _forget_if_broken(self, kept: CoreStatements, error: BaseException) -> None:
         if not isinstance(error, Exception):
             _end(kept)  # in the middle of a statement, perhaps
-        # 25006: the server became read-only after a failover.
-        elif isinstance(error, DBAPIError) and (
-            error.connection_invalidated or _state(error) == "25006"
-        ):
+        elif is_lost(error) or is_read_only(error):
             _end(kept)
             self.close()  # connections of the same age are broken, too
 
@@ -253,8 +250,7 @@ def _maker(engine: Engine) -> Callable[[Connection], CoreStatements]:
 
 
 def _roll_back(kept: CoreStatements, error: BaseException) -> None:
-    is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    if is_lost or not isinstance(error, Exception):
+    if is_lost(error) or not isinstance(error, Exception):
         return  # there is nothing to say it to
     try:
         kept.connection.exec_driver_sql("ROLLBACK")
@@ -267,7 +263,3 @@ def _end(kept: CoreStatements | None) -> None:
         with suppress(Exception):
             kept.connection.invalidate()
             kept.connection.close()
-
-
-def _state(error: DBAPIError) -> str | None:
-    return getattr(error.orig, "sqlstate", None)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from urllib.parse import unquote_plus
 
 from authlib.oauth2.rfc6749 import (
@@ -23,7 +24,12 @@ from domain.oauth.clients.assertions import (
     consume_assertion,
     named_client,
 )
-from domain.oauth.clients.credential_lookup import CredentialLookup, Found, find_client
+from domain.oauth.clients.credential_lookup import (
+    CredentialLookup,
+    Found,
+    LookupWithWrite,
+    find_client,
+)
 from domain.oauth.clients.found_rows import FoundClient
 from domain.oauth.clients.secrets import is_recent_use
 from domain.oauth.context import OAuthContext
@@ -187,11 +193,15 @@ def _basic_credentials(header: str) -> tuple[str, str] | None:
 
 
 def authenticate_with(
-    request: ProtocolRequest, context: OAuthContext, lookup: CredentialLookup[Found] | None
-) -> tuple[Client, Found | None]:
+    request: ProtocolRequest,
+    context: OAuthContext,
+    lookup: CredentialLookup[Found] | None,
+    write: LookupWithWrite | None = None,
+) -> tuple[Client, Found | None, Any]:
     """Return the authenticated client of a request, or raise invalid_client (401).
 
-    With it comes the credential that a lookup finds, if one is wanted and finds something.
+    With it comes the credential that a lookup finds, if one is wanted and finds something, and what
+    was written in the same statement.
     """
     presented = presented_client(request)
     was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
@@ -200,7 +210,13 @@ def authenticate_with(
     if "\x00" in presented.client_id:
         raise _refusal(was_basic=was_basic)
     text = None if lookup is None else request.value(lookup.parameter)
-    found = find_client(presented.client_id, text, lookup, context)
+    if presented.assertion is not None:
+        write = None  # the client is proven after the lookup
+    elif write is not None:
+        # A secret under an older key is found without it, and stored under the newest one.
+        digest = context.keyring.digest(presented.secret) if presented.secret else None
+        write = write._replace(values={**write.values, "presented_secret": digest})
+    found = find_client(presented.client_id, text, lookup, context, write)
     if not found.clients:
         raise _refusal(was_basic=was_basic)
     client = found.clients[0]
@@ -209,7 +225,7 @@ def authenticate_with(
         _check_assertion(presented.assertion, client, context)
     elif not _is_proven(found.clients, presented, context):
         raise ClientRefusedError(was_basic=was_basic, reason=_reason_for(client, presented))
-    return Client(client), found.credential
+    return Client(client), found.credential, found.written
 
 
 def _check_assertion(assertion: str, client: FoundClient, context: OAuthContext) -> None:

@@ -9,16 +9,29 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import (
+    CTE,
     ColumnElement,
+    LargeBinary,
     Select,
     SQLColumnExpression,
+    Text,
     and_,
     bindparam,
+    func,
+    literal_column,
+    not_,
+    or_,
     outerjoin,
     select,
+    true,
 )
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import InstrumentedAttribute
 
+from domain.access.scopes import FREE
+from domain.accounts.users import ACTIVE
+from domain.database.failures import is_lost, is_read_only
 from domain.database.statements import Row, columns_for
 from domain.keyring import CredentialType
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
@@ -40,8 +53,9 @@ Found = TypeVar("Found")
 class CredentialLookup(Generic[Found]):
     """A lookup of a credential in a parameter, together with its client.
 
-    The statement takes `client_id`, `now` and `digest`. It returns a row for each live secret of
-    the client, each with the same credential; the columns of a credential are NULL without one.
+    The statement takes `client_id`, `now` and `presented_digest`. It returns a row for each live
+    secret of the client, each with the same credential; the columns of a credential are NULL
+    without one.
     """
 
     statement: Select[Any]
@@ -73,6 +87,69 @@ class FoundTogether(NamedTuple, Generic[Found]):
     clients: list[FoundClient]
     #: None without a lookup or a match.
     credential: Found | None
+    #: What the endpoint gets for the write of the same statement; None if nothing was written.
+    written: Any = None
+
+
+class LookupWithWrite(NamedTuple):
+    """A lookup on Postgres that also writes, if the request is certain to succeed.
+
+    The conditions of the write are in the statement. The endpoint checks the rows in any case, so
+    a request that does not meet the conditions can still succeed with a second statement.
+    """
+
+    #: Takes the values of the lookup, `presented_secret` and those below. The last column is NULL
+    #: if nothing was written.
+    statement: Select[Any]
+    values: Mapping[str, object]
+    #: The written credentials in the clear; None if the endpoint needs the last column.
+    result: Any = None
+
+
+def lookup_with_write(
+    lookup: Select[Any],
+    conditions: Callable[[Any], Sequence[ColumnElement[bool]]],
+    write: Callable[[CTE], CTE],
+) -> Select[Any]:
+    """Return a lookup that also writes if the client is proven and all conditions hold.
+
+    `write` gets the one row that meets them, and returns one column. Clients that registered
+    themselves or need DPoP proofs may have to meet other conditions, so nothing is written.
+    """
+    found = lookup.cte("found")
+    client, digest = found.c, bindparam("presented_secret", type_=LargeBinary)
+    has_no_secret = digest.is_(None) & not_(client.confidential)
+    is_proven = or_(client.secret_digest == digest, has_no_secret)
+    is_ordinary = not_(client.require_dpop) & client.client_metadata.is_(None)
+    met = select(found).where(is_proven, is_ordinary, *conditions(client))
+    # A public client may have several secrets, each with a row.
+    written = write(met.limit(literal_column("1")).cte("met"))
+    return select(*found.c, *written.c).select_from(found.outerjoin(written, true()))
+
+
+def single_value(rows: CTE, column: str) -> Any:
+    """Return a column of the only row, as a value.
+
+    With a join, Postgres could search the table by a condition that many rows meet, in place of
+    the key.
+    """
+    return select(rows.c[column]).scalar_subquery()
+
+
+def are_registered(scopes: ColumnElement[str], client: Any) -> ColumnElement[bool]:
+    """Return the condition that `Client.get_allowed_scope` removes none of these scopes."""
+    is_subset: ColumnElement[bool] = _words(scopes).contained_by(_words(client.scopes + _FREE))
+    return is_subset
+
+
+#: Constants in the text of a statement, so that they need not be sent.
+_SPACE = literal_column("' '", Text)
+_FREE = literal_column(f"' {' '.join(sorted(FREE))}'", Text)
+IS_ACTIVE = literal_column(f"'{ACTIVE}'", Text)
+
+
+def _words(text: ColumnElement[str]) -> Any:
+    return func.string_to_array(text, _SPACE, type_=postgresql.ARRAY(Text))
 
 
 def find_client(
@@ -80,25 +157,51 @@ def find_client(
     text: str | None,
     lookup: CredentialLookup[Found] | None,
     context: OAuthContext,
+    write: LookupWithWrite | None = None,
 ) -> FoundTogether[Found]:
     """Look up a client together with the credential that `text` is, in one statement."""
+    values: dict[str, object] = {"client_id": client_id, "now": context.now}
+    found: Found | None = None
+    rows: Sequence[Row] = ()
+    written = None
     digests: tuple[bytes, ...] = ()
     if lookup is not None and text is not None:
         digests = context.keyring.digests(text, lookup.credential_type)
-    values = {"client_id": client_id, "now": context.now}
     if lookup is None or not digests:
-        alone = context.connection.look_up(CLIENT_ALONE, values)
-        return FoundTogether([FoundClient._make(row) for row in alone], None)
-    found: Found | None = None
-    rows: Sequence[Row] = ()
-    for digest in digests:  # the likeliest first
-        rows = context.connection.look_up(lookup.statement, {**values, "digest": digest})
-        credential = rows[0][_CLIENT_COLUMNS:] if rows else (None,)
-        if credential[0] is not None:
-            found = lookup.read(credential)
-        if found is not None or not rows:
-            break
-    return FoundTogether([FoundClient._make(row[:_CLIENT_COLUMNS]) for row in rows], found)
+        rows, written = _run(CLIENT_ALONE, None if lookup else write, values, context)
+    else:
+        for digest in digests:  # the likeliest first
+            own = {**values, "presented_digest": digest}
+            rows, written = _run(lookup.statement, write, own, context)
+            credential = rows[0][_CLIENT_COLUMNS:] if rows else (None,)
+            if credential[0] is not None:
+                found = lookup.read(credential)
+            if found is not None or not rows:
+                break
+    clients = [FoundClient._make(row[:_CLIENT_COLUMNS]) for row in rows]
+    return FoundTogether(clients, found, written)
+
+
+def _run(
+    lookup: Select[Any],
+    write: LookupWithWrite | None,
+    values: Mapping[str, object],
+    context: OAuthContext,
+) -> tuple[Sequence[Row], Any]:
+    """Return the rows of a lookup, and the result of its write."""
+    if write is None:
+        return context.connection.look_up(lookup, values), None
+    try:
+        rows = context.connection.all(write.statement, {**values, **write.values})
+    except DBAPIError as error:
+        if not is_lost(error) and not is_read_only(error):
+            raise
+        # If it took effect, the checks find that, as for a client that sends its request again.
+        return _run(lookup, None, values, context)
+    written = rows[0][-1] if rows else None
+    if written is not None and write.result is not None:
+        written = write.result
+    return [row[:-1] for row in rows], written
 
 
 def _with(
@@ -110,7 +213,7 @@ def _with(
 
     One join after the other: of joins in brackets SQLite would write down the whole tables first.
     """
-    is_it = digest == bindparam("digest")
+    is_it = digest == bindparam("presented_digest")
     found = select(*_CLIENT, *columns).select_from(_SECRETS).outerjoin(digest.class_, is_it)
     for table, condition in more:
         found = found.outerjoin(table, condition)

@@ -1,8 +1,8 @@
 """The authorization code grant (RFC 6749 section 4.1) with PKCE (RFC 7636)."""
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from authlib.oauth2.rfc6749 import (
     AccessDeniedError,
@@ -15,6 +15,7 @@ from authlib.oauth2.rfc6749 import (
 )
 from authlib.oidc.core.errors import RequestNotSupportedError, RequestURINotSupportedError
 from pydantic import Field
+from sqlalchemy import ColumnElement, bindparam
 
 from domain.access.scopes import grantable
 from domain.accounts.users import ACTIVE
@@ -25,7 +26,12 @@ from domain.oauth import pkce
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.applications import find_by_uid, view_of
 from domain.oauth.clients.authentication import Client
-from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
+from domain.oauth.clients.credential_lookup import (
+    AUTHORIZATION_CODE,
+    IS_ACTIVE,
+    LookupWithWrite,
+    are_registered,
+)
 from domain.oauth.clients.found_rows import FoundGrant
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
 from domain.oauth.clients.types import ApplicationView
@@ -44,7 +50,16 @@ from domain.oauth.reasons import (
     RefusedGrantError,
 )
 from domain.oauth.requested_scopes import allowed_scopes
-from domain.oauth.tokens import FOR_CODE, grant_in, new_pair, redeem, revoke_family, token_response
+from domain.oauth.tokens import (
+    FOR_CODE,
+    RedeemingLookup,
+    consume_code,
+    grant_in,
+    new_pair,
+    redeem,
+    revoke_family,
+    token_response,
+)
 from models import Application, Authorization
 
 _ONCE = "Redeem each code once, right after the browser brings it back."
@@ -125,6 +140,30 @@ class CodeExchange(ClientParameters):
     code_verifier: Annotated[str, Field(pattern=pkce.VERIFIER)] = Field(
         default="", description="Challenge of PKCE (RFC 7636). Public applications require it."
     )
+
+
+def _is_certain(found: Any) -> Sequence[ColumnElement[bool]]:
+    """Return conditions under which `check` accepts a code without a DPoP proof."""
+    return (
+        found.grant_application_id == found.id,
+        found.grant_code_expires_at > bindparam("now"),
+        found.grant_redirect_uri == bindparam("redirect_uri"),
+        found.grant_code_challenge.is_not_distinct_from(bindparam("code_challenge")),
+        found.grant_key_thumbprint.is_(None),
+        found.user_state == IS_ACTIVE,
+        are_registered(found.grant_scopes, found),
+    )
+
+
+WITH_REDEMPTION = RedeemingLookup(
+    AUTHORIZATION_CODE,
+    lambda value: consume_code(value("grant_id")),
+    _is_certain,
+    authorization_id="grant_id",
+    application_id="grant_application_id",
+    user_id="grant_user_id",
+    scopes="grant_scopes",
+)
 
 
 class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.AuthorizationCodeGrant):
@@ -310,6 +349,17 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
     LOOKUP = AUTHORIZATION_CODE
 
+    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
+        """Return the lookup that also redeems the code, if no parameter speaks against that."""
+        redirect_uri, verifier = request.value("redirect_uri"), request.value("code_verifier")
+        challenge = verifier and pkce.challenge_of(verifier)
+        # Postgres stores neither NUL nor half a character.
+        is_text = redirect_uri is not None and redirect_uri.isprintable()
+        if not is_text or challenge is None is not verifier:
+            return None
+        values = {"redirect_uri": redirect_uri, "code_challenge": challenge}
+        return WITH_REDEMPTION.of(new_pair(), self.server.context, **values)
+
     def check(self, asked: ClientRequest[FoundGrant]) -> FoundGrant:
         """Check code, redirect URI and verifier, in the order of the section; return the code."""
         found = asked.get_credential(UNKNOWN_CODE)
@@ -371,7 +421,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             key_thumbprint=asked.key_thumbprint,
             nonce=checked.grant_nonce,
         )
-        pair = new_pair()
-        if not redeem(FOR_CODE, pair, grant, self.server.context):
+        pair = asked.written or new_pair()
+        if not asked.written and not redeem(FOR_CODE, pair, grant, self.server.context):
             raise RefusedGrantError(LOST_CODE)
         return token_response(pair, grant, self.server.context)

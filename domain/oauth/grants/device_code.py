@@ -1,28 +1,46 @@
 """The device authorization grant (RFC 8628): its endpoint (section 3.1), its polls (3.4, 3.5)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 from urllib.parse import urlencode
 
-from authlib.oauth2.rfc6749 import AccessDeniedError
+from authlib.oauth2.rfc6749 import AccessDeniedError, InvalidScopeError
 from authlib.oauth2.rfc8628 import AuthorizationPendingError, ExpiredTokenError, SlowDownError
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 from authlib.oauth2.rfc8628 import DeviceCodeGrant as AuthlibDeviceCodeGrant
-from sqlalchemy import and_, bindparam, case, update
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Interval,
+    Text,
+    Update,
+    and_,
+    bindparam,
+    case,
+    literal_column,
+    update,
+)
 
 from domain.accounts.users import ACTIVE
 from domain.clock import HOST_CLOCK_DIFFERENCE
 from domain.database.rows import commits_unawaited
 from domain.oauth.client_requests import ClientEndpoint, ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
-from domain.oauth.clients.credential_lookup import DEVICE_CODE
+from domain.oauth.clients.credential_lookup import (
+    CLIENT_ALONE,
+    DEVICE_CODE,
+    LookupWithWrite,
+    are_registered,
+    lookup_with_write,
+    single_value,
+)
 from domain.oauth.clients.found_rows import FoundDevice, FoundGrant
-from domain.oauth.devices import begin
+from domain.oauth.devices import begin, new_request, store_request
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import DENIED, Reason, Refusal, RefusedGrantError
-from domain.oauth.requested_scopes import allowed_scopes
+from domain.oauth.requested_scopes import allowed_scopes, known_scopes
 from domain.oauth.tokens import (
     FOR_DEVICE_CODE,
     end_device,
@@ -67,24 +85,56 @@ _EARLY_TOLERANCE = _ON_THE_WAY + HOST_CLOCK_DIFFERENCE
 _NONE = timedelta(0)
 #: Seconds that each poll adds which comes too early (section 3.5).
 _SLOWER = 5
+_SECOND = literal_column("interval '1 second'", Interval)
 #: More than any device code lives.
 _LONGEST_INTERVAL = 3600
 
-_is_early = and_(
-    DeviceAuthorization.last_polled_at > bindparam("begin"),
-    DeviceAuthorization.interval <= _LONGEST_INTERVAL - _SLOWER,
-)
-#: A poll that is lost in a crash does no harm.
-_RECORD_POLL = (
-    update(DeviceAuthorization)
-    .where(DeviceAuthorization.id == bindparam("device_id"), commits_unawaited())
-    .values(
-        last_polled_at=bindparam("now"),
-        interval=case(
-            (_is_early, DeviceAuthorization.interval + _SLOWER), else_=DeviceAuthorization.interval
-        ),
+_can_slow_down = DeviceAuthorization.interval <= _LONGEST_INTERVAL - _SLOWER
+
+
+def _record_poll(device_id: ColumnElement[int], begin: ColumnElement[datetime]) -> Update:
+    """Return the UPDATE that records a poll, and returns the interval from then on.
+
+    A poll that is lost in a crash does no harm.
+    """
+    interval, is_early = DeviceAuthorization.interval, DeviceAuthorization.last_polled_at > begin
+    return (
+        update(DeviceAuthorization)
+        .where(DeviceAuthorization.id == device_id, commits_unawaited())
+        .values(
+            last_polled_at=bindparam("now"),
+            interval=case((and_(is_early, _can_slow_down), interval + _SLOWER), else_=interval),
+        )
+        .returning(DeviceAuthorization.interval)
     )
-    .returning(DeviceAuthorization.interval)
+
+
+_RECORD_POLL = _record_poll(bindparam("device_id"), bindparam("begin"))
+
+
+def _is_pending(found: Any) -> Sequence[ColumnElement[bool]]:
+    """Return conditions under which `check` records a poll."""
+    return (
+        found.device_application_id == found.id,
+        found.device_redeemed_at.is_(None),
+        found.device_denied_at.is_(None),
+        found.device_approved_at.is_(None),
+        found.device_expires_at > bindparam("now"),
+        found.device_interval <= _LONGEST_INTERVAL - _SLOWER,
+    )
+
+
+def _record_found_poll(met: CTE) -> CTE:
+    latest = bindparam("latest", type_=DeviceAuthorization.last_polled_at.type)
+    interval = DeviceAuthorization.interval * _SECOND
+    return _record_poll(single_value(met, "device_id"), latest - interval).cte("polled")
+
+
+WITH_POLL = lookup_with_write(DEVICE_CODE.statement, _is_pending, _record_found_poll)
+WITH_REQUEST = lookup_with_write(
+    CLIENT_ALONE,
+    lambda client: (are_registered(bindparam("scopes", type_=Text), client),),
+    lambda met: store_request("postgresql", met.c.id).cte("stored"),
 )
 #: The default scope of a device request (RFC 6749 section 3.3).
 DEFAULT_SCOPE = "read_user"
@@ -134,6 +184,12 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
     SWITCH = attrgetter("devices.is_offered")
     LOOKUP = DEVICE_CODE
 
+    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
+        """Return the lookup that also records the poll of a pending request."""
+        del request
+        values = {"latest": self.server.context.now + _EARLY_TOLERANCE}
+        return LookupWithWrite(WITH_POLL, values)
+
     def check(self, asked: ClientRequest[FoundDevice]) -> ApprovedDevice:
         """Check the code and the state of the request; return the approved request.
 
@@ -145,13 +201,13 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
             raise RefusedGrantError(UNKNOWN_CODE)
         if found.device_redeemed_at is not None:
             raise RefusedGrantError(REDEEMED_CODE)
-        self._refuse_unless_approved(found)
+        self._refuse_unless_approved(found, asked.written)
         if found.grant is None:
             raise RefusedGrantError(WITHDRAWN_CODE)
         return ApprovedDevice(device=found, grant=found.grant)
 
-    def _refuse_unless_approved(self, found: FoundDevice) -> None:
-        """Raise the error for a request that is not approved.
+    def _refuse_unless_approved(self, found: FoundDevice, interval: int | None) -> None:
+        """Raise the error for a request that is not approved; `interval` is of a recorded poll.
 
         A user who approves in the last second reads that the device is connected: its next poll
         comes an interval later, and must find the approval.
@@ -163,9 +219,9 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         if found.device_expires_at + grace <= self.server.context.now:
             raise ExpiredCodeError
         if found.device_approved_at is None:
-            self._refuse_to_wait(found)
+            self._refuse_to_wait(found, interval)
 
-    def _refuse_to_wait(self, found: FoundDevice) -> NoReturn:
+    def _refuse_to_wait(self, found: FoundDevice, interval: int | None) -> NoReturn:
         """Store the poll; raise slow_down or authorization_pending.
 
         The database decides that: of several polls at once each makes the pause longer. Only what
@@ -174,7 +230,8 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         known, last = found.device_interval, found.device_last_polled_at
         is_early = last is not None and last > self._begin_of_interval(found)
         is_longest = known > _LONGEST_INTERVAL - _SLOWER
-        interval = known if is_early and is_longest else self._record_poll(found)
+        if interval is None:
+            interval = known if is_early and is_longest else self._record_poll(found)
         if is_early or interval > known:
             raise TooEarlyPollError(interval)
         raise AuthorizationPendingError("The user has not decided yet.")
@@ -231,6 +288,15 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
         del request
         client.require_grant_type(DeviceCodeGrant.GRANT_TYPE)
 
+    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
+        """Return the lookup that also stores the request of the device."""
+        try:
+            scopes = known_scopes(request.value("scope") or DEFAULT_SCOPE)
+        except InvalidScopeError:
+            return None
+        new, values = new_request(" ".join(scopes), self.server.context)
+        return LookupWithWrite(WITH_REQUEST, values, new)
+
     def check(self, asked: ClientRequest[None]) -> str:
         """Return the requested scopes, or raise invalid_scope."""
         text = asked.request.value("scope") or DEFAULT_SCOPE
@@ -239,7 +305,8 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
     def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
         """Store the request of the device and return its codes (section 3.2)."""
         policy = self.server.context.policy
-        new = begin(asked.get_client().application.id, checked, context=self.server.context)
+        application, context = asked.get_client().application, self.server.context
+        new = asked.written or begin(application.id, checked, context=context)
         page = f"{policy.issuer}/oauth/device"
         return {
             "device_code": new.device_code,

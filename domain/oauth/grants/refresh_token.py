@@ -1,20 +1,25 @@
 """Refreshing (RFC 6749 section 6) with rotation and reuse detection (RFC 9700 section 4.14)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from authlib.oauth2.rfc6749 import InvalidScopeError, grants
 from pydantic import Field
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.authentication import Client
-from domain.oauth.clients.credential_lookup import REFRESH_TOKEN
+from domain.oauth.clients.credential_lookup import (
+    IS_ACTIVE,
+    REFRESH_TOKEN,
+    LookupWithWrite,
+    are_registered,
+)
 from domain.oauth.clients.found_rows import FoundPair
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.pkce import check_verifier
@@ -31,6 +36,8 @@ from domain.oauth.requested_scopes import known_scopes, refuse_others
 from domain.oauth.tokens import (
     FOR_REFRESH_TOKEN,
     Grant,
+    RedeemingLookup,
+    consume_pair,
     find_replay,
     redeem,
     replayable_pair,
@@ -95,6 +102,35 @@ STOLEN = Refusal(
 )
 
 
+#: Parameters that are compared with the authorization, or narrow the scope.
+_OPTIONS = ("scope", "redirect_uri", "code_verifier")
+
+
+def _is_certain(found: Any) -> Sequence[ColumnElement[bool]]:
+    """Return conditions under which `check` accepts a refresh token without any option."""
+    return (
+        found.token_application_id == found.id,
+        found.user_state == IS_ACTIVE,
+        found.token_key_thumbprint.is_(None),
+        found.refresh_idle_days.is_(None),
+        found.refresh_longest_days.is_(None),
+        found.allowed_group_ids.is_(None),
+        are_registered(found.grant_scopes, found),
+    )
+
+
+WITH_REDEMPTION = RedeemingLookup(
+    REFRESH_TOKEN,
+    lambda value: consume_pair(value("token_id"), value("token_authorization_id")),
+    _is_certain,
+    authorization_id="token_authorization_id",
+    application_id="token_application_id",
+    user_id="token_user_id",
+    scopes="grant_scopes",
+    keeps_admin_mode="token_keeps_admin_mode",
+)
+
+
 class Refresh(ClientParameters):
     """A refresh token for new tokens (RFC 6749 section 6)."""
 
@@ -131,6 +167,13 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
     )
     IS_REGISTRABLE = True
     LOOKUP = REFRESH_TOKEN
+
+    def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
+        """Return the lookup that also replaces the pair, if the request asks for nothing else."""
+        presented, context = request.value("refresh_token"), self.server.context
+        if presented is None or any(request.value(name) for name in _OPTIONS):
+            return None
+        return WITH_REDEMPTION.of(replayable_pair(presented, context), context)
 
     def check(self, asked: ClientRequest[FoundPair]) -> RefreshCheck:
         """Check the token, its key, the other parameters and the scope."""
@@ -231,6 +274,8 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         context, found = self.server.context, checked.found
         presented = asked.request.required("refresh_token")
         grant = self._grant(checked, asked)
+        if asked.written:
+            return token_response(asked.written, grant, context)
         if found.token_revoked_at is None:
             pair = replayable_pair(presented, context)
             if redeem(FOR_REFRESH_TOKEN, pair, grant, context, spent_token=found.token_id):

@@ -9,6 +9,7 @@ from sqlalchemy import Executable
 
 from domain.oauth import tokens
 from domain.oauth.clients import credential_lookup
+from domain.oauth.grants import authorization_code, device_code, refresh_token
 from tests.plumbing.database.test_hot_plans import plan_of
 from web.extensions import db
 
@@ -42,7 +43,7 @@ def plan(app: Flask, statement: Executable, **values: Any) -> str:
 def test_a_client_and_what_it_comes_with_are_found_by_index(
     app: Flask, lookup: credential_lookup.CredentialLookup[Any], indexes: list[str]
 ) -> None:
-    values = {"client_id": "x", "now": NOW, "digest": b"x" * 32}
+    values = {"client_id": "x", "now": NOW, "presented_digest": b"x" * 32}
     shown = plan(app, lookup.statement, **values)
     assert [name for name in [CLIENT, *indexes] if name not in shown] == [], shown
     assert "Seq Scan" not in shown
@@ -79,12 +80,18 @@ def test_sqlite_reads_no_whole_table_for_it(
         (tokens.FOR_REFRESH_TOKEN.at_once, ["pk_access_tokens", "pk_authorizations"]),
         (tokens.FOR_CODE.at_once, ["pk_authorizations"]),
         (tokens.FOR_DEVICE_CODE.at_once, ["pk_authorizations", "pk_device_authorizations"]),
+        (refresh_token.WITH_REDEMPTION.statement, ["pk_access_tokens", "pk_authorizations"]),
+        (authorization_code.WITH_REDEMPTION.statement, ["pk_authorizations"]),
+        (device_code.WITH_POLL, ["pk_device_authorizations"]),
     ],
 )
 def test_what_is_spent_is_found_by_its_key(
     app: Flask, statement: Executable, indexes: list[str]
 ) -> None:
-    ids = {"spent_token": 1, "spent_grant": 1, "spent_device": 1, "spent_at": NOW}
-    shown = plan(app, statement, **ids)
+    ids = {"spent_token": 1, "spent_grant": 1, "spent_device": 1, "now": NOW}
+    shown = plan(app, statement, **ids, client_id="x", presented_digest=b"x" * 32, latest=NOW)
     assert [name for name in indexes if name not in shown] == [], shown
+    # Half of all tokens may be live.
+    assert "ix_access_tokens_revoked_at" not in shown
+    assert "ix_authorizations_unused_code" not in shown
     assert "Seq Scan" not in shown

@@ -75,9 +75,9 @@ REQUESTS: dict[str, tuple[Callable[[Caller], Any], int]] = {
     "token info": (lambda caller: caller.get("/oauth/token/info"), 1),
     "the user of a token": (lambda caller: caller.get("/api/v4/user"), 1),
     "introspection": (Caller.introspect, 1),
-    "refresh": (Caller.refresh, 2),
-    "device authorization": (Caller.begin, 2),
-    "device poll": (Caller.poll, 2),
+    "refresh": (Caller.refresh, 1),
+    "device authorization": (Caller.begin, 1),
+    "device poll": (Caller.poll, 1),
 }
 
 
