@@ -12,6 +12,8 @@ from time import monotonic, sleep
 
 import psycopg
 
+from web.interpreter import describe_interpreter
+
 _LOOK_SECONDS = 5.0
 #: Of one processor; what a desktop or a quiet server does by itself is less.
 BUSY = 0.25
@@ -59,7 +61,7 @@ def describe(postgres_url: str) -> Machine:
         cores=os.cpu_count() or 1,
         memory_gib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
         kernel=f"{platform.system()} {platform.release()}",
-        python=platform.python_version(),
+        python=describe_interpreter(),
         postgres=f"{release}, fsync {fsync}, synchronous_commit {synchronous}",
         storage=_file_system(Path(gettempdir())),
         gunicorn=version("gunicorn"),

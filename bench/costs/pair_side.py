@@ -7,9 +7,7 @@ service when its standard input ends.
 
 import json
 import sys
-import sysconfig
 from pathlib import Path
-from platform import python_version
 
 from bench.gatebell import running_gatebell
 from bench.seed_counts import Counts
@@ -24,7 +22,6 @@ def main() -> None:
         ready = {
             "pid": running.live.pid,
             "port": running.live.port,
-            "python": f"{python_version()} in {sysconfig.get_config_var('prefix')}",
             "shots": {str(work): _described(shot) for work, shot in running.shots.items()},
         }
         sys.stdout.write(f"{json.dumps(ready)}\n")

@@ -68,7 +68,6 @@ class Side:
 
     def __init__(self, ready: Mapping[str, Any], postgres_pid: int | None) -> None:
         """Take what `pair_side` printed, and the Postgres that both sides share."""
-        self.python = str(ready["python"])
         self._pid, self._port = int(ready["pid"]), int(ready["port"])
         self._postgres_pid = postgres_pid
         self._senders = {
@@ -122,7 +121,7 @@ def main() -> None:
             }
             ready = stack.enter_context(_served(checkout, python, order))
             sides.append(Side(ready, postgres.pid if postgres else None))
-            say(f"{end}: {getattr(given, end)}, Python {sides[-1].python}")
+            say(f"{end}: {getattr(given, end)}, Python {_described(python)}")
         _measure(sides[0], sides[1], given)
 
 
@@ -170,6 +169,12 @@ def _checkout(named: str, into: Path) -> Path:
     into.mkdir()
     subprocess.run(("tar", "-x"), cwd=into, input=packed.stdout, check=True)  # noqa: S607 - any tar
     return into
+
+
+def _described(python: str) -> str:
+    # By its path: the checkout may be older than this.
+    asked = (python, "-I", ROOT / "web" / "interpreter.py")
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _python_of(checkout: Path) -> str:

@@ -2,10 +2,12 @@
 
 import json
 import os
+import sysconfig
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from platform import python_version
 
 import pytest
 from flask import Flask
@@ -47,6 +49,19 @@ def test_a_service_that_runs_is_well(new_service: NewService, kind: str) -> None
     well = ("database", "migrations", "keys", "clock", "worker", "hosts", "pages", "proxy")
     assert {name: states[name] for name in well} == dict.fromkeys(well, "ok")
     assert states["mail"] == "warning"
+
+
+@pytest.mark.parametrize(("option", "state"), [("--enable-optimizations", "ok"), ("", "warning")])
+def test_a_python_that_was_built_without_optimization_is_a_warning(
+    option: str, state: str, app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {"CONFIG_ARGS": option}
+    monkeypatch.setattr(sysconfig, "get_config_var", variables.get)
+    monkeypatch.setattr(sysconfig, "get_scheme_names", lambda: ("posix_prefix",))
+    found, message = diagnosis(app)[1]["python"]
+    assert found == state
+    assert message.startswith(f"Python {python_version()}, ")
+    assert ("docs/deployment.md#python" in message) == (state == "warning")
 
 
 @pytest.mark.long

@@ -1,29 +1,40 @@
 """The set-up finds a Python, or says what is missing and which package brings it."""
 
 import json
+import os
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 from tests.support.service.live import ROOT
+from web import interpreter
 
 TOO_OLD = 'case "$2" in *version_info*) exit 1;; *) exit 0;; esac'
 WITHOUT_VENV = 'case "$2" in *ensurepip*) exit 1;; *%d.%d*) echo 3.12;; *) exit 0;; esac'
 SHIM_TO_NOWHERE = 'echo "shim: command not found" >&2; exit 127'
 
 
-def find_python(folder: Path, **programs: str) -> subprocess.CompletedProcess[str]:
-    """Look for a Python where only these programs are."""
+#: They answer what they are asked for with their name.
+_ANSWERS = 'case "$*" in *interpreter.py*) exit {};; *sys.executable*) echo {};; esac'
+OPTIMIZED, PLAIN = _ANSWERS.format(0, "optimized"), _ANSWERS.format(1, "plain")
+
+
+def find_python(
+    folder: Path, *later: Path, named: str = "", **programs: str
+) -> subprocess.CompletedProcess[str]:
+    """Look for a Python where only these programs are, and those of later folders."""
+    folder.mkdir(exist_ok=True)
     for name, body in programs.items():
         file = folder / name.replace("_", ".")
         file.write_text(f"#!/bin/sh\n{body}\n")
         file.chmod(0o755)
     return subprocess.run(
         ["/bin/sh", str(ROOT / "scripts" / "find-python")],
-        env={"PATH": str(folder)},
+        env={"PATH": os.pathsep.join(map(str, (folder, *later))), "PYTHON": named},
         capture_output=True,
         text=True,
         timeout=60,
@@ -54,6 +65,57 @@ def test_what_is_missing_is_said_in_a_sentence(
     assert done.returncode == 1
     assert done.stdout == ""
     assert sentence in done.stderr
+
+
+def test_a_python_that_was_built_with_optimization_comes_first(tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    assert find_python(later, python3=OPTIMIZED, python3_12=PLAIN).stdout == "optimized\n"
+    done = find_python(tmp_path / "first", later, python3=PLAIN, python3_13=PLAIN)
+    assert (done.returncode, done.stdout) == (0, "optimized\n")
+    assert f"Using {later}/python3, which was built with optimization" in done.stderr
+    assert f"make PYTHON={tmp_path}/first/python3" in done.stderr
+
+
+def test_a_python_that_is_named_or_alone_is_taken_as_it_is(tmp_path: Path) -> None:
+    programs = {"python3": OPTIMIZED, "python3_12": PLAIN}
+    named = find_python(tmp_path, named=str(tmp_path / "python3.12"), **programs)
+    assert (named.returncode, named.stdout) == (0, "plain\n")
+    assert "was built without optimization" in named.stderr
+    alone = find_python(tmp_path / "alone", python3=PLAIN, python3_12=WITHOUT_VENV)
+    assert (alone.returncode, alone.stdout) == (0, "plain\n")
+    assert "docs/deployment.md#python" in alone.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "schemes", "is_so"),
+    [
+        # python.org, the images of Docker, Homebrew, Fedora.
+        ({"CONFIG_ARGS": "'--enable-optimizations' '--with-lto'"}, (), True),
+        ({"PY_CORE_CFLAGS": "-O3 -fprofile-use -fprofile-correction"}, (), True),
+        # pyenv as it comes.
+        ({"CONFIG_ARGS": "'--prefix=/root/.pyenv' '--enable-shared'"}, (), False),
+        # Debian and Ubuntu.
+        ({"CONFIG_ARGS": "'--enable-shared' '--prefix=/usr'"}, ("deb_system",), True),
+        ({"CONFIG_ARGS": "'--with-pydebug'", "Py_DEBUG": 1}, ("deb_system",), False),
+        ({}, (), False),
+    ],
+)
+def test_a_python_tells_whether_it_was_built_with_optimization(
+    variables: dict[str, object],
+    schemes: tuple[str, ...],
+    is_so: bool,  # noqa: FBT001 - a column of the table
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sysconfig, "get_config_var", variables.get)
+    monkeypatch.setattr(sysconfig, "get_scheme_names", lambda: ("posix_prefix", *schemes))
+    assert interpreter.is_optimized() == is_so
+
+
+def test_a_python_is_asked_without_our_packages() -> None:
+    command = [sys.executable, "-I", str(ROOT / "web" / "interpreter.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{interpreter.describe_interpreter()}\n"
+    assert (done.returncode == 0) == interpreter.is_optimized()
 
 
 def test_make_help_names_every_target_that_people_use() -> None:

@@ -46,6 +46,7 @@ from web.database.start_checks import reasons_in_a_sentence
 from web.database.start_errors import CannotStartError
 from web.extensions import db
 from web.http.transactions import roll_back
+from web.interpreter import describe_interpreter, is_optimized
 from web.jobs.mail import mail_server, sender_of
 from web.limit_storage import counts_on_host, storage_configuration
 from web.pages.templating import duration, pluralize
@@ -77,6 +78,9 @@ _MIB, _GIB = 1024**2, 1024**3
 _TOO_LITTLE, _LITTLE = 256 * _MIB, 2048 * _MIB
 #: With fewer free entries for files, writes soon fail however much space is free.
 _FEW_FILES = 1_000
+_OTHER_PYTHONS = (
+    "Install an optimized one, remove .venv and start again: docs/deployment.md#python names them."
+)
 _KINDS = {"postgresql": "Postgres", "sqlite": "SQLite"}
 
 
@@ -229,6 +233,16 @@ def check_version(settings: Settings) -> Iterator[Finding]:
     """Say which version this is."""
     del settings
     yield ok(f"Gatebell {running_build()}.")
+
+
+def check_python(settings: Settings) -> Iterator[Finding]:
+    """Look at how the Python that runs this was built."""
+    del settings
+    said = f"Python {describe_interpreter()}"
+    if is_optimized():
+        yield ok(f"{said}.")
+    else:
+        yield warning(f"{said}: the service computes a sixth longer. {_OTHER_PYTHONS}")
 
 
 def check_worker(settings: Settings) -> Iterator[Finding]:
@@ -538,6 +552,7 @@ def check_git(settings: Settings) -> Iterator[Finding]:
 
 _CHECKS = (
     Check("version", check_version, needs_database=False),
+    Check("python", check_python, needs_database=False),
     Check("database", check_database),
     Check("migrations", check_migrations),
     Check("keys", check_keys),
