@@ -9,6 +9,10 @@ bench/results/. One path in a minute:
 Everything once, to see that it runs, as a test does:
 
     python -m bench.compare --once --no-peers
+
+Figures in the form that others publish, in place of the comparison:
+
+    python -m bench.compare --figures
 """
 
 import signal
@@ -19,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.contenders import EMPTY_VIEW, Field, opened_field
+from bench.figures.figures import measure_figures
 from bench.load import find_wrk
 from bench.machine import BUSY, describe, wait_for_calm
 from bench.options import Options, read_options
@@ -57,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
     options = read_options(arguments)
     find_wrk()
+    if options.figures:
+        return measure_figures(options)
     if options.once:
         return _try_out(options)
     doubts = _doubts_beforehand(options)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.durable_postgres import durable_postgres
-from bench.gatebell import THREADS, WORKERS, running_gatebell
+from bench.gatebell import WORKERS, running_gatebell
 from bench.installs import ROOT
 from bench.load import Target
 from bench.options import Options
@@ -21,14 +21,15 @@ from bench.scale.history import LITTLE
 from bench.scale.large_webhook import send_large_webhook
 from bench.seed_counts import Counts, counts_for
 from bench.shots import Shot
-from bench.workloads import Work
+from bench.workloads import COMPARED, Work
 from tests.support.database.postgres import Postgres
 
 ON_POSTGRES = "Gatebell, Postgres"
 MUCH_STORED = "Gatebell, much stored"
 ON_SQLITE = "Gatebell, SQLite"
+#: The baseline of every figure: gunicorn's own gevent worker.
 EMPTY_VIEW = "empty Flask view"
-#: The same, served by the worker that Gatebell has (decision record 27).
+#: The same view, served by the worker that Gatebell has (decision record 27).
 EMPTY_VIEW_HERE = "empty Flask view, Gatebell's worker"
 PGBENCH = "pgbench"
 _WORKER_HERE = "web.server.gevent_worker.DeadlineGeventWorker"
@@ -90,9 +91,9 @@ class _Opener:
 
     def open(self) -> Field:
         # It is the same view for every kind of work.
-        of_view = _OF_FLOOR if self._options.once else frozenset(Work) - {Work.LARGE}
+        of_view = _OF_FLOOR if self._options.once else frozenset(COMPARED) - {Work.LARGE}
         found = [
-            self._empty_view(EMPTY_VIEW, "gthread", of_view),
+            self._empty_view(EMPTY_VIEW, "gevent", of_view),
             self._empty_view(EMPTY_VIEW_HERE, _WORKER_HERE, _OF_FLOOR),
             self._on_postgres(ON_POSTGRES, LITTLE),
         ]
@@ -114,16 +115,15 @@ class _Opener:
     def _wants(self, works: set[Work] | frozenset[Work]) -> bool:
         return not works.isdisjoint(self._options.works)
 
-    def _empty_view(self, name: str, threads: str, works: frozenset[Work]) -> Contender:
+    def _empty_view(self, name: str, worker: str, works: frozenset[Work]) -> Contender:
         _say(f"Starting: {name}")
-        workers = ("--workers", str(WORKERS), "--threads", str(THREADS))
-        bind = ("--bind", "127.0.0.1:{port}", "--no-control-socket")
-        config = ("--worker-class", threads, *workers, "--keep-alive", "65", *bind)
+        bind = ("--bind", "127.0.0.1:{port}", "--no-control-socket", "--keep-alive", "65")
+        config = ("--worker-class", worker, "--workers", str(WORKERS), *bind)
         program = Program(
             (sys.executable, "-m", "gunicorn", *config, "bench.floor_view:app"),
             directory=ROOT,
             environment=inherited(),
-            log=self._directory / f"empty-view-{threads}.log",
+            log=self._directory / f"empty-view-{worker}.log",
         )
         self._stack.enter_context(program)
         shots: dict[Work, Shot] = {work: Shot(method="GET", path="/") for work in works}

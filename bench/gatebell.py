@@ -18,7 +18,7 @@ from tests.support.alerts.senders import JSON, Endpoint, connect
 from tests.support.service.live import LiveGatebell
 from web.database.schema import migrate
 
-#: As many as the floor has (gunicorn's gthread).
+#: Web processes of every server, and threads of those that have threads.
 WORKERS, THREADS = 2, 4
 _PATHS = Paths(
     token="/oauth/token",  # noqa: S106 - an address
@@ -38,6 +38,7 @@ class RunningGatebell:
     """A service under load."""
 
     live: LiveGatebell
+    owner: Person
     shots: Mapping[Work, Shot]
     metrics: Endpoint
     #: From the command to the first answer.
@@ -46,15 +47,19 @@ class RunningGatebell:
 
 @contextmanager
 def running_gatebell(
-    directory: Path, database_url: str, counts: Counts, *, history: int = 0
+    directory: Path,
+    database_url: str,
+    counts: Counts,
+    *,
+    history: int = 0,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[RunningGatebell]:
     """Seed a database and serve it; `history` is how many alerts and tokens it has besides."""
     directory.mkdir(parents=True)
     live = LiveGatebell(
         instance_path=directory,
         database_url=database_url,
-        WEB_CONCURRENCY=str(WORKERS),
-        **LIFTED,
+        **{"WEB_CONCURRENCY": str(WORKERS), **LIFTED, **(settings or {})},
     )
     migrate(settings_of(live))
     seed, alice = seed_gatebell(live, counts)
@@ -74,7 +79,9 @@ def running_gatebell(
             **alert_shots(generic, metrics),
             Work.PAGED: alert_shots(paged, metrics)[Work.INTAKE],
         }
-        yield RunningGatebell(live=live, shots=shots, metrics=metrics, start_seconds=took)
+        yield RunningGatebell(
+            live=live, owner=alice, shots=shots, metrics=metrics, start_seconds=took
+        )
     finally:
         live.stop()
 

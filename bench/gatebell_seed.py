@@ -23,7 +23,7 @@ from tests.support.accounts.people import (
 )
 from tests.support.service.live import LiveGatebell
 
-_SCOPES = "read_user read_api"
+SCOPES = "read_user read_api"
 _LIFETIME = timedelta(days=1)
 
 
@@ -35,12 +35,15 @@ class Family:
     user_id: int
     keyring: Keyring
     moment: datetime
+    scopes: str = SCOPES
+    #: Thumbprint of the DPoP key that the tokens are bound to.
+    key_thumbprint: str | None = None
 
 
 def seed_gatebell(gatebell: LiveGatebell, counts: Counts) -> tuple[Seed, Person]:
     """Make a user, two applications, and tokens and codes of theirs."""
     alice = make_user(gatebell)
-    changes = {"scopes": _SCOPES, "redirect_uris": (CALLBACK,)}
+    changes = {"scopes": SCOPES, "redirect_uris": (CALLBACK,)}
     server = make_application(gatebell, alice, name="Server", **changes)
     device = make_application(gatebell, alice, name="Device", confidential=False, **changes)
     keyring, moment = Keyring(settings_of(gatebell).secret_key), now()
@@ -53,10 +56,10 @@ def seed_gatebell(gatebell: LiveGatebell, counts: Counts) -> tuple[Seed, Person]
             client_secret=server.secret,
             device_client_id=device.client_id,
             scope="read_user",
-            access_tokens=_store_pairs(
+            access_tokens=store_pairs(
                 ours, CredentialType.ACCESS_TOKEN, counts.access_tokens, session
             ),
-            refresh_tokens=_store_pairs(
+            refresh_tokens=store_pairs(
                 ours, CredentialType.REFRESH_TOKEN, counts.refresh_tokens, session
             ),
             codes=_store_codes(ours, counts.codes, session),
@@ -70,7 +73,7 @@ def _store_grants(family: Family, codes: Sequence[str | None], session: Session)
         {
             "application_id": family.application_id,
             "user_id": family.user_id,
-            "scopes": _SCOPES,
+            "scopes": family.scopes,
             "redirect_uri": CALLBACK,
             "auth_time": family.moment,
             "code_digest": family.keyring.digest(code) if code else None,
@@ -83,7 +86,7 @@ def _store_grants(family: Family, codes: Sequence[str | None], session: Session)
     return stored.all()
 
 
-def _store_pairs(
+def store_pairs(
     family: Family, kind: CredentialType, count: int, session: Session
 ) -> Sequence[str]:
     """Store pairs, each of a grant of its own, and return one half of each."""
@@ -103,9 +106,10 @@ def _store_pairs(
             "user_id": family.user_id,
             "digest": digest(pair[CredentialType.ACCESS_TOKEN]),
             "refresh_digest": digest(pair[CredentialType.REFRESH_TOKEN]),
-            "scopes": _SCOPES,
+            "scopes": family.scopes,
             "created_at": family.moment,
             "expires_at": family.moment + _LIFETIME,
+            "key_thumbprint": family.key_thumbprint,
         }
         for grant, pair in zip(grants, pairs, strict=True)
     ]

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.workloads import Work
+from bench.workloads import COMPARED, FIGURES, Work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,11 @@ class Options:
     soak: int
     #: Everything once and for a second each: shows that it can be measured, and no figures.
     once: bool
+    #: Measure figures in the form that others publish, in place of the comparison.
+    figures: bool
+    #: Length of their run at a constant rate, in minutes, and requests per second.
+    minutes: int
+    rate: int
     #: Measure even if the machine has other things to do.
     anyway: bool
 
@@ -38,9 +43,7 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
         description="Measure Gatebell against the floors and its peers, interleaved.",
     )
     names = ", ".join(Work)
-    parser.add_argument(
-        "--only", type=works, default=tuple(Work), help=f"kinds of work, with commas: {names}"
-    )
+    parser.add_argument("--only", type=works, help=f"kinds of work, with commas: {names}")
     parser.add_argument("--rounds", type=positive, default=5, help="runs of each (5)")
     parser.add_argument("--seconds", type=positive, default=4, help="length of a run (4)")
     parser.add_argument("--no-peers", action="store_true", help="leave the peers out")
@@ -64,13 +67,24 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
         help="run everything once, for a second each, to see that it runs; report no figures",
     )
     parser.add_argument(
+        "--figures",
+        action="store_true",
+        help="measure figures as others publish them, in place of the comparison",
+    )
+    parser.add_argument(
+        "--minutes", type=positive, default=30, help="with --figures: run at a constant rate (30)"
+    )
+    parser.add_argument(
+        "--rate", type=positive, default=200, help="with --figures: requests per second of it (200)"
+    )
+    parser.add_argument(
         "--anyway",
         action="store_true",
         help="measure, with a warning, even if the machine is too busy to trust the figures",
     )
     given = parser.parse_args(arguments)
     return Options(
-        works=given.only,
+        works=given.only or (FIGURES if given.figures else COMPARED),
         rounds=1 if given.once else given.rounds,
         seconds=1 if given.once else given.seconds,
         has_peers=not given.no_peers,
@@ -78,6 +92,9 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
         history=given.history,
         soak=given.soak,
         once=given.once,
+        figures=given.figures,
+        minutes=given.minutes,
+        rate=given.rate,
         anyway=given.anyway,
     )
 

@@ -4,13 +4,15 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from ctypes import CDLL, byref, c_int
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from time import clock_gettime, monotonic, sleep
 from typing import Self
+
+import psutil
 
 from bench.samples import CannotMeasureError
 from tests.support.service.ports import free_port
@@ -155,6 +157,20 @@ def family(root: int) -> tuple[Process, ...]:
             break
         known |= born
     return tuple(each for each in everybody if each.pid in known)
+
+
+def kill_family(root: int) -> None:
+    """Kill a process and its descendants with SIGKILL, and wait until they are gone.
+
+    The process is the first, since it would start others.
+    """
+    killed = []
+    for each in sorted(family(root), key=lambda each: each.pid != root):
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(each.pid)
+            process.kill()
+            killed.append(process)
+    psutil.wait_procs(killed, _STOP_SECONDS)
 
 
 def _processes() -> Iterator[Process]:

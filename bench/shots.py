@@ -1,5 +1,6 @@
 """Requests to send again and again, and what each should be answered."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -40,6 +41,12 @@ class Magazine:
         return taken
 
 
+def refresh_token_in(text: str) -> str:
+    """Return the refresh token of an answer, or an empty text."""
+    found = re.search(r'"refresh_token"\s*:\s*"([^"]+)"', text)
+    return found[1] if found else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shot:
     """A request with a hole, and what to expect."""
@@ -61,6 +68,12 @@ class Shot:
     def looks(self) -> bool:
         """Tell whether each answer has to be looked at while the load lasts."""
         return set(self.expected) != {200} or self.mode in {Mode.ONCE, Mode.CHAIN}
+
+    def is_right(self, status: int, body: str) -> bool:
+        """Return whether an answer is one of the expected ones."""
+        texts = self.expected.get(status)
+        dense = "".join(body.split())
+        return texts is not None and (not texts or any(text in dense for text in texts))
 
     def values_for(self, seconds: int) -> Sequence[str]:
         """Return the values for a run."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from bench.contenders import (
     EMPTY_VIEW,
-    EMPTY_VIEW_HERE,
     MUCH_STORED,
     ON_POSTGRES,
     PGBENCH,
@@ -48,21 +47,21 @@ class Verdict:
 
 
 _RATIOS: Sequence[tuple[Work, str, float]] = (
-    (Work.TOKEN_INFO, EMPTY_VIEW_HERE, 0.6),
+    (Work.TOKEN_INFO, EMPTY_VIEW, 0.65),
     (Work.USER, EMPTY_VIEW, 0.5),
     (Work.INTROSPECTION, OIDC_PROVIDER.name, 1.0),
     (Work.INTROSPECTION, DJANGO_OAUTH_TOOLKIT.name, 4.0),
-    (Work.REFRESH, OIDC_PROVIDER.name, 1.0),
+    (Work.REFRESH, OIDC_PROVIDER.name, 1.3),
     (Work.REFRESH, DJANGO_OAUTH_TOOLKIT.name, 5.0),
-    (Work.CODE, OIDC_PROVIDER.name, 1.1),
-    (Work.DEVICE, OIDC_PROVIDER.name, 0.8),
-    (Work.POLL, OIDC_PROVIDER.name, 0.6),
+    (Work.CODE, OIDC_PROVIDER.name, 1.3),
+    (Work.DEVICE, OIDC_PROVIDER.name, 1.0),
+    (Work.POLL, OIDC_PROVIDER.name, 1.0),
     *(
         (work, peer.name, 2.0)
         for work in (Work.CODE, Work.DEVICE, Work.POLL)
         for peer in (DJANGO_OAUTH_TOOLKIT, AUTHLIB)
     ),
-    (Work.INTAKE, ALERTA.name, 10.0),
+    (Work.INTAKE, ALERTA.name, 7.0),
     (Work.INTAKE, PGBENCH, 0.4),
     (Work.DUPLICATES, ALERTA.name, 10.0),
     (Work.METRICS, ALERTA.name, 60.0),

@@ -18,6 +18,11 @@ class Work(StrEnum):
     DUPLICATES = "duplicates"
     METRICS = "metrics"
     LARGE = "large"
+    LOGIN = "login"
+    CLIENT_CREDENTIALS = "client-credentials"
+    USERINFO = "userinfo"
+    BOUND_INTROSPECTION = "dpop-introspection"
+    BOUND_CALL = "dpop-call"
 
     @property
     def label(self) -> str:
@@ -35,9 +40,31 @@ class Work(StrEnum):
 
         What is under way when a run ends does not count: with slow requests that is no trifle.
         """
-        return 3 if self is Work.METRICS else 1
+        return 3 if self in {Work.METRICS, Work.LOGIN} else 1
 
 
+_ONLY_FIGURES = frozenset(
+    {
+        Work.LOGIN,
+        Work.CLIENT_CREDENTIALS,
+        Work.USERINFO,
+        Work.BOUND_INTROSPECTION,
+        Work.BOUND_CALL,
+    }
+)
+#: Requests of `--figures`: those that benchmarks of identity providers publish.
+FIGURES = (
+    Work.CLIENT_CREDENTIALS,
+    Work.CODE,
+    Work.REFRESH,
+    Work.INTROSPECTION,
+    Work.USERINFO,
+    Work.BOUND_INTROSPECTION,
+    Work.BOUND_CALL,
+    Work.LOGIN,
+)
+#: What is compared with the baselines and the peers.
+COMPARED = tuple(work for work in Work if work not in _ONLY_FIGURES)
 METRICS_ALERTS = 100
 LARGE_ALERTS = 5_000
 _LABELS = {
@@ -53,4 +80,9 @@ _LABELS = {
     Work.DUPLICATES: "Generic intake, duplicates",
     Work.METRICS: "Metrics webhook of 100 alerts",
     Work.LARGE: "One webhook of 5,000 alerts",
+    Work.LOGIN: "Login with a password",
+    Work.CLIENT_CREDENTIALS: "Client credentials",
+    Work.USERINFO: "Userinfo",
+    Work.BOUND_INTROSPECTION: "Introspection of a DPoP-bound token",
+    Work.BOUND_CALL: "GET /api/v4/user with a DPoP proof",
 }

@@ -4,7 +4,6 @@ Requests come one after the other over a single connection, so that what others 
 hardly shows: it is time of a processor that is measured, and not time on the clock.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,8 +18,8 @@ from bench.gatebell import running_gatebell
 from bench.processes import process_sizes, processor_seconds
 from bench.samples import CannotMeasureError
 from bench.seed_counts import Counts
-from bench.shots import COUNTED, HOLE, Mode, Shot
-from bench.workloads import Work
+from bench.shots import COUNTED, HOLE, Mode, Shot, refresh_token_in
+from bench.workloads import COMPARED, Work
 from tests.support.accounts.people import settings_of
 from tests.support.database.sql_statements import round_trips
 from tests.support.service.live import LiveGatebell, close_app
@@ -30,7 +29,7 @@ PATIENCE_SECONDS = 60
 _WARM = 20
 #: A webhook of a hundred alerts is as much work as many of the others.
 _LIGHTER = {Work.METRICS: 10}
-_WORKS = tuple(work for work in Work if work is not Work.LARGE)
+_WORKS = tuple(work for work in COMPARED if work is not Work.LARGE)
 
 #: Sends method, path, headers and body, and returns status and text.
 Send = Callable[[str, str, Mapping[str, str], bytes | None], tuple[int, str]]
@@ -83,7 +82,7 @@ class Sender:
         if status not in shot.expected:
             raise CannotMeasureError(f"{shot.method} {shot.path}: {status} {text[:300]}")
         if shot.mode is Mode.CHAIN:
-            self._next = _successor(text)
+            self._next = refresh_token_in(text)
 
     def _value(self) -> str:
         shot, self._sent = self._shot, self._sent + 1
@@ -199,11 +198,6 @@ def _fewest_waits(sender: Sender) -> int:
             sender.send()
         counts.append(len(waits))
     return min(counts)
-
-
-def _successor(text: str) -> str:
-    found = re.search(r'"refresh_token"\s*:\s*"([^"]+)"', text)
-    return found[1] if found else ""
 
 
 def _name_of(database_url: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from bench.neighbours.neighbours import NEIGHBOURS
 from bench.scale.sqlite_report import sqlite_section, with_section
-from bench.workloads import Work
+from bench.workloads import COMPARED
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -61,7 +61,7 @@ def test_every_kind_of_work_can_be_measured(wrk: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    for work in Work:
+    for work in COMPARED:
         part = done.stdout.partition(f"\n{work.label}\n")[2]
         ours = [line for line in part.splitlines()[:5] if line.startswith("  Gatebell, ")]
         assert len(ours) >= 2, (work.label, done.stdout)

@@ -1,0 +1,165 @@
+"""Sends requests at a constant rate, whatever the server answers (an open loop).
+
+Each request has a time at which it is due, and its latency counts from that time. A request that
+waits because all senders wait for a slow server is late, and its wait is part of its latency: a
+closed loop such as wrk's would send fewer requests then, and hide the wait (coordinated omission).
+This module needs nothing but the standard library.
+"""
+
+import ssl
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from itertools import count
+from threading import Lock
+from time import monotonic, sleep
+from urllib.parse import urlsplit
+
+#: So many requests can wait for their answers at the same time.
+SENDERS = 64
+ANSWER_SECONDS = 60
+#: Time between the start of the senders and the first request.
+_LEAD_SECONDS = 0.2
+#: Servers close connections that are idle: one that was idle for longer is opened again.
+_IDLE_SECONDS = 2.0
+#: Why a request failed that nobody answered.
+BROKEN = "no answer"
+
+
+def open_connection(url: str, *, timeout: float = ANSWER_SECONDS) -> HTTPConnection:
+    """Return a connection to the host of a URL, without a check of its certificate."""
+    parts = urlsplit(url)
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return HTTPSConnection(parts.netloc, timeout=timeout, context=context)
+    return HTTPConnection(parts.netloc, timeout=timeout)
+
+
+@dataclass
+class Latencies:
+    """Requests of one kind: the milliseconds of right answers, and what else happened."""
+
+    right: "array[float]" = field(default_factory=lambda: array("f"))
+    #: Other answers by their status, and requests without an answer.
+    failed: Counter[str] = field(default_factory=Counter)
+    #: Milliseconds between the due time and the moment at which a sender was free, at most.
+    latest: float = 0.0
+    _lock: Lock = field(default_factory=Lock)
+
+    def note(self, due: float, sent: float, failure: str) -> None:
+        """Add a request whose answer was just read; an empty failure is a right answer."""
+        took = (monotonic() - due) * 1000
+        with self._lock:
+            self.latest = max(self.latest, (sent - due) * 1000)
+            if failure:
+                self.failed[failure] += 1
+            else:
+                self.right.append(took)
+
+    @property
+    def sent(self) -> int:
+        """Number of requests."""
+        return len(self.right) + self.failed.total()
+
+    def percentiles(self, *wanted: float) -> Sequence[float]:
+        """Return percentiles in milliseconds; 100 is the slowest right answer."""
+        ordered = sorted(self.right)
+        if not ordered:
+            return [0.0] * len(wanted)
+        last = len(ordered) - 1
+        return [ordered[min(last, int(len(ordered) * each / 100))] for each in wanted]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request that is due."""
+
+    method: str
+    url: str
+    body: bytes | None
+    headers: dict[str, str]
+    #: Returns why an answer is wrong, given its status and body; an empty text if it is right.
+    judge: Callable[[int, str], str]
+    into: Latencies
+
+
+def send_at_rate(
+    next_request: Callable[[int], Request | None],
+    *,
+    rate: float,
+    seconds: float,
+    senders: int = SENDERS,
+) -> None:
+    """Send requests for so many seconds; `next_request` is called with their numbers from 0 on.
+
+    Where it returns None, nothing is sent.
+    """
+    tickets = _Tickets(round(rate * seconds))
+    begin = monotonic() + _LEAD_SECONDS
+
+    def send() -> None:
+        with closing(_Connections()) as connections:
+            for number in tickets:
+                due = begin + number / rate
+                sleep(max(0.0, due - monotonic()))
+                sent = monotonic()
+                request = next_request(number)
+                if request is not None:
+                    request.into.note(due, sent, connections.failure_of(request))
+
+    with ThreadPoolExecutor(senders) as pool:
+        for each in [pool.submit(send) for _ in range(senders)]:
+            each.result()
+
+
+class _Tickets:
+    """Numbers that threads share: each takes the next one."""
+
+    def __init__(self, total: int) -> None:
+        self._numbers = count()
+        self._total = total
+
+    def __iter__(self) -> Iterator[int]:
+        # `next` of a count is atomic.
+        while (number := next(self._numbers)) < self._total:
+            yield number
+
+
+class _Connections:
+    """The connections of one sender, by the host that they lead to."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[HTTPConnection, float]] = {}
+
+    def failure_of(self, request: Request) -> str:
+        """Send a request, and return why its answer is wrong."""
+        parts = urlsplit(request.url)
+        place = f"{parts.scheme}://{parts.netloc}"
+        path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+        connection = self._connection(place)
+        try:
+            connection.request(request.method, path, request.body, request.headers)
+            answer = connection.getresponse()
+            text = answer.read().decode(errors="replace")
+        except (OSError, HTTPException) as error:
+            connection.close()  # the next request opens it again
+            return f"{BROKEN}: {type(error).__name__}"
+        self._open[place] = connection, monotonic()
+        return request.judge(answer.status, text)
+
+    def _connection(self, place: str) -> HTTPConnection:
+        connection, used_at = self._open.get(place) or (open_connection(place), monotonic())
+        if monotonic() - used_at > _IDLE_SECONDS:
+            connection.close()
+        self._open[place] = connection, monotonic()
+        return connection
+
+    def close(self) -> None:
+        """Close all of them."""
+        for connection, _ in self._open.values():
+            connection.close()

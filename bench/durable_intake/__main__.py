@@ -1,0 +1,68 @@
+"""Runs the durable-intake benchmark against any service, or against Gatebell.
+
+    python -m bench.durable_intake --intakes intakes.json --fault "./kill-and-restart" --faults 5
+
+sends alerts to the intakes that a file describes (docs/performance.md has an example), and runs a
+shell command several times meanwhile. The command kills programs of the service with SIGKILL and
+starts them again. Without a file, `bench.durable_intake.on_gatebell` starts Gatebell on a Postgres
+of its own, and kills both.
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from bench.durable_intake.intake import Account, CountError, Intake, as_markdown, run_benchmark
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it, and print the account; return 1 if an alert was lost or doubled."""
+    parser = ArgumentParser(
+        prog="python -m bench.durable_intake",
+        description="Send alerts, kill the service meanwhile, and count what is stored.",
+    )
+    parser.add_argument("--intakes", type=Path, help="a JSON file; Gatebell without it")
+    parser.add_argument("--rate", type=float, default=50.0, help="alerts per second (50)")
+    parser.add_argument("--seconds", type=float, default=120.0, help="duration (120)")
+    parser.add_argument("--fault", metavar="COMMAND", help="kills the service and starts it again")
+    parser.add_argument("--faults", type=int, default=5, help="number of kills (5)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures there")
+    given = parser.parse_args(arguments)
+    try:
+        if given.intakes is None:
+            # The benchmark of other services needs nothing of Gatebell.
+            from bench.durable_intake.on_gatebell import measure_gatebell  # noqa: PLC0415
+
+            account = measure_gatebell(rate=given.rate, seconds=given.seconds, faults=given.faults)
+        else:
+            command = shlex.split(given.fault or "")
+            kill = ("the service", partial(subprocess.check_call, command))
+            account = run_benchmark(
+                Intake.read(given.intakes),
+                rate=given.rate,
+                seconds=given.seconds,
+                breakers=[kill] * given.faults if given.fault else [],
+            )
+    except CountError as error:
+        sys.exit(str(error))
+    _report(account, given.json)
+    return 0 if account.is_sound else 1
+
+
+def _report(account: Account, file: Path | None) -> None:
+    sys.stdout.write("\n".join(as_markdown(account)))
+    for words, marks in (("Lost", account.lost), ("Doubled", account.doubled)):
+        if marks:
+            sys.stdout.write(f"{words}: {', '.join(marks)}\n")
+    if file:
+        file.write_text(json.dumps(asdict(account), indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,291 @@
+"""A durable-intake benchmark for any HTTP intake: what it sends, and how it counts.
+
+Each alert has a mark that no other alert has, is sent once, and is never sent again. The intake
+acknowledges an alert by one of the accepted statuses. Afterwards, each intake's list is read page
+by page. An item of the list belongs to the mark that its JSON contains. Acknowledged alerts must be
+stored exactly once; alerts without an acknowledgement may be stored, but not twice.
+
+This module needs nothing but the standard library and `bench.constant_rate`.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.client import HTTPException
+from itertools import pairwise
+from pathlib import Path
+from threading import Event
+from time import monotonic, sleep, time_ns
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from bench.constant_rate import Latencies, Request, open_connection, send_at_rate
+
+#: Stands for the mark of an alert in the body that an intake is sent.
+MARK = "{mark}"
+#: Stands for the number of a page in the address of a list.
+PAGE = "{page}"
+_NEXT = re.compile(r'<([^>]+)>\s*;[^,]*rel="?next"?')
+#: How long a list may need to answer again after the last fault.
+_COUNT_SECONDS = 120
+
+
+class CountError(Exception):
+    """The stored alerts cannot be counted; the text is the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredList:
+    """Where stored alerts are listed."""
+
+    #: The next page is at the `Link` with `rel="next"`, or at the next number of `{page}`.
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Name of the member that has the items; empty if the JSON is a list itself.
+    items: str = ""
+    #: Name of the member of an item that counts its repeats; empty if there is none.
+    times: str = ""
+    #: Value of that member for an alert that was stored once.
+    once: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intake:
+    """Where alerts are sent, and where they are listed."""
+
+    url: str
+    #: Any JSON that contains `{mark}`.
+    body: Any
+    stored: StoredList
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Statuses that acknowledge an alert.
+    accepted: Sequence[int] = (200, 201, 202, 204)
+
+    @classmethod
+    def read(cls, file: Path) -> "Sequence[Intake]":
+        """Read the JSON list of a file."""
+        return [
+            cls(**{**each, "stored": StoredList(**each["stored"])})
+            for each in json.loads(file.read_text(encoding="utf-8"))
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """Something that was done to the service while alerts came."""
+
+    name: str
+    #: Seconds since the first alert.
+    at: float
+    #: Seconds until what was killed was started again, where the service does not start it itself.
+    took: float
+    #: Seconds between two acknowledgements, at most, until the next fault.
+    pause: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """What became of all alerts."""
+
+    intakes: int
+    rate: float
+    seconds: float
+    sent: int
+    acknowledged: int
+    #: Alerts without an acknowledgement by the reason.
+    failed: Mapping[str, int]
+    #: Acknowledged alerts that are stored.
+    stored: int
+    lost: Sequence[str]
+    doubled: Sequence[str]
+    #: Alerts that are stored without an acknowledgement.
+    extra: int
+    #: Milliseconds from the due time to the acknowledgement: p50, p95, p99 and the longest.
+    latencies: Sequence[float]
+    faults: Sequence[Fault]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether each acknowledged alert is stored once, and no alert twice."""
+        return self.acknowledged > 0 and not self.lost and not self.doubled
+
+
+#: A name, and what does it; it returns when the service was started again.
+Breaker = tuple[str, Callable[[], object]]
+
+
+def run_benchmark(
+    intakes: Sequence[Intake], *, rate: float, seconds: float, breakers: Sequence[Breaker]
+) -> Account:
+    """Send alerts to the intakes in turn, break the service meanwhile, and count what is stored."""
+    run = f"{time_ns():x}"
+    latencies, accepted = Latencies(), dict[str, float]()
+
+    def next_request(number: int) -> Request:
+        intake, mark = intakes[number % len(intakes)], f"durable-{run}-{number:08d}"
+
+        def judge(status: int, _text: str) -> str:
+            if status not in intake.accepted:
+                return str(status)
+            accepted[mark] = monotonic()
+            return ""
+
+        return Request(
+            method=intake.method,
+            url=intake.url,
+            body=json.dumps(intake.body).replace(MARK, mark).encode(),
+            headers={"Content-Type": "application/json", **intake.headers},
+            judge=judge,
+            into=latencies,
+        )
+
+    began = monotonic()
+    with _breaking(breakers, seconds) as broken:
+        send_at_rate(next_request, rate=rate, seconds=seconds)
+        ended = monotonic()
+    stored = _count(intakes, run)
+    return Account(
+        intakes=len(intakes),
+        rate=rate,
+        seconds=seconds,
+        sent=latencies.sent,
+        acknowledged=len(accepted),
+        failed=dict(latencies.failed),
+        stored=len(accepted.keys() & stored.keys()),
+        lost=sorted(accepted.keys() - stored.keys()),
+        doubled=sorted(mark for mark, times in stored.items() if times > 1),
+        extra=len(stored.keys() - accepted.keys()),
+        latencies=latencies.percentiles(50, 95, 99, 100),
+        faults=tuple(_faults(broken, sorted(accepted.values()), began, ended)),
+    )
+
+
+def _faults(
+    broken: Sequence[tuple[str, float, float]],
+    accepted: Sequence[float],
+    began: float,
+    ended: float,
+) -> Iterator[Fault]:
+    ends = [*(at for _, at, _ in broken[1:]), ended]
+    for (name, at, back), end in zip(broken, ends, strict=True):
+        moments = [at, *(moment for moment in accepted if at < moment < end), end]
+        pause = max(after - before for before, after in pairwise(moments))
+        yield Fault(name=name, at=at - began, took=back - at, pause=pause)
+
+
+@contextmanager
+def _breaking(
+    breakers: Sequence[Breaker], seconds: float
+) -> Iterator[list[tuple[str, float, float]]]:
+    """Use the breakers at equal intervals; yield the name, begin and end of each use."""
+    done: list[tuple[str, float, float]] = []
+    end = Event()
+    began = monotonic()
+
+    def go_on() -> None:
+        for number, (name, breaks) in enumerate(breakers, start=1):
+            due = began + seconds * number / (len(breakers) + 1)
+            if end.wait(max(0.0, due - monotonic())):
+                return
+            at = monotonic()
+            breaks()
+            done.append((name, at, monotonic()))
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(go_on)
+        try:
+            yield done
+        finally:
+            end.set()
+            running.result()
+
+
+def _count(intakes: Sequence[Intake], run: str) -> Counter[str]:
+    """Return how often each mark of a run is stored."""
+    pattern = re.compile(rf"durable-{run}-\d{{8}}")
+    counted: Counter[str] = Counter()
+    for stored in {intake.stored.url: intake.stored for intake in intakes}.values():
+        for item in _items(stored):
+            found = pattern.search(json.dumps(item))
+            if found:
+                counted[found[0]] += _times(item, stored)
+    return counted
+
+
+def _times(item: Any, stored: StoredList) -> int:
+    return 1 + int(item[stored.times]) - stored.once if stored.times else 1
+
+
+def _items(stored: StoredList) -> Iterator[Any]:
+    number, url = 1, stored.url.replace(PAGE, "1")
+    while url:
+        text, link = _read(url, stored.headers)
+        found = json.loads(text)
+        items = found[stored.items] if stored.items else found
+        yield from items
+        number += 1
+        following = _NEXT.search(link)
+        if PAGE in stored.url:
+            url = stored.url.replace(PAGE, str(number)) if items else ""
+        else:
+            url = urljoin(url, following[1]) if following else ""
+
+
+def _read(url: str, headers: Mapping[str, str]) -> tuple[str, str]:
+    """Return the body and the header `Link` of a page; wait while the service starts."""
+    deadline = monotonic() + _COUNT_SECONDS
+    path = url.removeprefix("{0.scheme}://{0.netloc}".format(urlsplit(url)))
+    while True:
+        try:
+            with closing(open_connection(url)) as connection:
+                connection.request("GET", path, headers=dict(headers))
+                answer = connection.getresponse()
+                text = answer.read().decode()
+            if answer.status == HTTPStatus.OK:
+                return text, answer.headers.get("Link", "")
+            problem = f"{answer.status} {text[:300]}"
+        except (OSError, HTTPException) as error:
+            problem = repr(error)
+        if monotonic() > deadline:
+            raise CountError(f"GET {url}: {problem}")
+        sleep(0.5)
+
+
+def as_markdown(account: Account) -> Iterator[str]:
+    """Write an account as Markdown."""
+    p50, p95, p99, longest = account.latencies
+    yield (
+        f"{account.sent:,} alerts, {account.rate:g} per second for {account.seconds:g} s, to"
+        f" {account.intakes} intakes in turn."
+    )
+    yield ""
+    yield (
+        "| acknowledged | stored | lost | doubled | not acknowledged | stored all the same"
+        " | p50 ms | p95 ms | p99 ms | longest ms |"
+    )
+    yield "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    yield (
+        f"| {account.acknowledged:,} | {account.stored:,} | {len(account.lost):,}"
+        f" | {len(account.doubled):,} | {sum(account.failed.values()):,} | {account.extra:,}"
+        f" | {p50:.1f} | {p95:.1f} | {p99:.1f} | {longest:,.0f} |"
+    )
+    yield ""
+    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(account.failed.items()))
+    if reasons:
+        yield f"Not acknowledged: {reasons}."
+        yield ""
+    if account.faults:
+        yield (
+            "| killed | at | started again after"
+            " | longest time without an acknowledgement until the next kill |"
+        )
+        yield "|---|--:|--:|--:|"
+        for fault in account.faults:
+            yield f"| {fault.name} | {fault.at:.0f} s | {fault.took:.1f} s | {fault.pause:.1f} s |"
+        yield ""

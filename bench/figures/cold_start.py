@@ -1,0 +1,95 @@
+"""The time from the command of `make run` to the first right answer."""
+
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from time import monotonic
+
+from bench.constant_rate import open_connection
+from bench.durable_postgres import RunningPostgres
+from bench.gatebell_seed import seed_gatebell
+from bench.processes import processor_seconds
+from bench.samples import CannotMeasureError
+from bench.seed_counts import Counts
+from tests.support.accounts.people import settings_of
+from tests.support.service.live import LiveGatebell
+from web.database.schema import migrate
+
+_FEW = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
+_PATIENCE_SECONDS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColdStart:
+    """Starts with one kind of database."""
+
+    database: str
+    #: Whether the database had its tables and data before the command.
+    is_filled: bool
+    #: Seconds until the first right answer, of each start.
+    seconds: Sequence[float]
+    #: Seconds of a processor until then, of the service's programs.
+    computed: Sequence[float]
+
+    @property
+    def median(self) -> float:
+        """Return the median of the seconds."""
+        return statistics.median(self.seconds)
+
+
+def measure_cold_starts(
+    directory: Path, postgres: RunningPostgres, starts: int
+) -> Iterator[ColdStart]:
+    """Start the service so many times with an empty and with a filled database of each kind."""
+    for database in ("SQLite", "Postgres"):
+        for is_filled in (False, True):
+            found = [
+                _start(
+                    directory / f"{database}-{is_filled}-{number}".lower(),
+                    postgres.databases.new_database() if database == "Postgres" else "",
+                    is_filled=is_filled,
+                )
+                for number in range(starts)
+            ]
+            seconds, computed = zip(*found, strict=True)
+            start = ColdStart(
+                database=database, is_filled=is_filled, seconds=seconds, computed=computed
+            )
+            sys.stdout.write(f"  {database}, filled: {is_filled}: {start.median:.1f} s\n")
+            yield start
+
+
+def _start(directory: Path, database_url: str, *, is_filled: bool) -> tuple[float, float]:
+    """Return the seconds until the first right answer, and those of a processor.
+
+    An empty database has nobody: the right answer is the page that asks for a password. With a
+    filled one it is that of a token check.
+    """
+    directory.mkdir(parents=True)
+    live = LiveGatebell(instance_path=directory, database_url=database_url)
+    path, headers = "/users/sign_in", {}
+    if is_filled:
+        migrate(settings_of(live))
+        seed, _ = seed_gatebell(live, _FEW)
+        live.close()
+        path = "/oauth/token/info"
+        headers = {"Authorization": f"Bearer {seed.access_tokens[0]}"}
+    began = monotonic()
+    live.start()
+    try:
+        while _status(live.url, path, headers) != HTTPStatus.OK:
+            if monotonic() - began > _PATIENCE_SECONDS:
+                raise CannotMeasureError(f"{path} is not answered")
+        return monotonic() - began, processor_seconds(live.pid)
+    finally:
+        live.stop()
+
+
+def _status(url: str, path: str, headers: dict[str, str]) -> int:
+    with closing(open_connection(url)) as connection:
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().status

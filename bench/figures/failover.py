@@ -1,0 +1,145 @@
+"""How long requests fail while a standby of Postgres takes over from a primary that was killed.
+
+The standby is promoted as soon as the primary is gone: how long a cluster manager needs to notice
+the failure is not part of the figure. Replication is asynchronous, as it is by default.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.client import HTTPException
+from itertools import count
+from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
+
+import psycopg
+
+from bench.constant_rate import open_connection
+from bench.gatebell import WORKERS
+from bench.gatebell_seed import seed_gatebell
+from bench.processes import kill_family
+from bench.samples import CannotMeasureError
+from bench.seed_counts import Counts
+from tests.support.accounts.people import make_project, settings_of
+from tests.support.alerts.senders import JSON, connect
+from tests.support.database.standby import Server, primary_with_standby, url_of_both
+from tests.support.service.live import LiveGatebell, running
+from web.database.schema import migrate
+
+_FEW = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
+_PAUSE_SECONDS = 0.02
+#: Time with answers before the primary is killed, and after its standby took over.
+_CALM_SECONDS = 2.0
+_PATIENCE_SECONDS = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failover:
+    """One of them; seconds since the primary was killed."""
+
+    #: Until the first right answer to a request that was sent after the kill.
+    tokens: float
+    alerts: float
+    #: Alerts that were acknowledged before the kill, and those of them that the standby lacks.
+    acknowledged: int
+    lost: int
+
+
+@dataclass
+class _Visitor:
+    """Sends a request again and again, and notes when right answers came."""
+
+    url: str
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    bodies: Iterator[str] | None = None
+    #: When a request was sent that got a right answer: when the answer came, and its body.
+    right: dict[float, tuple[float, str]] = field(default_factory=dict)
+
+    def visit_until(self, end: Event) -> None:
+        """Go on until the end."""
+        while not end.wait(_PAUSE_SECONDS):
+            body, sent = next(self.bodies) if self.bodies else "", monotonic()
+            with closing(open_connection(self.url)) as connection:
+                try:
+                    connection.request(self.method, self.path, body or None, dict(self.headers))
+                    answer = connection.getresponse()
+                    answer.read()
+                except (OSError, HTTPException):
+                    continue
+            if answer.status == HTTPStatus.OK:
+                self.right[sent] = monotonic(), body
+
+    def first_after(self, moment: float) -> float | None:
+        """Return when the first request after a moment was answered."""
+        return next((at for sent, (at, _) in tuple(self.right.items()) if sent > moment), None)
+
+
+def measure_failovers(directory: Path, times: int) -> Sequence[Failover]:
+    """Let a standby take over so many times, each time in a new pair."""
+    found = []
+    for number in range(times):
+        with primary_with_standby(None) as (primary, standby):
+            found.append(_fail_over(directory / f"failover-{number}", primary, standby))
+        sys.stdout.write(f"  tokens after {found[-1].tokens:.1f} s\n")
+    return found
+
+
+def _fail_over(directory: Path, primary: Server, standby: Server) -> Failover:
+    directory.mkdir(parents=True)
+    url = url_of_both(primary, standby)
+    live = LiveGatebell(instance_path=directory, database_url=url, WEB_CONCURRENCY=str(WORKERS))
+    migrate(settings_of(live))
+    seed, owner = seed_gatebell(live, _FEW)
+    endpoint = connect(live, make_project(live, owner))
+    live.close()
+    bearer = {"Authorization": f"Bearer {seed.access_tokens[0]}"}
+    tokens = _Visitor(live.url, "GET", "/oauth/token/info", bearer)
+    titles = (json.dumps({"title": f"failover {number}"}) for number in count())
+    headers = {"Content-Type": JSON, **endpoint.bearer}
+    alerts = _Visitor(live.url, "POST", endpoint.path, headers, titles)
+    with running(live), _visiting(tokens, alerts):
+        sleep(_CALM_SECONDS)
+        killed = monotonic()
+        kill_family(primary.pid)
+        (primary.data / "postmaster.pid").unlink()
+        standby.control("promote")
+        back = [_wait_for(each, killed) - killed for each in (tokens, alerts)]
+        sleep(_CALM_SECONDS)
+    before = {json.loads(body)["title"] for at, body in alerts.right.values() if at < killed}
+    with psycopg.connect(standby.url) as connection:
+        stored = {row[0] for row in connection.execute("SELECT title FROM alerts")}
+    return Failover(
+        tokens=back[0],
+        alerts=back[1],
+        acknowledged=len(before),
+        lost=len(before - stored),
+    )
+
+
+@contextmanager
+def _visiting(*visitors: _Visitor) -> Iterator[None]:
+    end = Event()
+    with ThreadPoolExecutor(len(visitors)) as pool:
+        try:
+            visits = [pool.submit(visitor.visit_until, end) for visitor in visitors]
+            yield
+        finally:
+            end.set()
+    for visit in visits:
+        visit.result()
+
+
+def _wait_for(visitor: _Visitor, killed: float) -> float:
+    deadline = monotonic() + _PATIENCE_SECONDS
+    while (at := visitor.first_after(killed)) is None:
+        if monotonic() > deadline:
+            raise CannotMeasureError(f"{visitor.path} is not answered again")
+        sleep(_PAUSE_SECONDS)
+    return at

@@ -1,0 +1,130 @@
+"""Requests that other benchmarks publish and no peer is compared with: logins, userinfo, DPoP."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import urlencode
+
+import requests
+
+from bench.gatebell import RunningGatebell
+from bench.gatebell_seed import SCOPES, Family, store_pairs
+from bench.shots import HOLE, Magazine, Mode, Shot
+from bench.workloads import Work
+from domain.accounts.users import get_user
+from domain.keyring import CredentialType, Keyring
+from tests.support.accounts.people import (
+    ClientCredentials,
+    database_of,
+    make_application,
+    now,
+    settings_of,
+)
+from tests.support.oauth.proofs import Prover
+from tests.support.wire.html_forms import form_with
+
+_TOKENS = 1_000
+#: More than a small machine checks; signing one takes a fraction of a millisecond.
+_PROOFS_A_SECOND = 1_000
+_PATIENCE_SECONDS = 60
+_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+class Proofs(Magazine):
+    """DPoP proofs, signed just before they are sent: each is valid for a minute, and once."""
+
+    def __init__(self, prover: Prover, token: str, url: str) -> None:
+        super().__init__(())
+        self._prover, self._token, self._url = prover, token, url
+
+    def take(self, count: int) -> Sequence[str]:
+        """Sign so many."""
+        return [self._prover.showing(self._token, self._url)["DPoP"] for _ in range(count)]
+
+
+def figure_shots(running: RunningGatebell) -> Mapping[Work, Shot]:
+    """Store what the requests need in the database of a running service, and return them."""
+    live, owner = running.live, running.owner
+    prover = Prover()
+    person, machine = (
+        make_application(live, owner, name=name, scopes=scopes, service_account=is_machine)
+        for name, scopes, is_machine in (
+            ("Person", f"openid profile email {SCOPES}", False),
+            ("Machine", "read_api", True),
+        )
+    )
+    with database_of(live) as session:
+        family = Family(
+            application_id=person.id,
+            user_id=get_user(owner.username, session=session).id,
+            keyring=Keyring(settings_of(live).secret_key),
+            moment=now(),
+        )
+        families = (
+            replace(family, scopes="openid profile email"),
+            replace(family, key_thumbprint=prover.thumbprint),
+        )
+        of_people, bound = (
+            store_pairs(each, CredentialType.ACCESS_TOKEN, _TOKENS, session) for each in families
+        )
+    return {
+        Work.CLIENT_CREDENTIALS: Shot(
+            method="POST",
+            path="/oauth/token",
+            headers=_basic(machine),
+            body="grant_type=client_credentials",
+            expected={200: ('"access_token"',)},
+        ),
+        Work.USERINFO: Shot(
+            method="GET",
+            path="/oauth/userinfo",
+            headers={"Authorization": f"Bearer {HOLE}"},
+            mode=Mode.ROTATE,
+            values=Magazine(of_people),
+            expected={200: ('"sub"',)},
+        ),
+        Work.BOUND_INTROSPECTION: Shot(
+            method="POST",
+            path="/oauth/introspect",
+            headers=_basic(person),
+            body=f"token={HOLE}",
+            mode=Mode.ROTATE,
+            values=Magazine(bound),
+            expected={200: ('"jkt"',)},
+        ),
+        Work.BOUND_CALL: Shot(
+            method="GET",
+            path="/api/v4/user",
+            headers={"Authorization": f"DPoP {bound[0]}", "DPoP": HOLE},
+            mode=Mode.ONCE,
+            values=Proofs(prover, bound[0], f"{live.url}/api/v4/user"),
+            values_a_second=_PROOFS_A_SECOND,
+            expected={200: ('"username"',)},
+        ),
+        Work.LOGIN: _login(running),
+    }
+
+
+def _basic(client: ClientCredentials) -> Mapping[str, str]:
+    known = b64encode(f"{client.client_id}:{client.secret}".encode()).decode()
+    return {**_FORM, "Authorization": f"Basic {known}"}
+
+
+def _login(running: RunningGatebell) -> Shot:
+    """Open the sign-in page as a browser does; the request sends its form with the password.
+
+    A right password is answered by a redirect and a new session, a wrong one by the form.
+    """
+    live, owner = running.live, running.owner
+    with requests.Session() as browser:
+        browser.trust_env, browser.verify = False, False
+        page = browser.get(f"{live.url}/users/sign_in", timeout=_PATIENCE_SECONDS)
+        cookies = "; ".join(f"{each.name}={each.value}" for each in browser.cookies)
+    form = form_with(page, "password").filled(login=owner.username, password=owner.password)
+    return Shot(
+        method="POST",
+        path="/users/sign_in",
+        headers={**_FORM, "Cookie": cookies, "Origin": live.url},
+        body=urlencode(form),
+        expected={302: ()},
+    )
