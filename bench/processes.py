@@ -104,7 +104,7 @@ def worker_memory(root: int, marker: str) -> float:
     found = family(root)
     parents = {each.parent for each in found}
     workers = [each.pid for each in found if each.pid not in parents and marker in each.command]
-    return max((_resident_mib(pid) for pid in workers), default=0.0)
+    return max((resident_mib(pid) for pid in workers), default=0.0)
 
 
 def process_sizes(root: int, marker: str) -> tuple[float, ...]:
@@ -197,7 +197,8 @@ def _computed(pid: int) -> float:
         return 0.0
 
 
-def _resident_mib(pid: int) -> float:
+def resident_mib(pid: int) -> float:
+    """Return all memory of a process, with what it has in common with others, in MiB."""
     try:
         pages = int((_PROC / str(pid) / "statm").read_text().split()[1])
     except OSError:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import product
 from pathlib import Path
 from time import monotonic
 
@@ -21,6 +22,8 @@ from web.database.schema import migrate
 
 _FEW = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
 _PATIENCE_SECONDS = 60
+#: Names of databases, and whether they have tables and data before the start.
+KINDS = tuple(product(("SQLite", "Postgres"), (False, True)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,25 +45,24 @@ class ColdStart:
 
 
 def measure_cold_starts(
-    directory: Path, postgres: RunningPostgres, starts: int
+    directory: Path, postgres: RunningPostgres, kinds: Sequence[tuple[str, bool]], starts: int
 ) -> Iterator[ColdStart]:
-    """Start the service so many times with an empty and with a filled database of each kind."""
-    for database in ("SQLite", "Postgres"):
-        for is_filled in (False, True):
-            found = [
-                _start(
-                    directory / f"{database}-{is_filled}-{number}".lower(),
-                    postgres.databases.new_database() if database == "Postgres" else "",
-                    is_filled=is_filled,
-                )
-                for number in range(starts)
-            ]
-            seconds, computed = zip(*found, strict=True)
-            start = ColdStart(
-                database=database, is_filled=is_filled, seconds=seconds, computed=computed
+    """Start the service so many times with each kind of database, empty or filled."""
+    for database, is_filled in kinds:
+        found = [
+            _start(
+                directory / f"{database}-{is_filled}-{number}".lower(),
+                postgres.databases.new_database() if database == "Postgres" else "",
+                is_filled=is_filled,
             )
-            sys.stdout.write(f"  {database}, filled: {is_filled}: {start.median:.1f} s\n")
-            yield start
+            for number in range(starts)
+        ]
+        seconds, computed = zip(*found, strict=True)
+        start = ColdStart(
+            database=database, is_filled=is_filled, seconds=seconds, computed=computed
+        )
+        sys.stdout.write(f"  {database}, filled: {is_filled}: {start.median:.1f} s\n")
+        yield start
 
 
 def _start(directory: Path, database_url: str, *, is_filled: bool) -> tuple[float, float]:

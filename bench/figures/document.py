@@ -29,15 +29,15 @@ limits are lifted, since all requests come from one address.
 """
 _LOGINS = """
 A login is a POST of the sign-in form with the right password, answered by a redirect and a new
-session; the page with the form is not counted. The password hash is `{password_hash}` (Argon2id: `m` is the memory in KiB, `t` the
-number of passes, `p` the number of lanes), the default of the service. Most of a login is this
-hash, so its parameters have to be compared first.
+session; the page with the form is not counted. The password hash is `{password_hash}`, the
+default of the service (`m` is the memory in KiB, `t` the number of passes, `p` the number of
+lanes). Most of a login is this hash, so its parameters have to be compared first.
 """
 _SATURATION = """
 ## Requests per second
 
-wrk with {connections} connections that are kept alive, {rounds} interleaved rounds of {seconds}
-s: medians, and the lowest and the highest rate. *Per vCPU used* is the number of right answers
+wrk with {connections} connections that are kept alive; interleaved rounds: {rounds} of {seconds} s.
+Rates are medians, with the lowest and the highest. *Per vCPU used* is the number of right answers
 for each second of processor time that the service with all its programs and Postgres used
 together; the load generator is left out. *Per vCPU of the machine* divides the rate by all
 processors, which the load generator uses as well. *Postgres* is its share of the processor time
@@ -92,8 +92,8 @@ class Figures:
     rounds: int
     seconds: int
     rows: Sequence[Row]
-    #: MiB of the programs of the web server after the load (PSS), by arrangement.
-    memory: Mapping[str, Sequence[float]]
+    #: MiB of the processes of the web server after the load (PSS and RSS), by arrangement.
+    memory: Mapping[str, Sequence[tuple[float, float]]]
     password_hash: str
     fixed_rate: FixedRate
     starts: Sequence[ColdStart]
@@ -125,7 +125,10 @@ def as_markdown(figures: Figures) -> str:
 
 def _rates(figures: Figures) -> Iterator[str]:
     for arrangement in dict.fromkeys(row.arrangement for row in figures.rows):
-        sizes = " + ".join(f"{size:.0f}" for size in figures.memory[str(arrangement)])
+        sizes = [
+            " + ".join(f"{size:.0f}" for size in kind)
+            for kind in zip(*figures.memory[str(arrangement)], strict=True)
+        ]
         words = str(arrangement)
         yield f"\n### {words[0].upper()}{words[1:]}\n\n"
         yield (
@@ -135,7 +138,10 @@ def _rates(figures: Figures) -> Iterator[str]:
         for row in figures.rows:
             if row.arrangement == arrangement:
                 yield _rate(row)
-        yield f"\nThe programs of the web server had {sizes} MiB afterwards (PSS).\n"
+        yield (
+            f"\nThe processes of the web server had {sizes[0]} MiB afterwards (PSS), and {sizes[1]}"
+            " MiB with what they share counted for each (RSS).\n"
+        )
 
 
 def _rate(row: Row) -> str:
@@ -192,11 +198,9 @@ def _failovers(found: Sequence[Failover]) -> Iterator[str]:
         "| failovers | token checks | new alerts | acknowledged before | missing on the standby |\n"
         "|--:|--:|--:|--:|--:|\n"
     )
-    tokens, alerts = ([getattr(each, name) for each in found] for name in ("tokens", "alerts"))
-    yield (
-        f"| {len(found)} | {_spread(tokens)} | {_spread(alerts)}"
-        f" | {sum(each.acknowledged for each in found):,} | {sum(each.lost for each in found):,} |\n"
-    )
+    times = (_spread([getattr(each, name) for each in found]) for name in ("tokens", "alerts"))
+    acknowledged, lost = sum(each.acknowledged for each in found), sum(each.lost for each in found)
+    yield f"| {len(found)} | {' | '.join(times)} | {acknowledged:,} | {lost:,} |\n"
 
 
 def _spread(values: Sequence[float]) -> str:

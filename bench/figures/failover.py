@@ -106,8 +106,8 @@ def _fail_over(directory: Path, primary: Server, standby: Server) -> Failover:
     alerts = _Visitor(live.url, "POST", endpoint.path, headers, titles)
     with running(live), _visiting(tokens, alerts):
         sleep(_CALM_SECONDS)
-        killed = monotonic()
         kill_family(primary.pid)
+        killed = monotonic()
         (primary.data / "postmaster.pid").unlink()
         standby.control("promote")
         back = [_wait_for(each, killed) - killed for each in (tokens, alerts)]

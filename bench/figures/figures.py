@@ -8,6 +8,7 @@ docs/figures.md. Parts, smaller:
 
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from bench.durable_intake.on_gatebell import measure_gatebell
 from bench.durable_postgres import RunningPostgres, durable_postgres
-from bench.figures.cold_start import measure_cold_starts
+from bench.figures.cold_start import KINDS, measure_cold_starts
 from bench.figures.document import Figures, as_markdown
 from bench.figures.failover import measure_failovers
 from bench.figures.fixed_rate import counts_at_rate, measure_at_rate
@@ -30,7 +31,7 @@ from bench.figures.saturation import (
 from bench.installs import ROOT
 from bench.machine import BUSY, describe, wait_for_calm
 from bench.options import Options
-from bench.processes import process_sizes
+from bench.processes import family, proportional_mib, resident_mib
 from bench.seed_counts import Counts, counts_for
 from bench.workloads import FIGURES, Work
 from domain.clock import system_clock
@@ -78,7 +79,13 @@ def _measure(options: Options, directory: Path, postgres: RunningPostgres, busy:
     counts = _counts(options, rate, seconds)
     with running_places(arrangements, directory, postgres, counts) as places:
         rows: tuple[Row, ...] = tuple(
-            measure_rows(places, options.works, rounds=options.rounds, seconds=options.seconds)
+            measure_rows(
+                places,
+                options.works,
+                rounds=options.rounds,
+                seconds=options.seconds,
+                is_warmed_up=not once,
+            )
         )
         check_rows(rows)
         memory = {str(place.arrangement): _memory(place) for place in places}
@@ -86,7 +93,8 @@ def _measure(options: Options, directory: Path, postgres: RunningPostgres, busy:
         fixed_rate = measure_at_rate(places[0], rate=rate, seconds=seconds)
         password_hash = _password_hash(places[0])
     _say("Cold starts")
-    starts = tuple(measure_cold_starts(directory, postgres, 1 if once else _STARTS))
+    kinds = (KINDS[0], KINDS[-1]) if once else KINDS
+    starts = tuple(measure_cold_starts(directory, postgres, kinds, 1 if once else _STARTS))
     _say("Failovers")
     failovers = measure_failovers(directory, 1 if once else _FAILOVERS)
     _say("Durable intake")
@@ -124,9 +132,11 @@ def _counts(options: Options, rate: float, seconds: float) -> Counts:
     )
 
 
-def _memory(place: Place) -> tuple[float, ...]:
-    """Return the proportional set size of each program of the web server, in MiB."""
-    return process_sizes(place.running.live.pid, "gunicorn")
+def _memory(place: Place) -> Sequence[tuple[float, float]]:
+    """Return the proportional and the resident set size of each process of the web server."""
+    found = family(place.running.live.pid)
+    pids = [each.pid for each in found if "gunicorn" in each.command]
+    return [(proportional_mib(pid), resident_mib(pid)) for pid in pids]
 
 
 def _password_hash(place: Place) -> str:

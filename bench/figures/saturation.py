@@ -175,7 +175,12 @@ def running_places(
 
 
 def measure_rows(
-    places: Sequence[Place], works: Sequence[Work], *, rounds: int, seconds: int
+    places: Sequence[Place],
+    works: Sequence[Work],
+    *,
+    rounds: int,
+    seconds: int,
+    is_warmed_up: bool = True,
 ) -> Iterator[Row]:
     """Measure one kind of request after the other, in interleaved rounds of all arrangements."""
     for work in works:
@@ -184,8 +189,9 @@ def measure_rows(
         found: list[tuple[list[Sample], list[Usage]]] = [([], []) for _ in places]
         for place, target in targets:
             target.probe(next_run(1).number)
-            _measure(target, work, 1)
-            _settle(place)
+            if is_warmed_up:
+                _measure(target, work, 1)
+                _settle(place)
         for number in range(rounds):
             lanes = list(zip(targets, found, strict=True))
             # There and back, so that none always comes after the same one.

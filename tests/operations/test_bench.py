@@ -5,13 +5,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from bench.figures.fixed_rate import MIX
 from bench.neighbours.neighbours import NEIGHBOURS
 from bench.scale.sqlite_report import sqlite_section, with_section
-from bench.workloads import COMPARED
+from bench.workloads import COMPARED, FIGURES
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -67,6 +69,35 @@ def test_every_kind_of_work_can_be_measured(wrk: Path) -> None:
         assert len(ours) >= 2, (work.label, done.stdout)
     after = sorted(results.iterdir()) if results.is_dir() else []
     assert after == before
+
+
+@pytest.mark.long
+def test_every_figure_can_be_measured(wrk: Path) -> None:
+    done = subprocess.run(
+        (sys.executable, "-m", "bench.compare", "--figures", "--once"),
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{wrk}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=2 * _PATIENCE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in row] for row in rows]
+    for work in FIGURES:
+        # With TLS and without; the requests of the mix have a row of their own.
+        found = [row for row in cells if row[0] == work.label]
+        assert len(found) == 2 + (work in MIX), (work, done.stdout)
+        assert {row[7] for row in found[:2]} == {"0"}, (work, done.stdout)
+        assert [row[8] for row in found[2:]] in ([], ["0"]), (work, done.stdout)
+    assert "`argon2id$v=19$m=65536,t=3,p=4`" in done.stdout
+    for database in ("SQLite, empty", "Postgres, filled"):
+        assert any(row[0] == database for row in cells), done.stdout
+    [account] = [after for row, after in pairwise(cells) if row[:2] == ["acknowledged", "stored"]]
+    assert account[0] == account[1] != "0", done.stdout
+    assert account[2:4] == ["0", "0"], done.stdout
+    assert cells[-1][0] == "both web processes"
 
 
 @pytest.mark.long
