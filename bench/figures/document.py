@@ -1,4 +1,4 @@
-"""Writes docs/figures.md."""
+"""The page of figures in the form that others publish."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

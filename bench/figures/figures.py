@@ -1,7 +1,6 @@
 """Figures in the form that others publish: `make bench BENCH_ARGS="--figures"`.
 
-It writes bench/results/figures.md and figures.json and, on a machine with nothing else to do,
-docs/figures.md. Parts, smaller:
+It writes bench/results/figures.md and figures.json. Parts, smaller:
 
     python -m bench.compare --figures --only login --rounds 2 --minutes 1 --rate 50 --anyway
 """
@@ -33,13 +32,12 @@ from bench.machine import BUSY, describe, wait_for_calm
 from bench.options import Options
 from bench.processes import family, proportional_mib, resident_mib
 from bench.seed_counts import Counts, counts_for
-from bench.workloads import FIGURES, Work
+from bench.workloads import Work
 from domain.clock import system_clock
 from models import User
 from tests.support.accounts.people import database_of
 
 _RESULTS = ROOT / "bench" / "results"
-_DOCUMENT = ROOT / "docs" / "figures.md"
 _PATIENCE_SECONDS = 90
 _TOO_BUSY = 3
 _STARTS, _FAILOVERS = 5, 3
@@ -65,8 +63,6 @@ def measure_figures(options: Options) -> int:
         _RESULTS.mkdir(exist_ok=True)
         (_RESULTS / "figures.md").write_text(text, encoding="utf-8")
         _write_json(figures)
-        if busy <= BUSY and options.works == FIGURES:
-            _DOCUMENT.write_text(text, encoding="utf-8")
     return 0 if figures.intake.is_sound else 1
 
 
