@@ -34,7 +34,6 @@ import gevent
 import orjson
 from flask import Response
 from gevent.event import Event
-from gevent.lock import BoundedSemaphore
 from gevent.pool import Pool
 from werkzeug.datastructures import Headers
 
@@ -53,8 +52,6 @@ _RETRY_AFTER_SECONDS = 2
 _SENT_TYPES = frozenset({str, bool, float})
 #: How much lower the priority of a heavy process is.
 _NICENESS = 10
-#: Requests that a heavy process computes at the same time; the database works for each of them.
-_COMPUTED_AT_ONCE = 2
 #: The heavy process gives up this much earlier than the web process, so that its error is sent.
 _EARLIER_SECONDS = 0.5
 _LOOK_SECONDS = 2.0
@@ -228,36 +225,11 @@ class Relay:
             self._waiting += 1
 
 
-class _Turn:
-    """One of the turns of requests that compute."""
-
-    def __init__(self, turns: BoundedSemaphore) -> None:
-        self._turns = turns
-        self._is_taken = False
-
-    def take(self) -> None:
-        """Wait for a turn."""
-        if not self._is_taken:
-            self._turns.acquire()
-            self._is_taken = True
-
-    def give_back(self) -> None:
-        """Let another request have the turn."""
-        if self._is_taken:
-            self._is_taken = False
-            self._turns.release()
-
-
 class _RelayedBody(RawIOBase):
-    """The body of a request, which the web process reads.
+    """The body of a request, which the web process reads."""
 
-    Clients may be slow: from the first piece to the last one, another request has the turn.
-    """
-
-    def __init__(self, messages: _Messages, turn: _Turn, *, declared: int | None) -> None:
+    def __init__(self, messages: _Messages) -> None:
         self._messages = messages
-        self._turn = turn
-        self._left = declared
 
     def readable(self) -> bool:
         """Return True."""
@@ -265,13 +237,8 @@ class _RelayedBody(RawIOBase):
 
     def readinto(self, room: Any) -> int:
         """Ask for the next piece, and store it."""
-        self._turn.give_back()
         self._messages.send(_WANTED, str(min(len(room), _PIECE_BYTES)).encode())
         kind, content = self._messages.receive()
-        if self._left is not None:
-            self._left -= len(content)
-        if not content or self._left == 0 or kind == _BODY_ERROR:
-            self._turn.take()
         if kind == _BODY_ERROR:
             if content == b"timeout":
                 raise BodyTimeoutError
@@ -293,7 +260,6 @@ class HeavyProcess:
         self._is_wanted = is_wanted
         self._stops = Event()
         self._connections = Pool(worker.worker_connections)
-        self._turns = BoundedSemaphore(_COMPUTED_AT_ONCE)
 
     def run(self) -> None:
         """Answer requests until told to stop, and then as long as there are web processes."""
@@ -325,35 +291,29 @@ class HeavyProcess:
 
     def _serve(self, connection: socket.socket) -> None:
         messages = _Messages(connection)
-        turn = _Turn(self._turns)
         try:
-            self._answer(messages, turn)
+            self._answer(messages)
         except (ConnectionResetError, BrokenPipeError):
             pass  # the client or its web process is gone
         except Exception:
             self._worker.log.exception("a heavy request was not answered")
         finally:
-            turn.give_back()
             messages.close()
 
-    def _answer(self, messages: _Messages, turn: _Turn) -> None:
+    def _answer(self, messages: _Messages) -> None:
         told, until = orjson.loads(messages.receive()[1])
-        length = told.get("CONTENT_LENGTH")
-        body = _RelayedBody(messages, turn, declared=int(length) if length else None)
         environ = {
             **told,
             "wsgi.version": (1, 0),
             "wsgi.errors": sys.stderr,
-            "wsgi.input": BufferedReader(body, _PIECE_BYTES),
+            "wsgi.input": BufferedReader(_RelayedBody(messages), _PIECE_BYTES),
         }
 
         def start_response(status: str, headers: Any, _error: Any = None) -> None:
             messages.send(_HEAD, orjson.dumps([status, headers]))
 
-        turn.take()
         left = max(0.0, until - monotonic())
         pieces = call_with_timeout(self._app.answer_relayed, left, environ, start_response)
-        turn.give_back()
         try:
             for piece in pieces:
                 if piece:
