@@ -10,6 +10,7 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from sqlalchemy import insert
 
 from domain.keyring import CredentialType, Keyring
+from domain.oauth.clients.assertions import TYPE as ASSERTION_TYPE
 from domain.randomness import random_credential, random_hex
 from models import (
     AccessToken,
@@ -122,6 +123,11 @@ def public_with_another_secret(state: State) -> None:
     state.application["confidential"], state.sent_secret = False, 7
 
 
+def public_with_an_assertion(state: State) -> None:
+    state.application["confidential"], state.sent_secret = False, None
+    state.form |= {"client_assertion": "x", "client_assertion_type": ASSERTION_TYPE}
+
+
 def pkce(verifier: str | None, challenge: str | None) -> Change:
     def change(state: State) -> None:
         in_rows("grant", code_challenge=challenge)(state)
@@ -162,6 +168,7 @@ CLIENT_CHANGES: dict[str, Change] = {
     "used just now": in_rows("application", last_used_at=NOW),
     "an unknown client": form(client_id="unknown"),
     "an assertion": form(client_assertion="x", client_assertion_type="y"),
+    "an assertion of a public client": public_with_an_assertion,
     "a repeated parameter": form(client_id=["a", "b"]),  # type: ignore[arg-type]
     "a broken proof": attribute("headers", {"DPoP": "x"}),
     "a proof": proof,
@@ -201,7 +208,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         **CLIENT_CHANGES,
         **GRANT_CHANGES,
         "limits of refreshing": in_rows(
-            "application", refresh_idle_days=3, refresh_longest_days=10
+            "application", refresh_idle_days=4, refresh_longest_days=10
         ),
         "a long idle token": in_rows("application", refresh_idle_days=2),
         "an old grant": in_rows("application", refresh_longest_days=9),
@@ -233,6 +240,9 @@ CHANGES: dict[str, dict[str, Change]] = {
         "polled just now": in_rows("device", last_polled_at=NOW),
         "a longer interval": in_rows("device", interval=60),
         "the longest interval": in_rows("device", interval=3_600),
+        "too early at the longest interval": in_rows(
+            "device", interval=3_600, last_polled_at=NOW - timedelta(seconds=9)
+        ),
         "unknown": form(device_code=random_hex(32)),
     },
     "request": {
@@ -242,6 +252,27 @@ CHANGES: dict[str, dict[str, Change]] = {
         "other scopes": form(scope="read_alerts"),
         "out of order": form(scope="openid api offline_access api"),
     },
+}
+
+
+_SERVED = {
+    *("", "two secrets", "a secret under an older key", "a secret used just now"),
+    *("a public client without its secret", "a public client with a secret"),
+    *("registered without grants", "no metadata in JSON", "refreshing devices"),
+    *("used just now", "a proof"),
+}
+_GRANTED = _SERVED | {"scopes removed", "an older key of the credential"}
+_ISSUED = _GRANTED | {"openid granted", "offline access granted", "a grant without scopes"}
+#: The changes after which a request still succeeds.
+SERVED = {
+    "code": _ISSUED | {"proved"},
+    "refresh": _ISSUED
+    | {"with admin mode", "exchanged", "narrowed", "with its address", "without replays"}
+    | {"limits of refreshing"},
+    "poll": _GRANTED
+    | {"approved", "polled before", "polled just now", "a longer interval"}
+    | {"the longest interval", "too early at the longest interval"},
+    "request": _SERVED | {"bound tokens required", "a broken proof", "no scope", "out of order"},
 }
 
 
