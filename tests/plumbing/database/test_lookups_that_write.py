@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from flask import Flask
 from hypothesis import HealthCheck, given, settings, strategies
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from domain.oauth.client_requests import ClientEndpoint
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
@@ -188,6 +188,36 @@ def test_only_devices_do_not_wait_for_the_disk(app: Flask, kind: str, waits: str
         db.session.commit()
         connection = db.session.connection().connection.driver_connection
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+
+
+_END_OTHERS = text(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+
+@pytest.mark.parametrize("kind", STATES)
+def test_a_connection_that_was_lost_meanwhile_is_replaced(app: Flask, kind: str) -> None:
+    with app.test_request_context("/oauth/token", method="POST"):
+        answer(stored(STATES[kind]()), may_write=True)
+        copy = stored(STATES[kind]())
+        db.session.execute(_END_OTHERS)
+        db.session.commit()
+        body = shown(answer(copy, may_write=True))
+    assert body.get("error", PENDING[0]) in PENDING
+
+
+def test_a_server_that_takes_no_writes_still_rejects(app: Flask) -> None:
+    with app.test_request_context("/oauth/token", method="POST"):
+        state = STATES["code"]()
+        CHANGES["code"]["another address"](state)
+        copy = stored(state)
+        name = db.session.connection().engine.url.database
+        db.session.execute(text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'))
+        db.session.execute(_END_OTHERS)
+        db.session.commit()
+        with patch.object(AuthorizationServer, "_record_refusal", lambda *_: None):
+            assert shown(answer(copy, may_write=True))["error"] == "invalid_grant"
 
 
 @pytest.mark.long

@@ -200,6 +200,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         "no verifier": pkce(None, CHALLENGE),
         "no challenge": pkce(VERIFIER, None),
         "a malformed verifier": pkce("short", CHALLENGE),
+        "a malformed verifier without a challenge": pkce("short", None),
         "another key": in_rows("grant", key_thumbprint="k"),
         "unknown": form(code=random_credential(CredentialType.AUTHORIZATION_CODE)),
         "malformed": form(code="\ud800"),
@@ -238,6 +239,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         "redeemed": in_rows("device", redeemed_at=NOW),
         "polled before": in_rows("device", last_polled_at=NOW - timedelta(seconds=60)),
         "polled just now": in_rows("device", last_polled_at=NOW),
+        "almost on time": in_rows("device", last_polled_at=NOW - timedelta(seconds=4.5)),
         "a longer interval": in_rows("device", interval=60),
         "the longest interval": in_rows("device", interval=3_600),
         "too early at the longest interval": in_rows(
@@ -270,7 +272,7 @@ SERVED = {
     | {"with admin mode", "exchanged", "narrowed", "with its address", "without replays"}
     | {"limits of refreshing"},
     "poll": _GRANTED
-    | {"approved", "polled before", "polled just now", "a longer interval"}
+    | {"approved", "polled before", "polled just now", "almost on time", "a longer interval"}
     | {"the longest interval", "too early at the longest interval"},
     "request": _SERVED | {"bound tokens required", "a broken proof", "no scope", "out of order"},
 }
