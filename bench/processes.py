@@ -1,7 +1,6 @@
 """Programs that are measured: started, waited for, looked at and stopped."""
 
 import os
-import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -16,6 +15,7 @@ import psutil
 
 from bench.samples import CannotMeasureError
 from tests.support.service.ports import free_port
+from web.memory import proportional_bytes
 
 _START_SECONDS = 60
 _STOP_SECONDS = 20
@@ -97,14 +97,14 @@ def inherited() -> dict[str, str]:
 
 
 def worker_memory(root: int, marker: str) -> float:
-    """Return the largest resident set among a program's workers, in MiB.
+    """Return the largest proportional set size among a program's workers, in MiB.
 
     Workers are the processes without children whose command has the marker.
     """
     found = family(root)
     parents = {each.parent for each in found}
     workers = [each.pid for each in found if each.pid not in parents and marker in each.command]
-    return max((resident_mib(pid) for pid in workers), default=0.0)
+    return max((proportional_mib(pid) for pid in workers), default=0.0)
 
 
 def process_sizes(root: int, marker: str) -> tuple[float, ...]:
@@ -208,12 +208,7 @@ def resident_mib(pid: int) -> float:
 
 def proportional_mib(pid: int) -> float:
     """Return a process's own memory and its share of what it has in common with others, in MiB."""
-    try:
-        rolled_up = (_PROC / str(pid) / "smaps_rollup").read_text()
-    except OSError:
-        return 0.0
-    found = re.search(r"^Pss:\s+(\d+) kB", rolled_up, re.MULTILINE)
-    return int(found[1]) / 1024 if found else 0.0
+    return proportional_bytes(pid) / 2**20
 
 
 def _answers(port: int) -> bool:

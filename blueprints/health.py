@@ -7,12 +7,13 @@ from hmac import compare_digest
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
+from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from domain.threads import serves_in_greenlets
@@ -31,6 +32,7 @@ from web.api.description.described import HEALTH, Answer, Description
 from web.api.schemas.instance import Liveness, Readiness
 from web.build import running_build
 from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.memory import proportional_bytes
 from web.metrics import Gauge, current_metrics
 from web.notifications import page_metrics
 from web.readiness import clock_warning, readiness_problem
@@ -69,6 +71,19 @@ class _Processes(Collector):
             first = each[0]
             first.samples = [first.samples[0]._replace(value=joined)]
             yield first
+        yield GaugeMetricFamily(
+            "process_proportional_memory_bytes",
+            "Memory of all web processes of the host: what several of them share is counted once.",
+            value=_memory_of(_pids()),
+        )
+
+
+def _memory_of(pids: Iterable[int]) -> int:
+    total = 0
+    for pid in pids:
+        total += proportional_bytes(pid)
+        sleep(0)  # the kernel takes milliseconds to add up one process
+    return total
 
 
 def _pids() -> list[int]:

@@ -5,13 +5,12 @@ import logging
 import logging.config
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import orjson
-from flask import g, has_app_context
 
 from web.settings.reader import Settings
 from web.standard_streams import describe_dropped_lines
@@ -47,13 +46,12 @@ def without_secrets(text: str) -> str:
     return text
 
 
-def current_request_id() -> str:
-    """Return the id of the current request, or None outside of requests."""
-    return g.get("request_id", "") if has_app_context() else ""
-
-
 class JsonFormatter(logging.Formatter):
     """Formats a record as one JSON object."""
+
+    #: Returns the id of the current request, or an empty text. Programs that serve requests set it;
+    #: the others do not load Flask.
+    find_request_id: Callable[[], str] = str
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without a newline."""
@@ -64,7 +62,7 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             **_given(record),
         }
-        if request_id := current_request_id():
+        if request_id := self.find_request_id():
             fields["request_id"] = request_id
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)

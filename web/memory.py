@@ -3,12 +3,32 @@
 import atexit
 import ctypes
 import gc
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 #: malloc.h of glibc.
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _LARGE = 128 * 1024
+_PROPORTIONAL = re.compile(rb"^Pss:\s+(\d+) kB", re.MULTILINE)
+
+
+def proportional_bytes(pid: int) -> int:
+    """Return the memory of a process with its share of what it has in common with others.
+
+    This is the proportional set size (proc_pid_smaps(5)). If the kernel does not give it, return
+    the resident set size, which counts shared memory for each process; without /proc, return 0.
+    """
+    place = Path("/proc") / str(pid)
+    with suppress(OSError):
+        found = _PROPORTIONAL.search((place / "smaps_rollup").read_bytes())
+        if found:
+            return int(found[1]) * 1024
+    with suppress(OSError):
+        return int((place / "statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def keep_what_is_loaded() -> None:

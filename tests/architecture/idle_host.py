@@ -8,7 +8,9 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
+from typing import NamedTuple
 
+from bench.processes import process_sizes
 from tests.support.service.ports import free_port
 
 _START_SECONDS = 120
@@ -19,8 +21,18 @@ _WATCH_SECONDS = 60
 _PARENT, _USER, _SYSTEM = 1, 11, 12
 
 
-def idle_share(root: Path) -> float:
-    """Return the share of a processor that the service of a checkout uses on an empty SQLite."""
+class Idle(NamedTuple):
+    """What an idle service uses."""
+
+    #: The share of a processor.
+    share: float
+    #: The proportional set sizes of the largest web process and of all processes, in MiB.
+    web_mib: float
+    all_mib: float
+
+
+def watch_idle(root: Path) -> Idle:
+    """Return what the service of a checkout uses on an empty SQLite."""
     with TemporaryDirectory() as folder:
         port = free_port()
         environment = {
@@ -41,7 +53,9 @@ def idle_share(root: Path) -> float:
             sleep(_SETTLE_SECONDS)
             before = _processor_seconds(service.pid)
             sleep(_WATCH_SECONDS)
-            return (_processor_seconds(service.pid) - before) / _WATCH_SECONDS
+            share = (_processor_seconds(service.pid) - before) / _WATCH_SECONDS
+            sizes = process_sizes(service.pid, "")
+            return Idle(share, max(process_sizes(service.pid, "gunicorn")), sum(sizes))
         finally:
             service.terminate()
             service.wait(_START_SECONDS)

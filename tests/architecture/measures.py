@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.architecture.idle_host import idle_share
+from tests.architecture.idle_host import watch_idle
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("web", "domain", "blueprints", "forms", "models")
@@ -274,7 +274,11 @@ def main() -> None:
     checkout = Checkout(given.checkout.resolve())
     found = measured(checkout)
     if given.idle:
-        found["processor time of an idle host"] = f"{idle_share(checkout.root):.2%}"
+        idle = watch_idle(checkout.root)
+        found["processor time of an idle host"] = f"{idle.share:.2%}"
+        found["memory of an idle web process / host (PSS)"] = (
+            f"{idle.web_mib:.0f} / {idle.all_mib:.0f} MiB"
+        )
     width = max(map(len, found))
     for name, value in found.items():
         sys.stdout.write(f"{name:<{width}}  {value}\n")

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import requests
+
+from tests.support.service.live import NewService, running
 
 _ROOT = Path(__file__).parents[2]
 #: Writes the modules of a process to a file at its end, with their files.
@@ -73,13 +76,14 @@ _KINDS: Mapping[str, Kind] = {
     ),
     "the supervisor": Kind(
         "import web.server.serve",
-        _PROGRAM | {"cryptography", "orjson", "sqlalchemy", "typing_extensions"},
+        frozenset({"orjson"}),
         (*_NO_PAGES, "models", "web.database", "web.jobs"),
-        45,
+        40,
     ),
     "the worker": Kind(
         "import web.jobs.worker",
-        (_ALERTS - {"flask_cors", "flask_login", "flask_sqlalchemy"})
+        (_ALERTS - _PROGRAM - {"flask_cors", "flask_login", "flask_sqlalchemy"})
+        | {"click", "itsdangerous"}
         | {"authlib", "cronsim", "gunicorn", "joserfc", "psycopg", "psycopg_binary"}
         | {"pyotp", "urllib3"},
         (*_NO_PAGES, "web.commands", "web.http", "web.services"),
@@ -122,3 +126,47 @@ def _is_installed(file: str | None) -> bool:
 
 def _is_below(module: str, packages: tuple[str, ...]) -> bool:
     return any(module == each or module.startswith(f"{each}.") for each in packages)
+
+
+#: Pages and endpoints that people and programs request most.
+_USUAL = (
+    *("/", "/users/sign_in", "/users/password/new", "/help", "/help/releases", "/healthz"),
+    *("/readyz", "/metrics", "/.well-known/openid-configuration", "/oauth/token/info"),
+    *("/api/v4/user", "/api/v4/projects", "/api/v4/version"),
+)
+#: A module of two functions, which only the library itself should name.
+_OF_LIBRARIES = {"pydantic._internal._serializers"}
+_FORMS = ("/oauth/token", "/oauth/introspect", "/oauth/authorize_device", "/oauth/revoke")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_web_processes_import_nothing_after_they_were_forked(
+    database: str, new_service: NewService
+) -> None:
+    """What a process imports by itself is not shared with the others."""
+    live = new_service(database, only="web", WEB_CONCURRENCY="1", PYTHONPROFILEIMPORTTIME="1")
+    with running(live):
+        # What gunicorn and the first health check import is there when the service answers.
+        loaded = _imported(live.log_text())
+        for path in _USUAL:
+            requests.get(live.url + path, timeout=60)
+        for path in _FORMS:
+            requests.post(live.url + path, data={"client_id": "x"}, timeout=60)
+        _sign_in(live.url)
+        later = _imported(live.log_text())[len(loaded) :]
+    assert set(later) <= _OF_LIBRARIES
+
+
+def _imported(log: str) -> list[str]:
+    """Return the modules of all processes in the order in which they were imported."""
+    lines = (line for line in log.splitlines() if line.startswith("import time:"))
+    return [line.rpartition("|")[2].strip() for line in lines]
+
+
+def _sign_in(url: str) -> None:
+    browser = requests.Session()
+    page = browser.get(f"{url}/users/sign_in", timeout=60).text
+    token = page.partition('name="csrf_token"')[2].partition('value="')[2].partition('"')[0]
+    form = {"csrf_token": token, "login": "nobody", "password": "wrong"}
+    browser.post(f"{url}/users/sign_in", data=form, timeout=60)

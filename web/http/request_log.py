@@ -8,13 +8,13 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from flask import Flask, Response, g
+from flask import Flask, Response, g, has_app_context
 from flask.globals import app_ctx, request_ctx
 
 from domain.clock import system_clock
 from domain.randomness import random_hex
 from web.http.endpoints import BEGAN
-from web.logging import json_line, logs_json
+from web.logging import JsonFormatter, json_line, logs_json
 from web.metrics import count_request
 from web.settings.reader import Settings
 
@@ -28,8 +28,13 @@ def log_requests(app: Flask, settings: Settings) -> None:
     Call it before other after_request hooks are registered: Flask runs them in reverse order, so
     that this one sees the final response.
     """
+    JsonFormatter.find_request_id = staticmethod(_current_request_id)
     app.before_request(begin_log_line)
     app.after_request(partial(_end, write=_write_json if logs_json(settings) else _write))
+
+
+def _current_request_id() -> str:
+    return g.get("request_id", "") if has_app_context() else ""
 
 
 def begin_log_line() -> None:

@@ -18,7 +18,6 @@ from web.logging import configure_logging
 from web.server.listening import listening_host
 from web.server.supervisor import Program, Supervisor, WhenEnded
 from web.server.temporary_files import check_temporary_directory
-from web.server.tls import CertificateFilesError, open_certificate
 from web.settings.reader import (
     WRONG_SETTING,
     Settings,
@@ -46,9 +45,9 @@ def main() -> None:
         settings = settings_from_environment()
         check_temporary_directory()
         configure_logging(settings)
-        open_certificate(settings)
+        _check_certificate(settings)
         _check_that_the_port_is_free(settings)
-    except (SettingsError, CertificateFilesError, _PortError) as error:
+    except (SettingsError, _PortError) as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(WRONG_SETTING)
     Thread(target=_say_when_ready, args=(settings,), daemon=True).start()
@@ -76,6 +75,18 @@ def supervised_worker(settings: Settings) -> Supervisor:
 def _supervising(settings: Settings, **programs: Program) -> Supervisor:
     stopping = settings.shutdown_delay_seconds + settings.graceful_timeout_seconds
     return Supervisor(programs, patience=stopping + _GRACE_SECONDS)
+
+
+def _check_certificate(settings: Settings) -> None:
+    """Raise SettingsError if there are files of a certificate that cannot be served."""
+    if settings.tls_certificate is None:
+        return
+    from web.server.tls import CertificateFilesError, open_certificate  # noqa: PLC0415 - large
+
+    try:
+        open_certificate(settings)
+    except CertificateFilesError as error:
+        raise SettingsError(str(error)) from error
 
 
 def _check_that_the_port_is_free(settings: Settings) -> None:

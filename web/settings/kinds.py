@@ -8,13 +8,9 @@ from email.headerregistry import Address
 from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
-
-from domain.encryption import RefusedKeyError, check_key
 from domain.errors import InvalidError
 from domain.outgoing_hosts import NamedHosts
 from domain.outgoing_urls import parse_outgoing_url
@@ -25,6 +21,9 @@ from domain.releases.version import (
     parse_release_dates,
     written_release_dates,
 )
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 Value = TypeVar("Value")
 
@@ -226,6 +225,8 @@ def authorities_file() -> Kind[Path | None]:
         from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - few set it
         from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415
 
+        from domain.encryption import RefusedKeyError, check_key  # noqa: PLC0415
+
         path = _absolute(text)
         try:
             found = load_pem_x509_certificates(path.read_bytes())
@@ -250,6 +251,9 @@ def database_url() -> Kind[str]:
     drivers |= {"postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 
     def read(text: str) -> str:
+        from sqlalchemy.engine import make_url  # noqa: PLC0415 - the usual SQLite needs no reading
+        from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+
         try:
             url = make_url(_with_hosts_in_query(text))
         except (ArgumentError, ValueError) as error:
@@ -290,14 +294,14 @@ def _with_hosts_in_query(text: str) -> str:
     return f"{scheme}{separator}{user}{at}{slash or '/'}{path}{joint}{named}"
 
 
-def database_hosts(url: URL) -> tuple[str, ...]:
+def database_hosts(url: "URL") -> tuple[str, ...]:
     """Return the hosts of a database URL; none for a socket of this machine."""
     named = url.query.get("host", "")
     several = named.split(",") if isinstance(named, str) else named
     return tuple(each for each in (url.host or "", *several) if each and not each.startswith("/"))
 
 
-def _has_stray_password(url: URL, text: str) -> bool:
+def _has_stray_password(url: "URL", text: str) -> bool:
     """Return whether a part of the password was parsed as something else."""
     if "@" in text.partition("@")[2]:
         return True

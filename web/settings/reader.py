@@ -7,8 +7,7 @@ from dataclasses import Field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-
-from sqlalchemy.engine import make_url
+from urllib.parse import quote
 
 from domain.randomness import random_hex
 from web.instance_files import make_instance_directory, read_or_write_once
@@ -78,8 +77,11 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     values.setdefault("instance_path", Path(__file__).parents[2] / "instance")
     _make_ready(values["instance_path"])
     values.setdefault("repositories_path", values["instance_path"] / "repositories")
-    values.setdefault("database_url", "sqlite:///gatebell.db")
-    values["database_url"] = _in_instance_path(values["database_url"], values["instance_path"])
+    if "database_url" in values:
+        values["database_url"] = _in_instance_path(values["database_url"], values["instance_path"])
+    else:
+        file = str(values["instance_path"] / "gatebell.db")
+        values["database_url"] = f"sqlite:///{quote(file, safe=' +/')}"  # as SQLAlchemy writes it
     if "secret_key" not in values:
         values["secret_key"] = _own_secret_key(values["database_url"], values["instance_path"])
     _check_tls(values)
@@ -224,6 +226,8 @@ def _checked(each: Field[Any], kind: Kind[Any], text: str) -> Any:
 
 
 def _in_instance_path(url: str, instance_path: Path) -> str:
+    from sqlalchemy.engine import make_url  # noqa: PLC0415 - the usual SQLite needs no reading
+
     parts = make_url(url)
     if parts.drivername != "sqlite":
         return url
