@@ -33,6 +33,7 @@ PAGE = "{page}"
 _NEXT = re.compile(r'<([^>]+)>\s*;[^,]*rel="?next"?')
 #: How long a list may need to answer again after the last fault.
 _COUNT_SECONDS = 120
+_PAST_THE_END = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE})
 
 
 class CountError(Exception):
@@ -225,7 +226,9 @@ def _times(item: Any, stored: StoredList) -> int:
 def _items(stored: StoredList) -> Iterator[Any]:
     number, url = 1, stored.url.replace(PAGE, "1")
     while url:
-        text, link = _read(url, stored.headers)
+        text, link = _read(url, stored.headers, is_first=number == 1)
+        if not text:
+            return
         found = json.loads(text)
         items = found[stored.items] if stored.items else found
         yield from items
@@ -237,8 +240,11 @@ def _items(stored: StoredList) -> Iterator[Any]:
             url = urljoin(url, following[1]) if following else ""
 
 
-def _read(url: str, headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return the body and the header `Link` of a page; wait while the service starts."""
+def _read(url: str, headers: Mapping[str, str], *, is_first: bool) -> tuple[str, str]:
+    """Return the body and the header `Link` of a page; wait while the service starts.
+
+    Some services answer a page after the last one by an error: the body is empty then.
+    """
     deadline = monotonic() + _COUNT_SECONDS
     path = url.removeprefix("{0.scheme}://{0.netloc}".format(urlsplit(url)))
     while True:
@@ -249,6 +255,8 @@ def _read(url: str, headers: Mapping[str, str]) -> tuple[str, str]:
                 text = answer.read().decode()
             if answer.status == HTTPStatus.OK:
                 return text, answer.headers.get("Link", "")
+            if answer.status in _PAST_THE_END and not is_first:
+                return "", ""
             problem = f"{answer.status} {text[:300]}"
         except (OSError, HTTPException) as error:
             problem = repr(error)
@@ -261,8 +269,8 @@ def as_markdown(account: Account) -> Iterator[str]:
     """Write an account as Markdown."""
     p50, p95, p99, longest = account.latencies
     yield (
-        f"{account.sent:,} alerts, {account.rate:g} per second for {account.seconds:g} s, to"
-        f" {account.intakes} intakes in turn."
+        f"{account.sent:,} alerts, {account.rate:g} per second for {account.seconds:g} s; intakes"
+        f" that took turns: {account.intakes}."
     )
     yield ""
     yield (

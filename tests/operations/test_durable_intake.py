@@ -40,8 +40,12 @@ class Intake(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         page = int(self.path.rpartition("=")[2])
+        if (page - 1) * _PAGE >= len(self.stored):
+            self._answer(416, {"message": "page out of range"})
+            return
         items = self.stored[(page - 1) * _PAGE : page * _PAGE]
-        following = f'</alerts?page={page + 1}>; rel="next"' if len(items) == _PAGE else ""
+        has_next = page * _PAGE < len(self.stored)
+        following = f'</alerts?page={page + 1}>; rel="next"' if has_next else ""
         self._answer(200, {"alerts": items}, Link=following)
 
     def _answer(self, status: int, body: object, **headers: str) -> None:
