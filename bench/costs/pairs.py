@@ -18,12 +18,13 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
+from signal import SIGTERM, signal
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.alert_lists import say
-from bench.costs.request_costs import PATIENCE_SECONDS, Sender, send_over
+from bench.costs.request_costs import PATIENCE_SECONDS, Sender, name_of, send_over
 from bench.durable_postgres import durable_postgres
 from bench.installs import ROOT
 from bench.options import positive, works
@@ -49,6 +50,9 @@ _WARM_BURSTS = 4
 _STOP_SECONDS = 60
 _MICROSECONDS = 1_000_000
 
+#: What processes have computed, by their numbers: the web processes, and those of Postgres.
+_Times = tuple[Mapping[int, float], Mapping[int, float]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Burst:
@@ -66,10 +70,12 @@ class Burst:
 class Side:
     """A checkout whose service runs."""
 
-    def __init__(self, ready: Mapping[str, Any], postgres_pid: int | None) -> None:
-        """Take what `pair_side` printed, and the Postgres that both sides share."""
+    def __init__(
+        self, ready: Mapping[str, Any], postgres_pid: int | None, marker: str = ""
+    ) -> None:
+        """Take what `pair_side` printed, and which processes of Postgres count."""
         self._pid, self._port = int(ready["pid"]), int(ready["port"])
-        self._postgres_pid = postgres_pid
+        self._postgres_pid, self._marker = postgres_pid, marker
         self._senders = {
             work: Sender(_shot(ready["shots"][work]), self._send)
             for work in Work
@@ -77,21 +83,17 @@ class Side:
         }
         self._connection: HTTPConnection | None = None
 
-    def burst(self, work: Work, requests: int) -> Burst:
-        """Send so many requests over a new connection, and return what each of them took."""
-        sender = self._senders[work]
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """Open a new connection, over which requests are sent until the block ends."""
         self._connection = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
         with closing(self._connection):
-            for _ in range(_WARM):
-                sender.send()
-            before = self._times()
-            for _ in range(requests):
-                sender.send()
-            web, postgres = (
-                seconds_between(then, now) * _MICROSECONDS / requests
-                for then, now in zip(before, self._times(), strict=True)
-            )
-        return Burst(web=web, postgres=postgres)
+            yield
+
+    def send(self, work: Work, times: int = 1) -> None:
+        """Send requests."""
+        for _ in range(times):
+            self._senders[work].send()
 
     def _send(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
@@ -100,27 +102,56 @@ class Side:
             raise CannotMeasureError("there is no connection")
         return send_over(self._connection)(method, path, headers, body)
 
-    def _times(self) -> tuple[Mapping[int, float], Mapping[int, float]]:
-        postgres = processor_times(self._postgres_pid) if self._postgres_pid else {}
+    def times(self) -> _Times:
+        """Return what the web processes and those of Postgres have computed."""
+        pid = self._postgres_pid
+        postgres = processor_times(pid, self._marker) if pid else {}
         return processor_times(self._pid, "gunicorn"), postgres
+
+
+def burst(sides: Sequence[Side], work: Work, requests: int) -> Sequence[Burst]:
+    """Send so many requests to each side by turns, and return what each of them took."""
+    with ExitStack() as stack:
+        for side in sides:
+            stack.enter_context(side.connected())
+            side.send(work, _WARM)
+        before = [side.times() for side in sides]
+        for _ in range(requests):
+            for side in sides:
+                side.send(work)
+        after = [side.times() for side in sides]
+    return [_spent(*times, requests) for times in zip(before, after, strict=True)]
+
+
+def _spent(before: _Times, after: _Times, requests: int) -> Burst:
+    web, postgres = (
+        seconds_between(then, now) * _MICROSECONDS / requests
+        for then, now in zip(before, after, strict=True)
+    )
+    return Burst(web=web, postgres=postgres)
 
 
 def main() -> None:
     """Measure what was asked for, and print a row for each kind of request."""
     given = _options()
+    # So that Postgres and both services are stopped.
+    signal(SIGTERM, lambda *_: sys.exit("terminated"))
     with TemporaryDirectory(prefix="gatebell-pairs-") as name, ExitStack() as stack:
         postgres = stack.enter_context(durable_postgres()) if given.database != "sqlite" else None
         sides = []
         for end in ("before", "after"):
             checkout = _checkout(getattr(given, end), Path(name) / end)
             python = getattr(given, f"python_{end}") or _python_of(checkout)
+            url = postgres.databases.new_database() if postgres else ""
             order = {
                 "directory": str(Path(name) / f"{end}-instance"),
-                "database_url": postgres.databases.new_database() if postgres else "",
+                "database_url": url,
                 "counts": _counts(given),
             }
             ready = stack.enter_context(_served(checkout, python, order))
-            sides.append(Side(ready, postgres.pid if postgres else None))
+            # What Postgres does for both at once cannot be told apart.
+            marker = name_of(url) if given.by_request else ""
+            sides.append(Side(ready, postgres.pid if postgres else None, marker))
             say(f"{end}: {getattr(given, end)}, Python {_described(python)}")
         _measure(sides[0], sides[1], given)
 
@@ -142,6 +173,12 @@ def _options() -> Namespace:
     )
     parser.add_argument("--pairs", type=positive, default=9, help="of each kind (9)")
     parser.add_argument("--requests", type=positive, default=300, help="of a burst (300)")
+    parser.add_argument(
+        "--by-request",
+        action="store_true",
+        help="alternate after each request, and count only Postgres' connections: steadiest for"
+        " the web processes on a busy machine",
+    )
     parser.add_argument("--database", choices=("postgres", "sqlite"), default="postgres")
     return parser.parse_args()
 
@@ -230,20 +267,22 @@ def _measure(before: Side, after: Side, given: Namespace) -> None:
     for work in given.only:
         for _ in range(_WARM_BURSTS):
             for side in (before, after):
-                side.burst(work, given.requests // 4 or 1)
-        pairs = [
-            _pair(before, after, work, given.requests, number) for number in range(given.pairs)
-        ]
+                burst([side], work, given.requests // 4 or 1)
+        pairs = [_pair((before, after), work, given, number) for number in range(given.pairs)]
         web = _columns(pairs, lambda burst: burst.web)
         postgres = _columns(pairs, lambda burst: burst.postgres)
-        say(f"| {work} | {web} | {postgres} | {_ratios(pairs, lambda burst: burst.both)} |")
+        both = _ratios(pairs, lambda burst: burst.both)
+        say(f"| {work} | {web} | {postgres} | {both} |")
 
 
-def _pair(before: Side, after: Side, work: Work, requests: int, number: int) -> tuple[Burst, Burst]:
-    if number % 2:
-        then = after.burst(work, requests)
-        return before.burst(work, requests), then
-    return before.burst(work, requests), after.burst(work, requests)
+def _pair(
+    sides: tuple[Side, Side], work: Work, given: Namespace, number: int
+) -> tuple[Burst, Burst]:
+    if given.by_request:
+        before, after = burst(sides, work, given.requests)
+        return before, after
+    bursts = {side: burst([side], work, given.requests)[0] for side in sides[:: 1 - number % 2 * 2]}
+    return bursts[sides[0]], bursts[sides[1]]
 
 
 def _columns(pairs: Sequence[tuple[Burst, Burst]], part: Callable[[Burst], float]) -> str:

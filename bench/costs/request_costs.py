@@ -114,7 +114,7 @@ def request_costs(
         return costs, ProcessSizes(
             web=max(process_sizes(live.pid, "gunicorn")),
             worker=max(process_sizes(live.pid, "web.jobs.worker")),
-            connection=max(process_sizes(postgres.pid, _name_of(url))),
+            connection=max(process_sizes(postgres.pid, name_of(url))),
         )
 
 
@@ -200,5 +200,6 @@ def _fewest_waits(sender: Sender) -> int:
     return min(counts)
 
 
-def _name_of(database_url: str) -> str:
+def name_of(database_url: str) -> str:
+    """Return the name of a database, which is in the titles of its connections."""
     return database_url.rpartition("/")[2].partition("?")[0]
