@@ -242,7 +242,7 @@ def check_python(settings: Settings) -> Iterator[Finding]:
     if is_optimized():
         yield ok(f"{said}.")
     else:
-        yield warning(f"{said}: the service computes a sixth longer. {_OTHER_PYTHONS}")
+        yield warning(f"{said}: the service computes up to a sixth longer. {_OTHER_PYTHONS}")
 
 
 def check_worker(settings: Settings) -> Iterator[Finding]:
