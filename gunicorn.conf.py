@@ -23,7 +23,7 @@ from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.memory import keep_little_memory
 from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
-from web.server.heavy_requests import HeavyChannel, heavy_processes
+from web.server.heavy_requests import HeavyChannel, heavy_processes, lower_priority
 from web.server.listening import listening_host
 from web.server.memory_limits import memory_warning, parallel_hashes
 from web.server.process_limits import allow_connections, take_short_turns
@@ -128,6 +128,8 @@ def on_starting(server: Any) -> None:
 def post_fork(server: Any, worker: Any) -> None:
     """Take the room for counters before anything is counted, or do without."""
     worker.server_began_at = server.began_at
+    if worker.is_heavy:
+        lower_priority()
     from web import metrics  # noqa: PLC0415 - not before it is known where it counts
 
     if not reserve_counters(_counters, pid=os.getpid()):

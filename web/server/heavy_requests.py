@@ -63,6 +63,12 @@ def heavy_processes(web_concurrency: int) -> int:
     return max(1, web_concurrency // 2)
 
 
+def lower_priority() -> None:
+    """Let web processes run before this heavy process."""
+    with suppress(OSError):
+        os.nice(_NICENESS)
+
+
 class HeavyChannel:
     """The way from the web processes of a server to its heavy processes."""
 
@@ -263,8 +269,6 @@ class HeavyProcess:
 
     def run(self) -> None:
         """Answer requests until told to stop, and then as long as there are web processes."""
-        with suppress(OSError):
-            os.nice(_NICENESS)
         signal.signal(signal.SIGTERM, self._stop)
         accepting = gevent.spawn(self._accept)
         while self._worker.alive:

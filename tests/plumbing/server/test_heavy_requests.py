@@ -95,7 +95,9 @@ def posted(endpoint: Endpoint, body: bytes, *lines: str) -> bytes:
 
 def stored(live: LiveGatebell, endpoint: Endpoint) -> list[str]:
     path = f"{live.url}/{endpoint.project}/-/alerts/export.json?status=all"
-    return [each["title"] for each in signed_in(live, alice(live)).get(path, timeout=60).json()]
+    answer = signed_in(live, alice(live)).get(path, timeout=60)
+    assert answer.status_code == 200, answer.text
+    return [each["title"] for each in answer.json()]
 
 
 def check() -> bytes:
@@ -257,3 +259,40 @@ def test_heavy_requests_are_answered_while_the_server_stops(new_service: NewServ
         wait_until(lambda: "Handling signal" in live.log_text())
         client.socket.sendall(body)
         assert client.answer().status == 200
+
+
+@pytest.mark.long
+def test_a_heavy_request_has_passed_proxies_and_base_path_once(new_service: NewService) -> None:
+    settings = {"BASE_URL": "http://gate.example/base", "TRUSTED_PROXIES": "1"}
+    live = new_service("sqlite", only="web", WEB_CONCURRENCY="1", **settings)
+    export = "/base/-/alerts/export.csv"
+    with running(live), KeptConnection(live.port) as connection:
+        answer = connection.get(export, "X-Forwarded-For: 203.0.113.5, 203.0.113.6")
+        assert answer.status == 302
+        assert answer.headers["location"].partition("?")[0] == "/base/users/sign_in"
+        line = json.loads(live.logged_line("export."))
+        assert line["remote_address"] == "203.0.113.6"
+
+
+@pytest.mark.long
+def test_a_request_that_takes_too_long_is_to_be_repeated(new_service: NewService) -> None:
+    settings = {"REQUEST_TIMEOUT_SECONDS": "1"}
+    live = new_service("sqlite", only="web", WEB_CONCURRENCY="1", **settings)
+    with running(live), held_heavy_process(live), asking(live, check()) as (client,):
+        assert is_to_be_repeated(client.answer())
+
+
+@pytest.mark.long
+def test_a_heavy_process_that_hangs_is_replaced(new_service: NewService) -> None:
+    settings = {"WEB_CONCURRENCY": "1", "GUNICORN_CMD_ARGS": "--timeout 8"}
+    live = new_service("sqlite", only="web", **settings)
+    with running(live):
+        with asking(live, check()) as (client,):
+            assert client.answer().status == 200  # it runs, and has given a sign of life
+        with held_heavy_process(live) as pid, asking(live, check()) as (client,):
+            wait_until(lambda: heavy_processes(live) not in ([], [pid]))
+            # The next one answers what the other one had not begun.
+            answer = client.answer()
+            assert answer.status == 200 or is_to_be_repeated(answer)
+        with asking(live, check()) as (client,):
+            assert client.answer().status == 200
