@@ -9,10 +9,11 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.constant_rate import Latencies
 from bench.durable_intake.on_gatebell import measure_gatebell
 from bench.durable_postgres import RunningPostgres, durable_postgres
 from bench.figures.cold_start import KINDS, measure_cold_starts
@@ -58,11 +59,12 @@ def measure_figures(options: Options) -> int:
         postgres = stack.enter_context(durable_postgres())
         figures = _measure(options, directory, postgres, busy)
     text = as_markdown(figures)
+    runs = json.dumps(figures, default=_plain, indent=2, ensure_ascii=False)
     sys.stdout.write(f"\n{text}")
     if not options.once:
         _RESULTS.mkdir(exist_ok=True)
         (_RESULTS / "figures.md").write_text(text, encoding="utf-8")
-        _write_json(figures)
+        (_RESULTS / "figures.json").write_text(runs, encoding="utf-8")
     return 0 if figures.intake.is_sound else 1
 
 
@@ -143,10 +145,12 @@ def _password_hash(place: Place) -> str:
         return (user.password_hash or "").rpartition("$")[0].rpartition("$")[0].strip("$")
 
 
-def _write_json(figures: Figures) -> None:
-    found = {**asdict(figures), "fixed_rate": None}
-    text = json.dumps(found, indent=2, ensure_ascii=False, default=str)
-    (_RESULTS / "figures.json").write_text(text, encoding="utf-8")
+def _plain(value: object) -> object:
+    """Return what JSON shows in place of an object: percentiles of latencies, or all members."""
+    if isinstance(value, Latencies):
+        percentiles = value.percentiles(50, 95, 99, 99.9, 100)
+        return {"sent": value.sent, "failed": value.failed, "percentiles": percentiles}
+    return vars(value) if is_dataclass(value) else str(value)
 
 
 def _say(line: str) -> None:
