@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from os import devnull
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -118,7 +119,8 @@ class _Opener:
     def _empty_view(self, name: str, worker: str, works: frozenset[Work]) -> Contender:
         _say(f"Starting: {name}")
         bind = ("--bind", "127.0.0.1:{port}", "--no-control-socket", "--keep-alive", "65")
-        config = ("--worker-class", worker, "--workers", str(WORKERS), *bind)
+        # Without a named file, gunicorn loads the configuration of the service from this directory.
+        config = ("--config", devnull, "--worker-class", worker, "--workers", str(WORKERS), *bind)
         program = Program(
             (sys.executable, "-m", "gunicorn", *config, "bench.floor_view:app"),
             directory=ROOT,
