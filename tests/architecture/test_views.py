@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from inspect import get_annotations, isclass, isfunction
 from pathlib import Path
@@ -37,14 +38,38 @@ def is_ours(thing: Any) -> bool:
     return getattr(thing, "__module__", "").split(".")[0] in OURS
 
 
+@cache
+def imported_for_types(module: str) -> dict[str, Any]:
+    """Return what a module of ours imports from others of ours for type checkers only."""
+    file = import_module(module).__file__
+    tree = ast.parse(Path(file).read_text(encoding="utf-8") if file else "")
+    guarded = (
+        each
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for each in node.body
+        if isinstance(each, ast.ImportFrom) and (each.module or "").split(".")[0] in OURS
+    )
+    return {
+        alias.asname or alias.name: getattr(import_module(each.module or ""), alias.name)
+        for each in guarded
+        for alias in each.names
+    }
+
+
+def read_annotations(thing: Any) -> dict[str, Any]:
+    names = {**imported_for_types(thing.__module__), **(vars(thing) if isclass(thing) else {})}
+    return get_annotations(thing, eval_str=True, locals=names)
+
+
 def annotations_of(thing: Any) -> Iterator[Any]:
     """Return what a function takes and returns, or what the public members of a class are."""
     for part in filter(is_ours, thing.__mro__ if isclass(thing) else (thing,)):
-        yield from get_annotations(part, eval_str=True).values()
+        yield from read_annotations(part).values()
         for name, member in vars(part).items():
             getter = member.fget if isinstance(member, property) else member
             if isfunction(getter) and not name.startswith("_"):
-                yield get_annotations(getter, eval_str=True).get("return")
+                yield read_annotations(getter).get("return")
 
 
 def rows_in(thing: Any, known: set[Any]) -> Iterator[type[Base | Row[Any]]]:
