@@ -207,6 +207,13 @@ def unblock_standard_streams() -> None:
             setattr(sys, name, unblocked)
 
 
+def drain_standard_streams() -> None:
+    """Wait for the last lines, before this process becomes another program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, UnblockedStream):
+            stream.drain()
+
+
 def describe_dropped_lines(describe: Callable[[int], str]) -> None:
     """Let what writes to standard error say in this way how many lines were dropped."""
     if isinstance(sys.stderr, UnblockedStream):

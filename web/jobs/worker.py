@@ -70,7 +70,7 @@ from web.settings.reader import (
     SettingsError,
     settings_from_environment,
 )
-from web.standard_streams import unblock_standard_streams
+from web.standard_streams import drain_standard_streams, unblock_standard_streams
 
 _log = logging.getLogger("gatebell.jobs")
 _MINUTE = timedelta(minutes=1)
@@ -165,6 +165,7 @@ def main(*, is_first: bool = False) -> None:
 def _begin_anew_after_migrating() -> None:
     """Become a worker that has loaded no migrations, which take a third of its memory."""
     if "alembic" in sys.modules:
+        drain_standard_streams()
         os.execv(sys.executable, [sys.executable, "-m", "web.jobs.worker"])  # noqa: S606 - ourselves
 
 

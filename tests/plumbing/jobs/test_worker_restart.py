@@ -1,0 +1,39 @@
+"""The first worker, which becomes another program after it has migrated the database."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from time import sleep
+
+import pytest
+
+from tests.support.service.live import ROOT
+
+PROGRAM = """
+import sys
+from web.jobs import worker
+from web.standard_streams import say, unblock_standard_streams
+unblock_standard_streams()
+say("The first administrator is admin")
+sys.modules.setdefault("alembic", sys)
+sys.executable = "/bin/true"
+sys.stderr.write("said\\n")
+worker._begin_anew_after_migrating()
+"""
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="only Linux says how large it is")
+def test_its_last_lines_are_written_though_the_reader_is_late() -> None:
+    reading, writing = os.pipe()
+    filler = fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writing, b"x" * filler)
+    command = [sys.executable, "-c", PROGRAM]
+    with subprocess.Popen(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE) as first:
+        os.close(writing)
+        assert first.stderr is not None
+        assert first.stderr.readline() == b"said\n"
+        sleep(0.2)
+        with os.fdopen(reading, "rb") as output:
+            assert output.read().lstrip(b"x") == b"The first administrator is admin\n"
+    assert first.returncode == 0
