@@ -125,6 +125,17 @@ def on_starting(server: Any) -> None:
     hold_signals_while_forking()
 
 
+def nworkers_changed(server: Any, wanted: int, _before: int | None) -> None:
+    """Keep as many processes as are configured, though SIGTTIN and SIGTTOU ask for others.
+
+    With fewer, gunicorn ends the oldest ones, which may be all that serve clients, or all heavy
+    ones.
+    """
+    if wanted not in {0, server.cfg.workers}:  # 0: all of them end
+        _log.warning("SIGTTIN and SIGTTOU change nothing: set WEB_CONCURRENCY")
+        server.num_workers = server.cfg.workers
+
+
 def post_fork(server: Any, worker: Any) -> None:
     """Take the room for counters before anything is counted, or do without."""
     worker.server_began_at = server.began_at

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.conftest import KINDS
-from tests.faults.processes import heavy_processes, is_held, wait_until
+from tests.faults.processes import heavy_processes, is_held, wait_until, web_processes
 from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import JSON, Endpoint, connect, item, webhook
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -296,3 +296,18 @@ def test_a_heavy_process_that_hangs_is_replaced(new_service: NewService) -> None
             assert answer.status == 200 or is_to_be_repeated(answer)
         with asking(live, check()) as (client,):
             assert client.answer().status == 200
+
+
+@pytest.mark.long
+def test_signals_for_more_and_fewer_processes_change_nothing(new_service: NewService) -> None:
+    live = new_service("sqlite", only="web", WEB_CONCURRENCY="1")
+    with running(live):
+        wait_until(lambda: heavy_processes(live))
+        before = heavy_processes(live), web_processes(live)
+        for number in (signal.SIGTTOU, signal.SIGTTIN):
+            told = live.log_text().count("set WEB_CONCURRENCY")
+            os.kill(live.pid, number)
+            wait_until(lambda told=told: live.log_text().count("set WEB_CONCURRENCY") > told)
+        with asking(live, check(), asked("/healthz")) as clients:
+            assert [each.answer().status for each in clients] == [200, 200]
+        assert (heavy_processes(live), web_processes(live)) == before
