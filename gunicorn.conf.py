@@ -23,7 +23,7 @@ from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.memory import keep_little_memory
 from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
-from web.server.heavy_requests import HeavyChannel, heavy_processes, lower_priority
+from web.server.heavy_requests import heavy_processes, lower_priority, open_heavy_channel
 from web.server.listening import listening_host
 from web.server.memory_limits import memory_warning, parallel_hashes
 from web.server.process_limits import allow_connections, take_short_turns
@@ -50,7 +50,7 @@ except (SettingsError, CertificateFilesError) as error:
 
 keep_little_memory()
 take_short_turns()
-_heavy_channel = HeavyChannel()
+_heavy_channel = open_heavy_channel()
 _counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid())
 _host = listening_host(_settings.host)
 _host = f"[{_host}]" if ":" in _host else _host

@@ -78,6 +78,12 @@ class HeavyChannel:
         #: Each web process has a shared lock of it for as long as it lives.
         self._lives = TemporaryFile()  # noqa: SIM115 - open as long as the server runs
 
+    def close(self) -> None:
+        """Close the channel in this process; others that have forked keep it open."""
+        self._sending.close()
+        self._receiving.close()
+        self._lives.close()
+
     def become_web_process(self, app: Any, *, request_seconds: float) -> None:
         """Let this process relay the heavy requests of an application."""
         lockf(self._lives, LOCK_SH)
@@ -99,6 +105,18 @@ class HeavyChannel:
             return True
         lockf(self._lives, LOCK_UN)
         return False
+
+
+#: What gunicorn's first process has open.
+_opened: list[HeavyChannel] = []
+
+
+def open_heavy_channel() -> HeavyChannel:
+    """Open a channel in place of the last one, which belongs to processes of before a reload."""
+    while _opened:
+        _opened.pop().close()
+    _opened.append(HeavyChannel())
+    return _opened[0]
 
 
 def _of_this_process(inherited: socket.socket) -> socket.socket:

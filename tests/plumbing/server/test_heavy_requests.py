@@ -311,3 +311,25 @@ def test_signals_for_more_and_fewer_processes_change_nothing(new_service: NewSer
         with asking(live, check(), asked("/healthz")) as clients:
             assert [each.answer().status for each in clients] == [200, 200]
         assert (heavy_processes(live), web_processes(live)) == before
+
+
+@pytest.mark.long
+def test_reloads_leave_no_file_open(new_service: NewService) -> None:
+    live = new_service("sqlite", only="web", WEB_CONCURRENCY="1")
+    with running(live):
+        wait_until(lambda: heavy_processes(live))
+        reload(live)
+        before = psutil.Process(live.pid).num_fds()
+        reload(live)
+        reload(live)
+        wait_until(lambda: psutil.Process(live.pid).num_fds() <= before, seconds=10)
+        with asking(live, check()) as (client,):
+            assert client.answer().status == 200
+
+
+def reload(live: LiveGatebell) -> None:
+    """Let gunicorn read its configuration again, and wait until only new processes are left."""
+    former = {*heavy_processes(live), *web_processes(live)}
+    os.kill(live.pid, signal.SIGHUP)
+    for processes in (heavy_processes, web_processes):
+        wait_until(lambda now=processes: len(now(live)) == 1 and former.isdisjoint(now(live)))
