@@ -207,7 +207,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self.notify()
             self._close_idle(monotonic())
             self._look_after_certificate()
-            self._count_dropped_lines()
+            self.count_dropped_lines()
             self._stop_requested.wait(_LOOK_SECONDS)
         self._serve_until_load_balancers_notice()
         for listener_server in listeners:
@@ -351,7 +351,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             certificate.refresh()
             certificate.warn()
 
-    def _count_dropped_lines(self) -> None:
+    def count_dropped_lines(self) -> None:
         """Count the lines of the log that nobody read in time."""
         from web import metrics  # noqa: PLC0415 - it counts where the process was told after its fork
 

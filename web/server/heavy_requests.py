@@ -291,6 +291,7 @@ class HeavyProcess:
         accepting = gevent.spawn(self._accept)
         while self._worker.alive:
             self._worker.notify()
+            self._worker.count_dropped_lines()
             self._stops.wait(_LOOK_SECONDS)
         end = monotonic() + self._worker.cfg.graceful_timeout
         while self._is_wanted() and monotonic() < end:

@@ -4,8 +4,10 @@ import json
 import os
 import select
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -16,7 +18,7 @@ from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import JSON, Endpoint, connect, item, webhook
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.kept_connection import Answer, KeptConnection, asked
-from web.server.heavy_requests import MOST_WAITING
+from web.server.heavy_requests import MOST_WAITING, HeavyProcess
 
 #: Bytes of a body that a heavy process reads.
 LARGE = 200_000
@@ -333,3 +335,24 @@ def reload(live: LiveGatebell) -> None:
     os.kill(live.pid, signal.SIGHUP)
     for processes in (heavy_processes, web_processes):
         wait_until(lambda now=processes: len(now(live)) == 1 and former.isdisjoint(now(live)))
+
+
+def test_dropped_log_lines_of_a_heavy_process_are_counted(request: pytest.FixtureRequest) -> None:
+    calls: list[str] = []
+    worker = Mock(alive=True, worker_connections=1)
+    worker.notify = lambda: calls.append("alive")
+
+    def count() -> None:
+        calls.append("counted")
+        worker.alive = False
+
+    worker.count_dropped_lines = count
+    worker.cfg.graceful_timeout = 0
+    ours, theirs = socket.socketpair()
+    former = signal.getsignal(signal.SIGTERM)
+    request.addfinalizer(lambda: signal.signal(signal.SIGTERM, former))
+    process = HeavyProcess(worker, theirs, Mock(), is_wanted=lambda: False)
+    process._stops.set()  # noqa: SLF001 - so that it does not wait
+    with ours, theirs:
+        process.run()
+    assert calls == ["alive", "counted"]
