@@ -169,7 +169,9 @@ class _Run:
         """Note whether it has shown a sign of life."""
         limit = self.program.watchdog_seconds
         if limit is not None and self._signs is not None and self._signs.has_received():
-            self._due_at = monotonic() + limit
+            # Its first command has prepared something, and may have to load again to go on.
+            loads = self.program.first_command is not None and not self.has_begun
+            self._due_at = monotonic() + (_START_SECONDS if loads else limit)
             self.has_begun = True
 
     def end_if_it_hangs(self) -> None:

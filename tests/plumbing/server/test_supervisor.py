@@ -50,6 +50,12 @@ sys.stdout.flush()
 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
 time.sleep(60)
 """
+#: Has prepared something, and then becomes another program, which loads for long.
+PREPARES = """
+import os, socket, sys, time
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"STATUS=", os.environ["NOTIFY_SOCKET"])
+os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(3); print('loaded')"])
+"""
 #: Has loaded, and begins when another one has begun.
 HELD = """
 import sys, time
@@ -186,11 +192,12 @@ def test_one_that_others_can_do_without_is_started_again_after_ever_longer_pause
     assert "finished" in output
 
 
-def prepared(first: str, sign: Path) -> subprocess.Popen[str]:
+def prepared(first: str, sign: Path, *, watchdog_seconds: int = 50) -> subprocess.Popen[str]:
     """Begin a program, and one that waits for it."""
     python = "sys.executable, '-c'"
     return begin(
-        f"{{'first': Program(command=[{python}, {SIGN!r}, 'later', '{sign}'], watchdog_seconds=50,"
+        f"{{'first': Program(command=[{python}, {SIGN!r}, 'later', '{sign}'],"
+        f" watchdog_seconds={watchdog_seconds},"
         f" first_command=[{python}, {first!r}, 'first', '{sign}'], when_ended=WhenEnded.RESTART),"
         f" 'second': Program(command=[{python}, {HELD!r}], waits_for='first')}}"
     )
@@ -214,6 +221,17 @@ def test_a_program_waits_for_the_first_sign_of_another_one_which_then_starts_dif
     process.terminate()
     output, _ = process.communicate(timeout=60)
     assert (output, process.returncode) == ("", 0)
+
+
+@pytest.mark.long
+def test_one_that_has_prepared_something_has_time_to_load_again(tmp_path: Path) -> None:
+    process = prepared(PREPARES, tmp_path, watchdog_seconds=1)
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(3)]
+    process.terminate()
+    process.communicate(timeout=60)
+    assert {"released\n", "loaded\n"} <= {*lines}
+    assert lines.count("loaded\n") == 2  # of the second program as well
 
 
 @pytest.mark.long
