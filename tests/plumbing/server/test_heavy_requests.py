@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from unittest.mock import Mock
 
 import psutil
@@ -306,10 +307,9 @@ def test_signals_for_more_and_fewer_processes_change_nothing(new_service: NewSer
     with running(live):
         wait_until(lambda: heavy_processes(live))
         before = heavy_processes(live), web_processes(live)
-        for number in (signal.SIGTTOU, signal.SIGTTIN):
-            told = live.log_text().count("set WEB_CONCURRENCY")
+        for told, number in enumerate((signal.SIGTTOU, signal.SIGTTIN), start=1):
             os.kill(live.pid, number)
-            wait_until(lambda told=told: live.log_text().count("set WEB_CONCURRENCY") > told)
+            wait_until(partial(is_told, live, "set WEB_CONCURRENCY", told))
         with asking(live, check(), asked("/healthz")) as clients:
             assert [each.answer().status for each in clients] == [200, 200]
         assert (heavy_processes(live), web_processes(live)) == before
@@ -329,12 +329,20 @@ def test_reloads_leave_no_file_open(new_service: NewService) -> None:
             assert client.answer().status == 200
 
 
+def is_told(live: LiveGatebell, words: str, times: int) -> bool:
+    return live.log_text().count(words) >= times
+
+
 def reload(live: LiveGatebell) -> None:
     """Let gunicorn read its configuration again, and wait until only new processes are left."""
     former = {*heavy_processes(live), *web_processes(live)}
     os.kill(live.pid, signal.SIGHUP)
-    for processes in (heavy_processes, web_processes):
-        wait_until(lambda now=processes: len(now(live)) == 1 and former.isdisjoint(now(live)))
+
+    def is_new() -> bool:
+        heavy, web = heavy_processes(live), web_processes(live)
+        return len(heavy) == len(web) == 1 and former.isdisjoint([*heavy, *web])
+
+    wait_until(is_new)
 
 
 def test_dropped_log_lines_of_a_heavy_process_are_counted(request: pytest.FixtureRequest) -> None:
