@@ -140,7 +140,7 @@ def test_two_taps_escalate_and_do_not_undo_it(
     gatebell.cli("escalations", "create", monitor.project, "--name", "Night", "--default", *steps)
     open_alert(monitor, gatebell, telephone)
     button = telephone.get_by_role("button", name=f"Escalate to @{name}")
-    for _ in range(50):  # until the worker has begun
+    for _ in range(300):  # until the worker has begun
         if button.count():
             break
         telephone.wait_for_timeout(200)
