@@ -83,7 +83,8 @@ def test_git_writes_the_commit_into_an_archive(tmp_path: Path) -> None:
     archive = tmp_path / "gatebell.tar"
     written = (*GIT, "archive", "--output", str(archive), "HEAD", "COMMIT", ".gitattributes")
     subprocess.run(written, check=True)
-    shutil.unpack_archive(archive, tmp_path, filter="data")
+    # Python 3.11.2, which Debian 12 has, knows no filters for archives.
+    subprocess.run(("tar", "-xf", str(archive), "-C", str(tmp_path)), check=True)
     assert (tmp_path / "COMMIT").read_text().strip() == commit
 
 
