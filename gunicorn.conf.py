@@ -23,7 +23,7 @@ from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.memory import keep_little_memory
 from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
-from web.server.heavy_requests import heavy_processes, lower_priority, open_heavy_channel
+from web.server.heavy_requests import begin_heavy_process, heavy_processes, open_heavy_channel
 from web.server.listening import listening_host
 from web.server.memory_limits import memory_warning, parallel_hashes
 from web.server.process_limits import allow_connections, take_short_turns
@@ -140,7 +140,7 @@ def post_fork(server: Any, worker: Any) -> None:
     """Take the room for counters before anything is counted, or do without."""
     worker.server_began_at = server.began_at
     if worker.is_heavy:
-        lower_priority()
+        begin_heavy_process(worker)
     from web import metrics  # noqa: PLC0415 - not before it is known where it counts
 
     if not reserve_counters(_counters, pid=os.getpid()):

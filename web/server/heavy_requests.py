@@ -63,8 +63,15 @@ def heavy_processes(web_concurrency: int) -> int:
     return max(1, web_concurrency // 2)
 
 
-def lower_priority() -> None:
-    """Let web processes run before this heavy process."""
+def begin_heavy_process(worker: Any) -> None:
+    """Stop listening in a heavy process right after its fork, and let web processes run first.
+
+    Otherwise clients could still connect while the server stops, and nobody would accept them. A
+    process with a low priority may take seconds until it is loaded.
+    """
+    for listener in worker.sockets:
+        listener.close()
+    worker.sockets = []
     with suppress(OSError):
         os.nice(_NICENESS)
 
@@ -93,8 +100,6 @@ class HeavyChannel:
     def become_heavy_process(self, worker: Any, app: Any) -> None:
         """Let this process answer the heavy requests of an application, and no others."""
         self._sending.close()
-        for listener in worker.sockets:
-            listener.close()  # else clients could connect when nobody accepts them any more
         channel = _of_this_process(self._receiving)
         worker.run = HeavyProcess(worker, channel, app, is_wanted=self._has_web_processes).run
 
