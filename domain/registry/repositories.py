@@ -26,8 +26,8 @@ from models import (
 from models.folding import fold
 
 #: As Docker's registry checks them (github.com/distribution/reference).
-_COMPONENT = r"[a-z0-9]++(?:(?:\.|_|__|-++)[a-z0-9]++)*+"
-_NAME = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*+")
+_COMPONENT = r"[a-z0-9]++(?:(?:\.|__?+|-++)[a-z0-9]++)*"
+_NAME = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
 TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 DIGEST = re.compile(r"[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,128}")
 LONGEST_NAME = 255

@@ -200,3 +200,19 @@ def test_no_member_of_an_enumeration_is_an_empty_tuple(app: Flask) -> None:
 
 def _is_bare(member: Enum) -> bool:
     return type(member.value) is object
+
+
+#: A group repeated possessively, without an alternative that never matches at its end.
+_POSSESSIVE_GROUP = re.compile(r"(?<!\|\(\?!\))\)(?:[*+?]|\{[0-9,]+\})\+|\(\?>")
+
+
+def test_possessive_groups_end_with_what_never_matches() -> None:
+    # domain/releases/checker/tokens.py says why.
+    found = {
+        f"{path_of(file)}: {match[0]}"
+        for file, text in texts(*LAYERS)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for match in _POSSESSIVE_GROUP.finditer(node.value)
+    }
+    assert found == set()

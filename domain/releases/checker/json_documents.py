@@ -25,7 +25,7 @@ from domain.releases.checker.shell import check_shell
 DEPTH = 200
 #: A whole token; strings of a HAR hold whole pages.
 _TOKEN = re.compile(
-    r'[ \t\r\n]*+("(?:[^"\\\x00-\x1f]|\\.)*+"|[{}\[\]:,]|-?[0-9][0-9.eE+-]*+|true|false|null)'
+    r'[ \t\r\n]*+("(?:[^"\\\x00-\x1f]|\\.|(?!))*+"|[{}\[\]:,]|-?[0-9][0-9.eE+-]*+|true|false|null)'
 )
 _SPACES = re.compile(r"[ \t\r\n]*+")
 _NO_JSON = "The content is not valid JSON"

@@ -135,7 +135,7 @@ _OTHERS = (
     "snippets|static|unsubscribes|uploads|user|users|v2"
 )
 _LEGACY = re.compile(
-    rf"/(?!(?:{_OTHERS})/)[\w.][\w.-]*+(?:/(?!-/|(?:{_PAGES})(?:/|$))[\w.][\w.-]*+){{1,20}}+"
+    rf"/(?!(?:{_OTHERS})/)[\w.][\w.-]*+(?:/(?!-/|(?:{_PAGES})(?:/|$))[\w.][\w.-]*+){{1,20}}"
     rf"/(?:{_PAGES})(?:/.*)?",
     re.DOTALL,
 )

@@ -255,12 +255,12 @@ def runner_registration(words: Sequence[Word]) -> Iterator[Found]:
 
 
 _PART = re.compile(
-    r"""(?P<space>(?:[ \t\r]|\\\r?\n)++)
+    r"""(?P<space>[ \t\r]++|\\\r?\n)
     |(?P<comment>(?<![^\s;|&(])\#[^\n]*+)
     |(?P<end>\n|;|\|\|?|&&?|[()`])
     |\$?'(?P<single>[^']*+)(?:'|\Z)
-    |\$?"(?P<double>(?:[^"\\]|\\.)*+)(?:"|\\?\Z)
-    |(?P<plain>(?:\\[^\n]|[^\s'"|&;()`\\])++|\\)""",
+    |\$?"(?P<double>(?:[^"\\]|\\.|(?!))*+)(?:"|\\?\Z)
+    |(?P<plain>(?:\\[^\n]|[^\s'"|&;()`\\]|(?!))++|\\)""",
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)

@@ -48,7 +48,7 @@ from domain.releases.schedule import BY_ID
 
 #: What stands for a value: in templates of JavaScript, Python, Ruby, shells and printf.
 _VALUE = re.compile(
-    r"\$\{(?:[^{}]|\{[^{}]*+\})*+\}|#\{[^{}]*+\}|\{[^{}/\s]*+\}|%\(\w+\)[sd]|%[sdv]|<\w+>|\$[A-Za-z_]\w*+"
+    r"\$\{(?:[^{}]|\{[^{}]*+\}|(?!))*+\}|#\{[^{}]*+\}|\{[^{}/\s]*+\}|%\(\w+\)[sd]|%[sdv]|<\w+>|\$[A-Za-z_]\w*+"
 )
 _COLON_VALUE = re.compile(r"(?<=/):\w+")
 _SCHEME = re.compile(r"^https?://[^/]*+")
@@ -199,7 +199,7 @@ def check_python(text: str) -> Iterator[Found]:
 
 
 _RUNNER = re.compile(
-    r'\bresource\s+"gitlab_runner"\s+"[^"\n]*"\s*\{(?P<block>(?:[^{}]|\{[^{}]*+\})*+)'
+    r'\bresource\s+"gitlab_runner"\s+"[^"\n]*"\s*\{(?P<block>(?:[^{}]|\{[^{}]*+\}|(?!))*+)'
 )
 _TOKEN_OF_RUNNER = re.compile(r"^\s*registration_token\s*=", re.MULTILINE)
 
