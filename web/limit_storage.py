@@ -154,14 +154,9 @@ class HostStorage(Storage):
                 _SLOT.pack_into(self._table, place, 0, 0, 0)
 
 
-def counts_on_host(storage_uri: str) -> bool:
-    """Return whether each host counts for itself, and no store for all of them."""
-    return storage_uri == _IN_MEMORY
-
-
 def storage_configuration(storage_uri: str, trusted_ca_file: Path | None = None) -> dict[str, Any]:
     """Return Flask-Limiter's configuration of the store at RATELIMIT_STORAGE_URI."""
-    if counts_on_host(storage_uri):
+    if storage_uri == _IN_MEMORY:
         return {"RATELIMIT_STORAGE_URI": f"{HostStorage.STORAGE_SCHEME[0]}://"}
     return {
         "RATELIMIT_STORAGE_URI": storage_uri,

@@ -8,7 +8,6 @@ from limits.storage import Storage
 
 from web.admin.security_warnings import security_warnings
 from web.http.extensions import limiter
-from web.limit_storage import counts_on_host
 from web.metrics import Gauge
 from web.settings.reader import Settings, misspelt_in_environment
 
@@ -18,7 +17,7 @@ def host_metrics(settings: Settings) -> Iterator[Gauge]:
     places = (("instance", settings.instance_path), ("repositories", settings.repositories_path))
     for name, path in places:
         yield from _disk_metrics(name, path)
-    if not counts_on_host(settings.ratelimit_storage_uri):
+    if not settings.counts_on_host:
         yield Gauge(
             "gatebell_rate_limit_store_up",
             "Whether the shared store of rate limits answers.",

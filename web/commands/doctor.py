@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import click
 from flask.cli import ScriptInfo
-from limits.storage import storage_from_string
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -47,8 +46,7 @@ from web.database.start_errors import CannotStartError
 from web.extensions import db
 from web.http.transactions import roll_back
 from web.interpreter import describe_interpreter, is_optimized
-from web.jobs.mail import mail_server, sender_of
-from web.limit_storage import counts_on_host, storage_configuration
+from web.outgoing.mail_server import mail_server, sender_of
 from web.pages.templating import duration, pluralize
 from web.sealing.sealer import HEADER, new_probe
 from web.server.memory_limits import memory_limit_mib, memory_warning, needed_mib
@@ -216,10 +214,13 @@ def check_certificate(settings: Settings) -> Iterator[Finding]:
 
 def check_counters(settings: Settings) -> Iterator[Finding]:
     """Ask the store that rate limits are counted in."""
-    url = settings.ratelimit_storage_uri
-    if counts_on_host(url):
+    if settings.counts_on_host:
         return
-    made = storage_configuration(url, settings.trusted_ca_file)
+    from limits.storage import storage_from_string  # noqa: PLC0415 - few installations need it
+
+    from web.limit_storage import storage_configuration  # noqa: PLC0415
+
+    made = storage_configuration(settings.ratelimit_storage_uri, settings.trusted_ca_file)
     storage = storage_from_string(
         made["RATELIMIT_STORAGE_URI"], **made.get("RATELIMIT_STORAGE_OPTIONS", {})
     )
@@ -343,7 +344,7 @@ def check_hosts(settings: Settings) -> Iterator[Finding]:
 
 def check_separate_counts(settings: Settings) -> Iterator[Finding]:
     """Look whether several hosts count rate limits, each for itself."""
-    if not counts_on_host(settings.ratelimit_storage_uri):
+    if not settings.counts_on_host:
         return
     present = list_present(session=db.session(), now=now())
     places = [each.place for each in present if each.program == "web"]

@@ -15,7 +15,7 @@ from domain.randomness import random_hex
 from web.admin.settings import settings_now
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.jobs.mail import mail_server, sender_of
+from web.outgoing.mail_server import mail_server, sender_of
 from web.services import now
 
 mail = AppGroup("mail", help="E-mail that the worker sends.")

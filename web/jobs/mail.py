@@ -2,9 +2,7 @@
 
 import logging
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import ColumnElement, Engine
 from sqlalchemy.orm import Session
@@ -30,10 +28,8 @@ from domain.mail.outbox import (
 from domain.mail.smtp import (
     Mailer,
     MailError,
-    MailServer,
     MailServerUnavailableError,
     PermanentMailError,
-    Sender,
 )
 from domain.notifications.notice_checks import why_not_sent
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings as ExpirySettings
@@ -48,13 +44,13 @@ from domain.upkeep.assignment_mail import (
 from domain.webhooks.endpoints import queue_webhook_notices
 from web.database.engine import engine_of
 from web.jobs.scheduler import Job
+from web.outgoing.mail_server import mail_server, sender_of
 from web.settings.policies.alerts import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.mail")
 #: Default ports of message submission (RFC 6409) and of submission over TLS (RFC 8314).
-_PORTS = {"smtp": 587, "smtps": 465}
 _LONGEST_RUN = timedelta(seconds=45)
 
 
@@ -258,22 +254,3 @@ def _record_failure(
         _log.warning("mail not sent, trying again later", extra=fields)
     else:
         _log.error("mail given up", extra=fields)
-
-
-def sender_of(settings: Settings) -> Sender:
-    """Return whom messages come from."""
-    host = urlsplit(settings.base_url).hostname or "localhost"
-    return Sender(name=settings.instance_name, address=settings.mail_from or f"gatebell@{host}")
-
-
-def mail_server(url: str, trusted_ca_file: Path | None = None) -> MailServer:
-    """Return the server of a validated MAIL_URL."""
-    parts = urlsplit(url)
-    return MailServer(
-        host=parts.hostname or "",
-        port=parts.port or _PORTS[parts.scheme],
-        user=unquote(parts.username or ""),
-        password=unquote(parts.password or ""),
-        has_implicit_tls=parts.scheme == "smtps",
-        trusted_ca_file=trusted_ca_file,
-    )

@@ -49,9 +49,9 @@ from domain.notifications.subjects import Subject
 from domain.outgoing.deadlines import run_within
 from domain.outgoing.errors import DeadlineError
 from domain.randomness import random_share
-from web.jobs.mail import mail_server, sender_of
 from web.jobs.scheduler import Job
 from web.outgoing.apprise_processes import AppriseProcesses
+from web.outgoing.mail_server import mail_server, sender_of
 from web.settings.policies.alerts import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings

@@ -442,3 +442,8 @@ class Settings(HostSettings):
     )
     header_message: str = live("", kinds.line_of_text(500), "Message at the top of every page.")
     footer_message: str = live("", kinds.line_of_text(500), "Message at the bottom of every page.")
+
+    @property
+    def counts_on_host(self) -> bool:
+        """Return whether each host counts rate limits separately, without a shared store."""
+        return self.ratelimit_storage_uri == "memory://"

@@ -18,9 +18,10 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from tests.support.service.tls_server import lax_context
-from web.jobs.mail import SendingMail, mail_server
+from web.jobs.mail import SendingMail
 from web.jobs.scheduler import Scheduler
 from web.jobs.worker import Pulse
+from web.outgoing.mail_server import mail_server
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
-from psycopg import sql
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.engine import make_url
 
@@ -85,7 +83,9 @@ def check_archive(file: Path, settings: Settings, *, program: str) -> None:
 
 def drop_everything(settings: Settings) -> None:
     """Drop what is in the schema `public`, in one transaction."""
-    with psycopg.connect(psycopg_url(settings)) as connection:
+    from psycopg import connect, sql  # noqa: PLC0415 - SQLite needs none of it
+
+    with connect(psycopg_url(settings)) as connection:
         for (statement,) in connection.execute(_OURS).fetchall():
             connection.execute(sql.SQL(statement))
 

@@ -1,0 +1,28 @@
+"""The mail server and the sender of the settings."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from domain.mail.smtp import MailServer, Sender
+from web.settings.reader import Settings
+
+_PORTS = {"smtp": 587, "smtps": 465}
+
+
+def sender_of(settings: Settings) -> Sender:
+    """Return whom messages come from."""
+    host = urlsplit(settings.base_url).hostname or "localhost"
+    return Sender(name=settings.instance_name, address=settings.mail_from or f"gatebell@{host}")
+
+
+def mail_server(url: str, trusted_ca_file: Path | None = None) -> MailServer:
+    """Return the server of a validated MAIL_URL."""
+    parts = urlsplit(url)
+    return MailServer(
+        host=parts.hostname or "",
+        port=parts.port or _PORTS[parts.scheme],
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        has_implicit_tls=parts.scheme == "smtps",
+        trusted_ca_file=trusted_ca_file,
+    )
