@@ -115,6 +115,7 @@ docs: $(VENV)/development ## Write the generated documents; those that name ever
 	@$(PY) -m web.settings.sections > docs/settings.md
 	@$(PY) -m domain.releases.document > docs/releases.md
 	@$(PY) -m tests.coverage.summary > docs/coverage.md
+	@$(PY) -m tests.coverage.permission_matrix > docs/permissions.md
 	@$(PY) -m tests.coverage.advisories > docs/advisories.md
 	@mkdir -p build/docs
 	@$(PY) -m tests.coverage.coverage_table > build/docs/statements.md

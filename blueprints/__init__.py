@@ -24,7 +24,7 @@ from blueprints.applications import applications
 from blueprints.git import git
 from blueprints.health import health
 from blueprints.heartbeats import heartbeats, pings
-from blueprints.help_pages import help_pages
+from blueprints.help.pages import help_pages
 from blueprints.home import home
 from blueprints.incidents.changes import incident_changes, incident_comments
 from blueprints.incidents.incidents import incidents

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from web.help import documents, sections
+from blueprints.help.documents import documents, sections
 
 project = "Gatebell"
 extensions = ["myst_parser"]

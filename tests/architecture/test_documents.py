@@ -7,12 +7,14 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
 from domain.releases.document import document as releases_document
 from tests.architecture.test_shape import LAYERS, modules
 from tests.coverage.advisories import advisories
 from tests.coverage.advisories import document as advisories_document
 from tests.coverage.coverage_table import marks, statements
+from tests.coverage.permission_matrix import document as permissions_document
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
 from web.settings.reader import Settings
@@ -24,6 +26,12 @@ ROOT = Path(__file__).parents[2]
 def test_the_list_of_settings_is_fresh() -> None:
     written = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert written == settings_document(), "run `make docs`"
+
+
+@pytest.mark.one_database("sqlite")
+def test_the_permissions_of_roles_are_fresh(app: Flask) -> None:
+    written = (ROOT / "docs" / "permissions.md").read_text(encoding="utf-8")
+    assert written == permissions_document(app), "run `make docs`"
 
 
 @pytest.mark.spec("M2")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from blueprints.help.documents import sections
 from tests.support.service.live import ROOT
-from web.help import sections
 
 _SECONDS = 300
 

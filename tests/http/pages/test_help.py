@@ -7,6 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from blueprints.help.documents import Values, documents, page_of, sections
 from domain.access.roles import Role
 from domain.access.scopes import FREE, NOT_FOR_APPLICATIONS, SCOPES
 from domain.oauth.openid import userinfo
@@ -15,7 +16,6 @@ from tests.support.accounts.people import alice, bob, make_application, signed_i
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import ROOT, LiveGatebell
-from web.help import Values, documents, page_of, sections
 
 
 def names_in_index() -> list[str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
+from blueprints.help.documents import Values, documents
 from tests.support.accounts.people import ClientCredentials
 from tests.support.alerts.senders import Endpoint
 from tests.support.service.live import LiveGatebell
-from web.help import Values, documents
 
 _SCRIPT_SECONDS = 120
 _BASH = shutil.which("bash") or "bash"

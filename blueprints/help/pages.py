@@ -1,23 +1,23 @@
 """/help: guides and documents, and pages that errors link to."""
 
-from flask import render_template, send_from_directory
+from flask import redirect, render_template, request, send_from_directory
 from flask.typing import ResponseReturnValue
 
+from blueprints.help.documents import (
+    DOCS,
+    MOVED,
+    Document,
+    Values,
+    find_document,
+    page_of,
+    rendered,
+    sections,
+)
+from blueprints.help.readers import find_reader, offered_applications
+from blueprints.help.search import LONGEST_SEARCH, search
 from domain.errors import NotFoundError
 from domain.oauth.error_help import ERRORS
 from web.access.marks import open_to_anyone
-from web.help import (
-    DOCS,
-    LONGEST_SEARCH,
-    Document,
-    Values,
-    asking_reader,
-    find_document,
-    offered_applications,
-    rendered,
-    search,
-    sections,
-)
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query
 from web.services import settings
@@ -28,7 +28,7 @@ help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
 @help_pages.get("")
 @open_to_anyone
 def index() -> ResponseReturnValue:
-    """List guides and documents, or the parts of them that have all words of a search."""
+    """List guides and documents, or the parts of them that match a search."""
     asked = list_query("search").get("search", "").strip()
     return render_template(
         "help/index.html",
@@ -41,9 +41,11 @@ def index() -> ResponseReturnValue:
 @help_pages.get("/guides/<name>")
 @open_to_anyone
 def guide(name: str) -> ResponseReturnValue:
-    """Show a guide, with the values of an application or integration of the reader's."""
+    """Show a guide, with the values of an application or integration that the reader may see."""
+    if new_name := MOVED.get(f"guides/{name}"):
+        return _redirect(new_name)
     document = _existing(f"guides/{name}")
-    reader = asking_reader(document)
+    reader = find_reader(document)
     return render_template(
         "help/document.html",
         document=document,
@@ -60,6 +62,8 @@ def document(name: str) -> ResponseReturnValue:
     """Show a document."""
     if name.startswith("guides/"):
         raise NotFoundError(_MISSING)
+    if new_name := MOVED.get(name):
+        return _redirect(new_name)
     document = _existing(name)
     return render_template(
         "help/document.html",
@@ -86,6 +90,12 @@ def errors() -> ResponseReturnValue:
 
 
 _MISSING = "This help page does not exist."
+
+
+def _redirect(name: str) -> ResponseReturnValue:
+    """Redirect to a document that has another name now, with the same query."""
+    query = request.query_string.decode("ascii", "ignore")
+    return redirect(f"{request.script_root}{page_of(name)}{f'?{query}' if query else ''}", 301)
 
 
 def _existing(name: str) -> Document:

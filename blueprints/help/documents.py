@@ -1,51 +1,37 @@
-"""The documents of `docs/` that /help shows: in the order of its README, as HTML, and searched.
+"""The documents of `docs/`: their index, and each document as HTML.
 
-Links lead to pages, and placeholders become the values of the application, integration or project
-that the reader has chosen. The documents are the project's own and hold no HTML, and markdown-it-py
-escapes all text, the reader's values included: there is nothing to be cleaned.
+Links lead to pages, and placeholders become the reader's values. The documents belong to the
+project and contain no HTML, and markdown-it-py escapes all text, so nothing has to be sanitized.
 """
 
 import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from flask import get_template_attribute, url_for
+from flask import get_template_attribute
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from domain.alerts.integrations.integrations import get_receiver
-from domain.database.paging import row_id
-from domain.errors import ForbiddenError, NotFoundError
 from domain.markdown import aligned_by_class
-from domain.oauth.clients.applications import get_any, get_own, newest_own
-from domain.oauth.clients.types import ApplicationView
-from domain.projects.access import get_project
-from web.access.marks import viewer
-from web.extensions import db
-from web.http.work import work
-from web.pages.list_query import list_query
-from web.services import settings
 
 _KEPT = 128
 _IMAGES = "images/"
 #: What people call the blocks of a language that have no name.
 _LANGUAGES = {"console": "Shell", "json": "JSON", "yaml": "YAML", "": "Text"}
-_MOST_FOUND = 30
-#: In characters.
-LONGEST_SEARCH = 200
-_EXCERPT = 160
-#: What Markdown writes around words.
-_SIGNS = re.compile(r"[`*|]|\]\([^)\s]*\)|\[")
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
+#: Former names of documents.
+MOVED = {
+    "words": "glossary",
+}
 #: Shown by /help itself.
 _INDEX = "README"
 _TITLE = re.compile(r"\A# (.+)\n")
@@ -319,190 +305,3 @@ def _unique(label: str, seen: Counter[str]) -> str:
     """Return a label that no other part of the page has."""
     seen[label] += 1
     return label if seen[label] == 1 else f"{label} {seen[label]}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """What stands below a heading, or before the first one."""
-
-    document: Document
-    heading: str
-    text: str
-
-    @property
-    def page(self) -> str:
-        """The path of the page, from the service's own root."""
-        anchor = f"#{anchor_of(self.heading)}" if self.heading else ""
-        return f"{page_of(self.document.name)}{anchor}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hit:
-    """A part with all the words, and a line of it."""
-
-    part: Part
-    excerpt: str
-
-
-def search(asked: str) -> tuple[Hit, ...]:
-    """Return the parts that have every word, those with the words in their headings first."""
-    words = asked[:LONGEST_SEARCH].casefold().split()
-    found = [part for part in _parts() if words and all(word in _folded(part) for word in words)]
-    # The sort is stable: parts of the same rank stay in the order of the index.
-    found.sort(key=lambda part: -_rank(part, words))
-    return tuple(Hit(part=part, excerpt=_excerpt(part, words)) for part in found[:_MOST_FOUND])
-
-
-@cache
-def _parts() -> tuple[Part, ...]:
-    names = (topic.name for section in sections() for topic in section.topics)
-    return tuple(part for name in names for part in _parts_of(documents()[name]))
-
-
-def _parts_of(document: Document) -> list[Part]:
-    """Cut a document at its headings; a line of a program that begins as one is none."""
-    parts: list[tuple[str, list[str]]] = [("", [])]
-    is_code = False
-    for line in document.text.splitlines()[1:]:
-        is_code ^= line.lstrip().startswith("```")
-        if line.startswith("## ") and not is_code:
-            parts.append((line[3:], []))
-        else:
-            parts[-1][1].append(line)
-    return [Part(document=document, heading=head, text="\n".join(text)) for head, text in parts]
-
-
-@cache
-def _folded(part: Part) -> str:
-    return f"{part.document.title}\n{part.heading}\n{part.text}".casefold()
-
-
-def _rank(part: Part, words: list[str]) -> int:
-    title, heading = part.document.title.casefold(), part.heading.casefold()
-    in_heading = sum(word in heading for word in words)
-    in_title = sum(word in title for word in words)
-    return 4 * in_heading + 2 * in_title + (not part.heading)
-
-
-def _excerpt(part: Part, words: list[str]) -> str:
-    """Return the surroundings of the first word that stands in the text, on one line."""
-    text = " ".join(_SIGNS.sub("", part.text).split())
-    at = min((found for word in words if (found := text.casefold().find(word)) >= 0), default=0)
-    start = max(0, at - _EXCERPT // 3)
-    cut = text[start : start + _EXCERPT]
-    return f"{'…' if start else ''}{cut}{'…' if start + _EXCERPT < len(text) else ''}"
-
-
-#: So many are offered.
-_MOST_OFFERED = 5
-_SCOPES = re.compile(r"^- \*\*Scopes\*\*: ([^.]*)\.", re.MULTILINE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reader:
-    """The reader of a guide."""
-
-    values: Values
-    #: What the values are of, and its page; None if the guide shows placeholders.
-    name: str | None = None
-    url: str | None = None
-    #: Whether the query names something that is not there, or that the reader may not see.
-    is_refused: bool = False
-    #: Scopes that the guide asks for and the application is not registered for, and where to add
-    #: them.
-    missing_scopes: tuple[str, ...] = ()
-    edit_url: str | None = None
-
-
-def asking_reader(document: Document) -> Reader:
-    """Return the reader of a guide, with values of what the query names if they may see them."""
-    query = list_query("application", "project", "integration")
-    values = Values(base_url=settings().base_url)
-    try:
-        return _of_query(query, values, document)
-    except (ForbiddenError, NotFoundError):
-        return Reader(values=values, is_refused=True)
-
-
-def _of_query(query: Mapping[str, str], values: Values, document: Document) -> Reader:
-    """Return the reader; raise ForbiddenError or NotFoundError if they may not see the values."""
-    application_id = row_id(query, "application")
-    integration_id = row_id(query, "integration")
-    project_path = query.get("project", "").strip("/")
-    if not project_path.isprintable():  # no path, and nothing to ask a database for
-        raise NotFoundError
-    if application_id is not None:
-        return _of_application(application_id, values, document)
-    if integration_id is not None:
-        return _of_integration(project_path, integration_id, values)
-    if project_path:
-        return _of_project(project_path, values)
-    return Reader(values=values)
-
-
-def _of_application(application_id: int, values: Values, document: Document) -> Reader:
-    application = _application(application_id)
-    is_own = application.is_owned_by(viewer().user_id or 0)
-    pages = "applications" if is_own else "admin.applications"
-    asked = _scopes_of(document)
-    return Reader(
-        values=replace(
-            values,
-            client_id=application.application_id,
-            redirect_uri=next(iter(application.redirect_uris), None),
-        ),
-        name=application.name,
-        url=url_for(f"{pages}.show", application_id=application.id),
-        missing_scopes=tuple(each for each in asked if each not in application.scopes),
-        edit_url=url_for(f"{pages}.edit", application_id=application.id),
-    )
-
-
-def _scopes_of(document: Document) -> tuple[str, ...]:
-    """Return the scopes that a guide tells to register."""
-    line = _SCOPES.search(document.text)
-    return tuple(re.findall(r"`([a-z_]+)`", line[1])) if line else ()
-
-
-def _application(application_id: int) -> ApplicationView:
-    """Return an application whose page the viewer may see, or raise NotFoundError."""
-    reader = viewer()
-    if reader.user_id is None:
-        raise NotFoundError
-    if reader.is_admin:
-        return get_any(application_id, session=db.session())
-    return get_own(application_id, owner_id=reader.user_id, session=db.session())
-
-
-def _of_integration(project_path: str, integration_id: int, values: Values) -> Reader:
-    """Return a reader who may see the integration's credentials."""
-    project = get_project(project_path, viewer(), session=db.session())
-    if not project.can_integrate:
-        raise ForbiddenError
-    integration = get_receiver(work(), project, integration_id)
-    return Reader(
-        values=replace(values, integration_url=integration.url, project_path=project.path),
-        name=integration.name,
-        url=url_for(
-            "integration_keys.credentials",
-            project_path=project.path,
-            integration_id=integration.id,
-        ),
-    )
-
-
-def _of_project(project_path: str, values: Values) -> Reader:
-    project = get_project(project_path, viewer(), session=db.session())
-    return Reader(
-        values=replace(values, project_path=project.path),
-        name=project.path,
-        url=url_for("projects.show_namespace", full_path=project.path),
-    )
-
-
-def offered_applications(document: Document, reader: Reader) -> tuple[ApplicationView, ...]:
-    """Return applications of the viewer's own whose values a guide without values could have."""
-    user_id = viewer().user_id
-    if user_id is None or reader.name is not None or CLIENT_ID not in document.text:
-        return ()
-    return newest_own(user_id, count=_MOST_OFFERED, session=db.session())

@@ -1,0 +1,1 @@
+"""Pages at /help: guides, documents, and their search."""

@@ -1,0 +1,138 @@
+"""The search of /help: whole words, synonyms from the glossary, and evidence last."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from blueprints.help.documents import Document, anchor_of, documents, page_of, sections
+
+#: Maximum length of a search in characters.
+LONGEST_SEARCH = 200
+#: Maximum number of results.
+MOST_RESULTS = 30
+#: Length of an excerpt in characters.
+_EXCERPT = 160
+#: Markdown around words.
+_SIGNS = re.compile(r"[`*|]|\]\([^)\s]*\)|\[")
+_GLOSSARY = "glossary"
+#: Folders for engineers, which rank after everything else.
+_EVIDENCE = ("evidence/", "adr/")
+_SYNONYM = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The text below a heading, or before the first heading."""
+
+    document: Document
+    heading: str
+    text: str
+
+    @property
+    def page(self) -> str:
+        """The path of the page, from the root of the service."""
+        anchor = f"#{anchor_of(self.heading)}" if self.heading else ""
+        return f"{page_of(self.document.name)}{anchor}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A part that matches a search, and an excerpt of it."""
+
+    part: Part
+    excerpt: str
+
+
+#: Matches a term of a search: any of its synonyms.
+Term = re.Pattern[str]
+
+
+def search(text: str) -> tuple[Hit, ...]:
+    """Return the parts that contain every term of a search, the best first."""
+    terms = list(_terms(text[:LONGEST_SEARCH].casefold()))
+    found = [
+        part for part in _parts() if terms and all(term.search(_folded(part)) for term in terms)
+    ]
+    # The sort is stable: parts of the same rank stay in the order of the index.
+    found.sort(key=lambda part: _rank(part, terms), reverse=True)
+    return tuple(Hit(part=part, excerpt=_excerpt(part, terms)) for part in found[:MOST_RESULTS])
+
+
+def _terms(text: str) -> Iterator[Term]:
+    """Yield the terms of a search; a synonym of several words is one term."""
+    for phrase, others in _synonyms().items():
+        pattern = _pattern(phrase)
+        if pattern.search(text):
+            text = pattern.sub(" ", text)
+            yield re.compile("|".join(_pattern(each).pattern for each in (phrase, *others)))
+    for word in text.split():
+        yield _pattern(word)
+
+
+@cache
+def _pattern(phrase: str) -> Term:
+    """Return a pattern for whole words, with the endings of plurals and verbs."""
+    words = r"[\s-]+".join(re.escape(word) for word in re.split(r"[\s-]+", phrase) if word)
+    ending = "(?:e?s|e?d|ing)?" if phrase[-1:].isalpha() else ""
+    return re.compile(rf"(?<!\w){words}{ending}(?!\w)")
+
+
+@cache
+def _synonyms() -> Mapping[str, Sequence[str]]:
+    """Return the terms of the product for the words that people search for, longest first."""
+    glossary = documents().get(_GLOSSARY)
+    table = glossary.text.partition("\n## Synonyms\n")[2].partition("\n## ")[0] if glossary else ""
+    found = {
+        phrase: [each.strip() for each in terms.casefold().split(",")]
+        for phrases, terms in _SYNONYM.findall(table)[1:]  # without the header
+        for phrase in (each.strip() for each in phrases.casefold().split(","))
+    }
+    return dict(sorted(found.items(), key=lambda each: -len(each[0])))
+
+
+@cache
+def _parts() -> tuple[Part, ...]:
+    names = (topic.name for section in sections() for topic in section.topics)
+    return tuple(part for name in names for part in _parts_of(documents()[name]))
+
+
+def _parts_of(document: Document) -> list[Part]:
+    """Split a document at its headings; a number sign inside a code block is no heading."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    is_code = False
+    for line in document.text.splitlines()[1:]:
+        is_code ^= line.lstrip().startswith("```")
+        if line.startswith("## ") and not is_code:
+            parts.append((line[3:], []))
+        else:
+            parts[-1][1].append(line)
+    return [Part(document=document, heading=head, text="\n".join(text)) for head, text in parts]
+
+
+@cache
+def _folded(part: Part) -> str:
+    return f"{part.document.title}\n{part.heading}\n{part.text}".casefold()
+
+
+def _rank(part: Part, terms: Sequence[Term]) -> tuple[bool, int, int]:
+    """Return what orders results: no evidence, terms in headings, then how often terms occur."""
+    title, heading = part.document.title.casefold(), part.heading.casefold()
+    in_heading = sum(term.search(heading) is not None for term in terms)
+    in_title = sum(term.search(title) is not None for term in terms)
+    headings = 4 * in_heading + 3 * in_title + (not part.heading)
+    return not part.document.name.startswith(_EVIDENCE), headings, _occurrences(part, terms)
+
+
+def _occurrences(part: Part, terms: Sequence[Term]) -> int:
+    return sum(len(term.findall(_folded(part))) for term in terms)
+
+
+def _excerpt(part: Part, terms: Sequence[Term]) -> str:
+    """Return the surroundings of the first term in the text, on one line."""
+    text = " ".join(_SIGNS.sub("", part.text).split())
+    folded = text.casefold()
+    at = min((found.start() for term in terms if (found := term.search(folded))), default=0)
+    start = max(0, at - _EXCERPT // 3)
+    cut = text[start : start + _EXCERPT]
+    return f"{'…' if start else ''}{cut}{'…' if start + _EXCERPT < len(text) else ''}"
