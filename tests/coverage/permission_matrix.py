@@ -20,7 +20,8 @@ Generated from `domain/access/permissions.py` by `make docs`.
 
 A member of a project or group has one of six roles, and each role includes the roles before it. A
 member of a group has at least this role in all subgroups and projects of the group. The roles apply
-to pages and to the API. A token also needs the [scope](guides/scopes-and-claims.md) of the operation.
+to pages and to the API. A token also needs the
+[scope](guides/scopes-and-claims.md) of the operation.
 
 A [custom role](member-roles.md) adds the permission in the last column to a lower role.
 Administrators can do everything that Owners can; their tokens need the scope `admin_mode` for this.
