@@ -1,7 +1,7 @@
 """Begin with the tables of release 0.1.0.
 
 A database that 0.1.0 has migrated is at this revision already, with the same tables: those of the
-51 migrations that led there (docs/adr/0063-migrations-begin-at-0-1-0.md).
+51 migrations that led there (docs/adr/0063-start-migrations-at-0-1-0-and-never-rewrite-them.md).
 """
 
 import sqlalchemy as sa

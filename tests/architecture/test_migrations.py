@@ -18,7 +18,7 @@ from web.database.engine import open_engine
 from web.database.schema import MIGRATIONS, newest_known_revision
 from web.settings.reader import Settings
 
-#: Where release 0.1.0 ended (docs/adr/0063-migrations-begin-at-0-1-0.md).
+#: Where release 0.1.0 ended (docs/adr/0063-start-migrations-at-0-1-0-and-never-rewrite-them.md).
 _FIRST = 51
 
 

@@ -35,7 +35,7 @@ class Limit:
     Flask-Limiter's own decorator counts in a shared store, and in memory while that is away. What
     is counted on this host needs no fallback and goes to the strategy of the library at once: the
     way through its decorator takes as long as a third of a token check
-    (docs/adr/0033-flask-limiter-counts.md).
+    (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
     """
 
     def __init__(

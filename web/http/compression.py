@@ -1,8 +1,8 @@
 """Compresses pages and static files with gzip (RFC 9110 section 8.4.1.3), and nothing else.
 
-Who makes a browser ask for a page with texts of their choice, and sees how long the encrypted
-response is, can guess what else is in a compressed page (BREACH). So a page is compressed only if
-no other site asked for it, and never if it shows a secret (docs/adr/0056-what-is-compressed.md).
+An attacker who makes a browser request a page with chosen texts, and sees the length of the
+encrypted response, can guess the rest of a compressed page (BREACH). So a page is compressed only
+if the request came from this site, and never if the page shows a secret (ADR 56).
 """
 
 import gzip

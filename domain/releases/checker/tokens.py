@@ -1,7 +1,7 @@
 """Splits a program into words, texts and signs, in one pass whatever the program is.
 
-The lexer knows no language, only how its comments and texts look. `ast` and `tokenize` read Python
-more exactly; why they are not used is in docs/adr/0043-the-checker-reads-with-one-lexer.md.
+The lexer only knows how comments and strings look in each language. ADR 43 explains why `ast` and
+`tokenize` do not read Python.
 """
 
 import re
