@@ -3,18 +3,18 @@
 from flask import Flask
 
 from blueprints import register_blueprints
-from domain.clock import Clock, system_clock
+from domain.core.clock import Clock, system_clock
 from web.access.rate_limits import start_limits
 from web.commands import register_commands
 from web.http.compression import compress_pages_and_files
 from web.http.cors import allow_cross_origin
 from web.http.endpoints import cross_origin_policies
 from web.http.errors import render_errors
+from web.http.flask_app import SynchronousFlask
 from web.http.long_requests import answer_long_requests
 from web.http.request_log import log_requests
 from web.http.routes import add_path_converters
 from web.http.security_headers import protect_answers
-from web.http.synchronous import SynchronousFlask
 from web.http.transactions import commit_returned_responses
 from web.jobs.audit_log_lines import log_audit_events
 from web.pages.double_taps import mark_pages_after_changes

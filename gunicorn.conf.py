@@ -14,11 +14,11 @@ import logging
 import os
 from typing import Any
 
-from domain.clock import system_clock
-from domain.threads import hashing
+from domain.core.clock import system_clock
+from domain.core.threads import hashing
 from web.database.start_checks import check_if_available
 from web.database.start_errors import CannotStartError
-from web.jobs.job_pulse import start_pulse
+from web.jobs.host_heartbeat import start_pulse
 from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.memory import keep_little_memory

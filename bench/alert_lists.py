@@ -19,7 +19,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from app import create_app
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from tests.support.database.postgres import Postgres, own_server
 from web.database.schema import migrate
 from web.extensions import db

@@ -32,7 +32,7 @@ from bench.reports.report import Report, as_json, as_markdown
 from bench.rounds import Outcome, measure_all, measure_once
 from bench.scale.soak import Soak, soak
 from bench.targets import verdicts
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 
 RESULTS = Path(__file__).parent / "results"
 #: How far the floor's own runs may lie apart, without their outer tenths, of their median.

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from bench.oauth_shots import CALLBACK, Seed
 from bench.seed_counts import Counts
 from domain.accounts.users import get_user
-from domain.keyring import CredentialType, Keyring
-from domain.randomness import random_credential, random_hex
+from domain.core.keyring import CredentialType, Keyring
+from domain.core.randomness import random_credential, random_hex
 from models import AccessToken, Authorization, DeviceAuthorization
 from tests.support.accounts.people import (
     Person,

@@ -23,8 +23,8 @@ from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.storing import single_alert
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.lifecycle import Action
-from domain.clock import system_clock
-from domain.database.statements import KeptConnection, Row
+from domain.core.clock import system_clock
+from domain.core.database.statements import KeptConnection, Row
 from tests.support.accounts.people import make_project, make_user, settings_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell

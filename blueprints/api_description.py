@@ -13,8 +13,8 @@ import orjson
 from flask import Response, current_app, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain import threads
-from web.access.marks import open_to_anyone
+from domain.core import threads
+from web.access.decorators import open_to_anyone
 from web.api.description.described import METADATA, Description
 from web.api.description.document import Edition, openapi_document
 from web.api.description.views import DescribedView, described_views

@@ -7,6 +7,11 @@ from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.scopes import views
+from domain.oauth.applications import actions
+from domain.oauth.applications.people import page_of_people
+from domain.oauth.applications.refusals import Viewer, list_refusals, progress_of
+from domain.oauth.applications.removed_scopes import find_removed_scopes
+from domain.oauth.applications.types import ApplicationWithSecret, OwnApplicationBody, RenewalBody
 from domain.oauth.clients.allowed_groups import paths_of
 from domain.oauth.clients.applications import get_own
 from domain.oauth.clients.directory import get_page, list_own
@@ -14,13 +19,8 @@ from domain.oauth.clients.secrets import list_secrets, rotation_of
 from domain.oauth.clients.service_accounts import find_service_account
 from domain.oauth.clients.types import ApplicationPage, ApplicationView
 from domain.oauth.grants.client_credentials import FOR_MACHINES
-from domain.oauth.setting_up import actions
-from domain.oauth.setting_up.people import page_of_people
-from domain.oauth.setting_up.refusals import Viewer, list_refusals, progress_of
-from domain.oauth.setting_up.removed_scopes import find_removed_scopes
-from domain.oauth.setting_up.types import ApplicationWithSecret, OwnApplicationBody, RenewalBody
 from forms.applications import ApplicationForm, RenewalForm
-from web.access.marks import get_current_user, signed_in
+from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import Mark, PageBlueprint
 from web.http.work import work

@@ -3,10 +3,10 @@
 from flask import Response, request
 from flask.typing import ResponseReturnValue
 
-from domain.errors import ForbiddenError, NotFoundError
-from domain.repositories.access import GitService
+from domain.core.errors import ForbiddenError, NotFoundError
+from domain.git.access import GitService
+from web.access.decorators import open_to_anyone
 from web.access.git_marks import GitAccess, git_client
-from web.access.marks import open_to_anyone
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.repositories.http_backend import serve

@@ -16,8 +16,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from domain.threads import serves_in_greenlets
-from web.access.marks import open_to_anyone
+from domain.core.threads import serves_in_greenlets
+from web.access.decorators import open_to_anyone
 from web.admin.host_state import host_metrics
 from web.admin.instance_state import (
     audit_stream_metrics,

@@ -13,7 +13,7 @@ from domain.heartbeats.states import PingKind
 from domain.heartbeats.types import PingQuery
 from domain.projects.views import ProjectView
 from forms.heartbeats import HeartbeatForm, ResetUrlForm
-from web.access.marks import checks_its_url, get_current_user, permitted
+from web.access.decorators import checks_its_url, get_current_user, permitted
 from web.api.description.described import HEARTBEATS, TEXT, Caller, Description
 from web.heartbeats import receive_ping
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint

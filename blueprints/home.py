@@ -10,12 +10,13 @@ from domain.accounts.passwords import has_first_password
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import count_by_status, count_open_by_severity, open_alerts
 from domain.alerts.listing.watched_projects import projects_of_member
-from domain.database.paging import ListPart, words
-from domain.escalations.explanation import unanswered_among
-from domain.escalations.routes import paging_nobody
+from domain.core.database.paging import ListPart, words
 from domain.incidents.listing import open_incidents_of
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring
-from domain.on_call.shifts import duties_of
+from domain.paging.escalations.explanation import unanswered_among
+from domain.paging.escalations.routes import paging_nobody
+from domain.paging.on_call.shifts import duties_of
+from domain.paging.silences.muting import in_force, muted_rows
 from domain.projects.listing import (
     GroupFilter,
     ProjectFilter,
@@ -26,8 +27,7 @@ from domain.projects.listing import (
     sees_any_project,
 )
 from domain.projects.views import Viewer
-from domain.silences.muting import in_force, muted_rows
-from web.access.marks import get_current_user, open_to_anyone, signed_in, viewer
+from web.access.decorators import get_current_user, open_to_anyone, signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import asked_part, list_query, numbered_links

@@ -3,11 +3,11 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.maintenance_windows import actions
-from domain.maintenance_windows.types import MaintenanceWindow, WindowChange
+from domain.paging.maintenance_windows import actions
+from domain.paging.maintenance_windows.types import MaintenanceWindow, WindowChange
 from domain.projects.views import Holder
 from forms.maintenance_windows import MaintenanceWindowForm, form_of
-from web.access.marks import get_current_user, permitted
+from web.access.decorators import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.pages.form_pages import form_page

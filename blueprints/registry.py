@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.database.paging import Page
-from domain.errors import InvalidError
+from domain.core.database.paging import Page
+from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from domain.registry import actions
 from domain.registry import repositories as domain
@@ -15,7 +15,7 @@ from domain.registry.client import RegistryRefusedError, RegistryUnavailableErro
 from domain.registry.notifications import LARGEST_BODY, parse_envelope, record_events
 from domain.registry.repositories import root_name
 from domain.registry.tokens import EXAMPLE_HOST, SERVICE, RegistryToken
-from web.access.marks import checks_registry_secret, open_to_anyone, permitted
+from web.access.decorators import checks_registry_secret, open_to_anyone, permitted
 from web.access.rate_limits import by_address
 from web.api.description.described import FORM, HTML, JSON, REGISTRY, Caller, Description
 from web.api.schemas.registry import (
@@ -31,8 +31,8 @@ from web.http.json_responses import json_response
 from web.http.request_bodies import check_media_type, read_bounded
 from web.http.work import work
 from web.metrics import count_registry_events
+from web.pages.form_errors import refusals_shown
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links, page_size
-from web.pages.refusals import refusals_shown
 from web.registry import (
     NO_CREDENTIALS,
     RegistryUser,

@@ -8,17 +8,17 @@ from urllib.parse import urlencode
 from flask import Response, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.api_usage.reading import changes_used_by
-from domain.errors import InvalidError, NotFoundError
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.types.reading import read_query
 from domain.releases.changes import Certainty
 from domain.releases.checker.findings import Report
 from domain.releases.listing import ChangeFilter, State, effect_of, example_of, releases_on_schedule
 from domain.releases.schedule import BY_ID
+from domain.releases.usage.reading import changes_used_by
 from domain.releases.version import Release
-from domain.types.reading import read_query
 from forms.releases import ReleaseCheckForm, ReleaseFilterForm
 from web.access.api_limits import Family, count_request
-from web.access.marks import open_to_anyone, to_sign_in, viewer
+from web.access.decorators import open_to_anyone, to_sign_in, viewer
 from web.api.description.described import METADATA, Description
 from web.api.release_checks import handed_in, run_check
 from web.api.schemas.releases import ReleaseFilterQuery
@@ -29,9 +29,9 @@ from web.http.extensions import csrf
 from web.http.public_urls import public_url
 from web.pages.list_query import list_query
 from web.releases.feeds import atom_feed, cached_document, calendar
-from web.releases.listed import ListedChange, date_of, list_shown, show_change
 from web.releases.rehearsal import whole_period
-from web.releases.requested import running_release
+from web.releases.requested_release import running_release
+from web.releases.schedule_view import ListedChange, date_of, list_shown, show_change
 from web.services import now, settings
 
 release_schedule = PageBlueprint("release_schedule", __name__, url_prefix="/help/releases")

@@ -7,12 +7,14 @@ from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
-from domain.alerts.following import Follower, waits_since
+from domain.alerts.change_feed import Follower, waits_since
 from domain.alerts.listing.queries import LARGEST_IID
-from domain.database.paging import LARGEST_ID, one_of
-from domain.errors import ConflictError, ForbiddenError, InvalidError
-from domain.escalations.types import PAGES_KEPT_FOR
-from domain.on_call.actions import show_schedule
+from domain.core.database.paging import LARGEST_ID, one_of
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError
+from domain.core.time_zones import instant, zone
+from domain.core.types.reading import read_query
+from domain.paging.escalations.types import PAGES_KEPT_FOR
+from domain.paging.on_call.actions import show_schedule
 from domain.projects.views import Holder, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
@@ -26,17 +28,15 @@ from domain.reports.types import (
     ReportQuery,
 )
 from domain.reports.writing import answer_words, length_words, reason_words
-from domain.time_zones import instant, zone
-from domain.types.reading import read_query
 from forms.reports import HandoverNoteForm, IncidentDocumentForm
-from web.access.marks import get_current_user, permitted
+from web.access.decorators import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.text_files import text_file
 from web.http.work import work
+from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
-from web.pages.refusals import refusals_shown
 
 on_call_reports = NamespaceBlueprint("on_call_reports", __name__, below="on_call")
 _PARAMETERS = ("period", "from", "until")

@@ -7,26 +7,26 @@ from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.queries import LARGEST_IID
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.alerts.matching.parser import LONGEST_TEXT
-from domain.database.paging import row_id, words
-from domain.errors import InvalidError, QueryError
-from domain.projects.views import GroupView, Holder, ProjectView
-from domain.silences import actions
-from domain.silences.actions import LOOKED_BACK, matchers_for
-from domain.silences.types import (
+from domain.core.database.paging import row_id, words
+from domain.core.errors import InvalidError, QueryError
+from domain.paging.silences import actions
+from domain.paging.silences.actions import LOOKED_BACK, matchers_for
+from domain.paging.silences.types import (
     FlapSettings,
     FlapSettingsChange,
     PreviewQuery,
     SilencePreview,
     SilenceState,
 )
+from domain.projects.views import GroupView, Holder, ProjectView
 from forms.silences import FlapSettingsForm, SilenceExtensionForm, SilenceForm
-from web.access.marks import get_current_user, permitted
+from web.access.decorators import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.work import work
+from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
-from web.pages.refusals import refusals_shown
 from web.services import reading
 
 silences = NamespaceBlueprint("silences", __name__, below="silences")

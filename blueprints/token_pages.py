@@ -10,8 +10,8 @@ from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
 from domain.access.scopes import Scope
-from domain.database.paging import one_of
-from domain.errors import InvalidError
+from domain.core.database.paging import one_of
+from domain.core.errors import InvalidError
 from domain.oauth.personal_tokens import lists
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES

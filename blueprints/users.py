@@ -5,7 +5,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts.profiles import avatar_path
 from domain.projects.people import get_person
-from web.access.marks import signed_in, viewer
+from web.access.decorators import signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import with_base_path

@@ -3,22 +3,22 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.following import Follower, waits_since
-from domain.database.paging import LARGEST_ID
-from domain.errors import ConflictError
+from domain.alerts.change_feed import Follower, waits_since
+from domain.core.database.paging import LARGEST_ID
+from domain.core.errors import ConflictError
+from domain.delivery.destination_types import DestinationQuery, SecretRotationBody
+from domain.delivery.webhooks import actions, endpoints
+from domain.delivery.webhooks.endpoints import MOST_ENDPOINTS, recent_deliveries
+from domain.delivery.webhooks.types import DeliveryState, WebhookBody, WebhookChangeBody, read_state
 from domain.projects.views import ProjectView
-from domain.types.destinations import DestinationQuery, SecretRotationBody
-from domain.webhooks import actions, endpoints
-from domain.webhooks.endpoints import MOST_ENDPOINTS, recent_deliveries
-from domain.webhooks.types import DeliveryState, WebhookBody, WebhookChangeBody, read_state
 from forms.webhooks import EVENT_CHOICES, SecretRotationForm, WebhookForm
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
-from web.pages.refusals import refusals_shown
 from web.pages.sent_tests import say_sent
 from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
 from web.services import settings

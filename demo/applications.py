@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 from demo.arrangement import Places
 from demo.fortnight import Diary
 from demo.machine import DemoError, Machine
-from domain.grace_period import GracePeriod
+from domain.core.grace_period import GracePeriod
 from domain.oauth.clients.secrets import renew_secret
 from web.extensions import db
 from web.services import services

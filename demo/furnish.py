@@ -9,7 +9,7 @@ from demo.folder import Memory
 from demo.fortnight import DAYS, Diary, Fortnight
 from demo.machine import Machine
 from demo.present import Present
-from domain.randomness import random_password
+from domain.core.randomness import random_password
 from web.settings.reader import Settings
 
 #: Set up some days before the first alert.

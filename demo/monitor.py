@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 from demo.arrangement import Places, Sender
 from demo.bodies import Occurring, webhook
 from demo.catalog import FAULTS
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 
 _MOST = 4
 _PINGS = timedelta(minutes=10)

@@ -16,7 +16,7 @@ from demo.folder import Memory, check_is_empty, folder_of
 from demo.furnish import furnish
 from demo.machine import DemoError
 from demo.telephones import telephones
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from web.database.schema import migrate
 from web.database.start_checks import register_secret_key
 from web.instance_files import make_instance_directory

@@ -13,8 +13,8 @@ from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.alerts.matching.parser import LONGEST_TEXT
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
-from domain.database.paging import one_of, row_id, words
-from domain.errors import QueryError
+from domain.core.database.paging import one_of, row_id, words
+from domain.core.errors import QueryError
 from forms.base import Form, Line, SomeBody, at_most
 
 SEVERITY_CHOICES = [(each.value, each.value.capitalize()) for each in Severity]

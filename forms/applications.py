@@ -8,10 +8,10 @@ from wtforms import BooleanField, IntegerField, RadioField, SelectMultipleField,
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
 from domain.access.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, Scope, in_order, views
-from domain.grace_period import GracePeriod
+from domain.core.grace_period import GracePeriod
+from domain.oauth.applications.types import ApplicationChange
 from domain.oauth.clients.types import ApplicationView
 from domain.oauth.grants.registry import PERMITTED_GRANTS
-from domain.oauth.setting_up.types import ApplicationChange
 from forms.base import Form, Line, at_most
 
 _DAYS = NumberRange(1, 3650, message="Enter 1 to 3650 days, or nothing.")

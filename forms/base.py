@@ -19,10 +19,10 @@ from wtforms import (
 )
 from wtforms.validators import Length, ValidationError
 
-from domain.durations import duration_text, parse_duration
-from domain.errors import InvalidError, InvalidParametersError
-from domain.time_zones import zone_names
-from domain.types.reading import read_body
+from domain.core.durations import duration_text, parse_duration
+from domain.core.errors import InvalidError, InvalidParametersError
+from domain.core.time_zones import zone_names
+from domain.core.types.reading import read_body
 
 Result = TypeVar("Result")
 SomeBody = TypeVar("SomeBody", bound=BaseModel)

@@ -7,23 +7,23 @@ from zoneinfo import available_timezones
 from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, ValidationError
 
-from domain.contacts.rule_types import (
+from domain.paging.contacts.rule_types import (
     CONCERN_WORDS,
     MOST_MINUTES,
     ContactRule,
     NewContactRule,
 )
-from domain.contacts.types import ContactBody, ContactPreferencesBody
-from domain.notifications.contact_types.base import ContactType
-from domain.notifications.contact_types.registry import (
+from domain.paging.contacts.types import ContactBody, ContactPreferencesBody
+from domain.paging.notifications.contact_types.base import ContactType
+from domain.paging.notifications.contact_types.registry import (
     ADDRESS_WORDS,
     CONTACT_TYPES,
     contact_type,
     likely_type,
 )
-from domain.notifications.contacts import Contact
-from domain.notifications.recipients import PagingPreferences, written_time
-from domain.on_call.rotation_syntax import parse_restriction, written_restriction
+from domain.paging.notifications.contacts import Contact
+from domain.paging.notifications.recipients import PagingPreferences, written_time
+from domain.paging.on_call.rotation_syntax import parse_restriction, written_restriction
 from forms.base import Form, Line, at_most
 
 SomeRule = TypeVar("SomeRule", bound=NewContactRule)

@@ -16,16 +16,22 @@ from wtforms import (
 from wtforms import Form as PlainForm
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
-from domain.durations import parse_duration
-from domain.errors import InvalidError
-from domain.escalations.steps import (
+from domain.core.durations import parse_duration
+from domain.core.errors import InvalidError
+from domain.paging.escalations.steps import (
     MOST_REPEATS,
     MOST_STEPS,
     MOST_TARGETS,
     USUAL_PAUSE,
     TargetKind,
 )
-from domain.escalations.types import LONGEST_NAME, AlertRoute, EscalationPolicy, NewPolicy, NewRoute
+from domain.paging.escalations.types import (
+    LONGEST_NAME,
+    AlertRoute,
+    EscalationPolicy,
+    NewPolicy,
+    NewRoute,
+)
 from forms.alerts import SEVERITY_CHOICES
 from forms.base import (
     DurationLine,

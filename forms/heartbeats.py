@@ -4,7 +4,7 @@ from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
 
 from domain.alerts.reading.incoming import Severity
-from domain.grace_period import GracePeriod
+from domain.core.grace_period import GracePeriod
 from domain.heartbeats.types import (
     LONGEST_DESCRIPTION,
     LONGEST_ENVIRONMENT,

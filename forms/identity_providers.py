@@ -6,8 +6,8 @@ from typing import Any, Self
 from wtforms import BooleanField, PasswordField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Optional
 
-from domain.identity_providers.presets import Preset
-from domain.identity_providers.types import IdentityProvider
+from domain.accounts.identity_providers.presets import Preset
+from domain.accounts.identity_providers.types import IdentityProvider
 from forms.base import Form, Line, at_most
 
 

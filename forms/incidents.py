@@ -12,8 +12,7 @@ from domain.alerts.listing.sort_orders import SortOrder
 from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
-from domain.database.paging import one_of, words
-from domain.escalations.steps import MOST_TARGETS
+from domain.core.database.paging import one_of, words
 from domain.incidents.listing import NEWEST, SORT_ORDERS, TABS, IncidentFilter
 from domain.incidents.types import (
     LONGEST_DESCRIPTION,
@@ -21,6 +20,7 @@ from domain.incidents.types import (
     LONGEST_TITLE,
     IncidentRule,
 )
+from domain.paging.escalations.steps import MOST_TARGETS
 from forms.alerts import ConditionsForm
 from forms.base import Form, Line, SomeBody, at_most
 from forms.escalations import target_given

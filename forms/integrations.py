@@ -30,9 +30,9 @@ from domain.alerts.integrations.samples import Chosen, ConditionChoice, RuleChoi
 from domain.alerts.integrations.types import LONGEST_SILENCE, SHORTEST_SILENCE
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
-from domain.database.paging import LARGEST_ID
-from domain.grace_period import GracePeriod
-from domain.text_links import is_web_url
+from domain.core.database.paging import LARGEST_ID
+from domain.core.grace_period import GracePeriod
+from domain.core.text_links import is_web_url
 from forms.base import Form, Line, UrlLine, WordsLine, at_most
 
 

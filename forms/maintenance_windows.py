@@ -12,7 +12,7 @@ from wtforms import (
 )
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
-from domain.maintenance_windows.recurrence import (
+from domain.paging.maintenance_windows.recurrence import (
     LARGEST_INTERVAL,
     WEEKDAYS,
     Frequency,
@@ -21,7 +21,7 @@ from domain.maintenance_windows.recurrence import (
     monthly_by_weekday,
     parse_rule,
 )
-from domain.maintenance_windows.types import LONGEST_NAME, MaintenanceWindow, NewWindow
+from domain.paging.maintenance_windows.types import LONGEST_NAME, MaintenanceWindow, NewWindow
 from forms.alerts import SEVERITY_CHOICES
 from forms.base import (
     DurationLine,

@@ -7,7 +7,7 @@ from wtforms import SelectField, SelectMultipleField
 from wtforms.validators import DataRequired, InputRequired
 
 from domain.access.roles import Ability, Role
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from domain.projects.member_roles import HIGHEST_BASE, LONGEST_DESCRIPTION, LONGEST_NAME
 from domain.projects.member_types import MemberRole, NewMemberRole, NewMembers
 from domain.projects.views import MemberView

@@ -26,10 +26,11 @@ from wtforms.validators import (
     ValidationError,
 )
 
-from domain.on_call.own_types import NewCover, OwnSchedule
-from domain.on_call.plans import Unit
-from domain.on_call.rotation_syntax import WEEKDAYS
-from domain.on_call.types import (
+from domain.core.time_zones import instant, zone
+from domain.paging.on_call.own_types import NewCover, OwnSchedule
+from domain.paging.on_call.rotation_syntax import WEEKDAYS
+from domain.paging.on_call.schedule_values import Unit
+from domain.paging.on_call.types import (
     HIGHEST_LAYER,
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
@@ -43,7 +44,6 @@ from domain.on_call.types import (
     OnCallSchedule,
     OnCallTurn,
 )
-from domain.time_zones import instant, zone
 from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

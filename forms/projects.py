@@ -10,9 +10,9 @@ from domain.access.features import AccessLevel
 from domain.accounts.names import LONGEST_NAME, LONGEST_PATH, LONGEST_SEGMENT
 from domain.alerts.environments import LONGEST_NAME as LONGEST_ENVIRONMENT
 from domain.projects.creation import LONGEST_DESCRIPTION
-from domain.projects.grants import VISIBILITIES
 from domain.projects.types import LONGEST_GRACE_HOURS
 from domain.projects.views import GroupView, ProjectView
+from domain.projects.visibility_sql import VISIBILITIES
 from forms.base import Form, Line, at_most
 
 

@@ -6,8 +6,8 @@ from annotated_types import Ge, Le
 from wtforms import BooleanField, IntegerField
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
-from domain.silences.types import FlapSettings, NewSilence, SilenceChange
-from domain.time_zones import instant, zone
+from domain.core.time_zones import instant, zone
+from domain.paging.silences.types import FlapSettings, NewSilence, SilenceChange
 from forms.base import Form, Line, Lines, LocalTimeField
 
 

@@ -5,8 +5,8 @@ from typing import Self
 from wtforms import RadioField, SelectMultipleField
 from wtforms.validators import DataRequired, InputRequired
 
-from domain.grace_period import GracePeriod
-from domain.webhooks.types import ALL, Webhook, WebhookEvent
+from domain.core.grace_period import GracePeriod
+from domain.delivery.webhooks.types import ALL, Webhook, WebhookEvent
 from forms.alerts import ConditionsForm
 from forms.base import Form, Line, SomeBody, at_most
 

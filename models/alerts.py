@@ -408,7 +408,7 @@ class AlertFollower(Base):
     __tablename__ = "alert_followers"
 
     project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
-    #: A `domain.alerts.following.Follower`.
+    #: A `domain.alerts.change_feed.Follower`.
     follower: Mapped[str] = mapped_column(String(16), primary_key=True)
 
 
@@ -424,7 +424,7 @@ class AlertChange(Numbered):
     follower: Mapped[str] = mapped_column(String(16))
     project_id: Mapped[int] = mapped_column(BigId)
     alert_id: Mapped[int] = mapped_column(BigId)
-    #: A `domain.alerts.following.ChangeKind`.
+    #: A `domain.alerts.change_feed.ChangeKind`.
     kind: Mapped[str] = mapped_column(String(16))
     #: That of the alert, 0 for critical: more urgent changes are handled first. A change that
     #: makes an alert more urgent gives its severity to the earlier ones, which it waits for.

@@ -13,8 +13,8 @@ class Destination(Numbered):
 
     __abstract__ = True
 
-    #: The URL until a worker has encrypted it, `domain.outgoing.destinations.ENCRYPTED_URL` after
-    #: that. Older releases send to this URL.
+    #: The URL until a worker has encrypted it, and then
+    #: `domain.delivery.outgoing.destinations.ENCRYPTED_URL`. Older releases send to this URL.
     url: Mapped[str] = mapped_column(Text)
     #: The URL, encrypted with SECRET_KEY, because many URLs contain a secret.
     url_ciphertext: Mapped[str | None] = mapped_column(Text)

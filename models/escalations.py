@@ -101,7 +101,7 @@ class Escalation(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     alert_id: Mapped[int] = belongs_to("alerts", unique=True)
     project_id: Mapped[int] = mapped_column(BigId)
-    #: A `domain.escalations.running.State`.
+    #: A `domain.paging.escalations.lifecycle.State`.
     state: Mapped[str] = mapped_column(String(16))
     #: NULL if nobody is to be paged. Neither has a foreign key: both may be deleted meanwhile.
     policy_id: Mapped[int | None] = mapped_column(BigId)
@@ -187,7 +187,7 @@ class EscalationPage(Numbered):
     project_id: Mapped[int | None] = mapped_column(BigId)
     policy_id: Mapped[int | None] = mapped_column(BigId)
     route_id: Mapped[int | None] = mapped_column(BigId)
-    #: What became of the page, a `domain.notifications.states.PageState`; NULL until known.
+    #: What became of the page, a `domain.paging.notifications.states.PageState`; NULL until known.
     outcome: Mapped[str | None] = mapped_column(String(16))
     #: The user who asked for the person, 0 for the command line; NULL if nobody did. It has no
     #: foreign key: a deleted account keeps its id.

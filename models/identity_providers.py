@@ -16,7 +16,7 @@ class IdentityProvider(Numbered):
     #: Its name in URLs.
     slug: Mapped[str] = mapped_column(String(64), unique=True)
     title: Mapped[str] = mapped_column(String(255))
-    #: What it was set up as (`domain/identity_providers/presets.py`).
+    #: What it was set up as (`domain/accounts/identity_providers/presets.py`).
     preset: Mapped[str] = mapped_column(String(32))
     issuer: Mapped[str] = mapped_column(Text)
     client_id: Mapped[str] = mapped_column(Text)

@@ -98,7 +98,7 @@ class SchemaSupport(Base):
 class JobTurn(Base):
     """The last turn of a periodic job, so that one of several workers runs it.
 
-    `domain/job_results.py` keeps results of backups and failures of jobs here too.
+    `domain/core/job_results.py` keeps results of backups and failures of jobs here too.
     """
 
     __tablename__ = "job_turns"

@@ -29,7 +29,7 @@ class Mail(Numbered):
     sent_at: Mapped[datetime | None]
     last_error: Mapped[str | None] = mapped_column(Text)
     #: The person, projects and alerts of a notice, which are checked before each attempt
-    #: (`domain/notifications/notice_checks.py`). NULL for other messages.
+    #: (`domain/paging/notifications/notice_checks.py`). NULL for other messages.
     about: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: The columns of older releases, whose workers send every row that is due here. The text is
     #: empty once it is encrypted.
@@ -58,7 +58,7 @@ class KnownGaps(OfNamespace, Numbered):
 
     __tablename__ = "known_gaps"
 
-    #: The size of each gap by its key (`domain.escalations.gaps`).
+    #: The size of each gap by its key (`domain.paging.escalations.gaps`).
     gaps: Mapped[dict[str, int]] = mapped_column(JSON)
 
     __table_args__ = (

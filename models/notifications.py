@@ -85,7 +85,7 @@ class ContactRule(Numbered):
 
     user_id: Mapped[int] = belongs_to("users", index=True)
     contact_id: Mapped[int] = belongs_to("contacts", index=True)
-    #: A `domain.notifications.rules.Concern`: all, critical or other.
+    #: A `domain.paging.notifications.rules.Concern`: all, critical or other.
     alerts: Mapped[str] = mapped_column(String(16))
     delay_minutes: Mapped[int] = mapped_column(SmallInteger)
     #: `{"start", "end": minutes after midnight, "weekdays": [0 for Monday, …]}` by the person's

@@ -31,7 +31,7 @@ from tests.support.service.url_rules import RememberedRule
 from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.garbage import FUZZ_EXAMPLES
 from web.database.schema import migrate
-from web.http.synchronous import SynchronousFlask
+from web.http.flask_app import SynchronousFlask
 from web.settings.reader import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")

@@ -11,7 +11,6 @@ from typing import Protocol
 from flask import Response, g, request
 from werkzeug.exceptions import TooManyRequests
 
-from domain import threads
 from domain.alerts.listing import queries
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.sort_orders import SortOrder
@@ -23,10 +22,11 @@ from domain.alerts.receiving.receivers import BusyError, LiveKey, OverLimitError
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive
 from domain.alerts.storing.intake_result import IntakeResult
-from domain.database.statements import KeptConnection
-from domain.errors import DomainError
-from domain.outgoing.errors import OutgoingError
-from domain.outgoing_urls import OutgoingUrl
+from domain.core import threads
+from domain.core.database.statements import KeptConnection
+from domain.core.errors import DomainError
+from domain.delivery.outgoing.errors import OutgoingError
+from domain.delivery.outgoing.urls import OutgoingUrl
 from web.access.rate_limits import by_integration
 from web.extensions import db
 from web.http.errors import status_of

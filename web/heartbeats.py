@@ -6,9 +6,9 @@ from uuid import UUID
 from flask import g, request
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.errors import NotFoundError, QueryError
+from domain.core.errors import NotFoundError, QueryError
+from domain.heartbeats.evaluation import settle
 from domain.heartbeats.pings import Ping, StoredPing, is_due, is_known, store_ping
-from domain.heartbeats.settling import settle
 from domain.heartbeats.states import PingKind
 from web.access.rate_limits import by_heartbeat, by_pinging_address
 from web.http.request_bodies import BodyBeginning, read_beginning

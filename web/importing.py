@@ -14,13 +14,14 @@ from domain.accounts.users import NewUser, UserView, find_user
 from domain.alerts.integrations.actions import create_integration
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.integrations.types import NewIntegration
-from domain.database.locks import release_locks
-from domain.errors import DomainError
-from domain.escalations.actions import create_policy
-from domain.escalations.policies import all_policies, who_may_be_paged
-from domain.escalations.steps import LONGEST_DELAY, LONGEST_PAUSE, SHORTEST_PAUSE
-from domain.escalations.types import GivenStep, GivenTarget, NewPolicy
-from domain.importing.plan import (
+from domain.core.database.locks import release_locks
+from domain.core.errors import DomainError
+from domain.core.types.reading import read_body
+from domain.paging.escalations.actions import create_policy
+from domain.paging.escalations.policies import all_policies, who_may_be_paged
+from domain.paging.escalations.steps import LONGEST_DELAY, LONGEST_PAUSE, SHORTEST_PAUSE
+from domain.paging.escalations.types import GivenStep, GivenTarget, NewPolicy
+from domain.paging.importing.plan import (
     ImportedIntegration,
     ImportedPolicy,
     ImportedRotation,
@@ -30,10 +31,10 @@ from domain.importing.plan import (
     ImportPlan,
     LeftOut,
 )
-from domain.on_call.actions import create_schedule
-from domain.on_call.change_actions import create_override
-from domain.on_call.schedules import all_schedules, find_schedule
-from domain.on_call.types import (
+from domain.paging.on_call.actions import create_schedule
+from domain.paging.on_call.change_actions import create_override
+from domain.paging.on_call.schedules import all_schedules, find_schedule
+from domain.paging.on_call.types import (
     LONGEST_NAME,
     NewOverride,
     NewSchedule,
@@ -43,7 +44,6 @@ from domain.on_call.types import (
 )
 from domain.projects.members import OPERATOR, add_member, record_joined
 from domain.projects.views import GroupView, Holder, ProjectView
-from domain.types.reading import read_body
 from models.folding import fold
 from web.extensions import db
 from web.http.work import work

@@ -14,8 +14,8 @@ from typing import Any
 
 from limits.storage import Storage
 
-from domain.clock import system_clock
-from domain.encryption import OUTGOING_SUITES
+from domain.core.clock import system_clock
+from domain.core.encryption import OUTGOING_SUITES
 
 _IN_MEMORY = "memory://"
 #: Timeout of a shared store in seconds.

@@ -9,9 +9,9 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.notifications.queue_state import TypeState, count_overdue, states_by_type
-from domain.notifications.states import ENDED
-from domain.upkeep.clock_corrections import times_ahead
+from domain.housekeeping.clock_corrections import times_ahead
+from domain.paging.notifications.queue_state import TypeState, count_overdue, states_by_type
+from domain.paging.notifications.states import ENDED
 from web.extensions import db
 from web.services import now
 

@@ -30,6 +30,7 @@ from domain.access.scopes import ADMIN_MODE
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import EventSource
+from domain.oauth.applications.refusals import flush, store_refusal
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.consent.pushed_requests import PREFIX
 from domain.oauth.context import OAuthContext, RefusedRequest
@@ -42,9 +43,8 @@ from domain.oauth.protocol import (
     ProtocolRequest,
     in_description,
 )
-from domain.oauth.setting_up.refusals import flush, store_refusal
+from web.access.decorators import get_current_user, is_signed_in_afresh
 from web.access.kept_pages import KEPT_REQUEST, find_address, short_address
-from web.access.marks import get_current_user, is_signed_in_afresh
 from web.extensions import db
 from web.http.audit_events import event_source
 from web.http.error_formats import explained

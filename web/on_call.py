@@ -11,24 +11,24 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.accounts.profiles import UserReference
-from domain.database.paging import one_of
-from domain.errors import QueryError
-from domain.escalations.policies import policies_with
-from domain.escalations.steps import Target, TargetKind
-from domain.on_call.callers import rules_that_call
-from domain.on_call.change_actions import overrides_ahead, swaps_ahead
-from domain.on_call.feeds import find_feed
-from domain.on_call.final_schedule import Source
-from domain.on_call.own_actions import TURNS_BEGAN_WITHIN, holder_of, turns_of
-from domain.on_call.own_types import OwnSchedule
-from domain.on_call.people import candidates
-from domain.on_call.plans import Period
-from domain.on_call.shifts import balance_of, schedules_now, shifts_of
-from domain.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn
+from domain.core.database.paging import one_of
+from domain.core.errors import QueryError
+from domain.core.time_zones import instant, zone
+from domain.paging.escalations.policies import policies_with
+from domain.paging.escalations.steps import Target, TargetKind
+from domain.paging.on_call.change_actions import overrides_ahead, swaps_ahead
+from domain.paging.on_call.dependent_rules import rules_that_call
+from domain.paging.on_call.eligible_users import candidates
+from domain.paging.on_call.feeds import find_feed
+from domain.paging.on_call.final_schedule import Source
+from domain.paging.on_call.my_on_call import TURNS_BEGAN_WITHIN, holder_of, turns_of
+from domain.paging.on_call.own_types import OwnSchedule
+from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.shifts import balance_of, schedules_now, shifts_of
+from domain.paging.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn
 from domain.projects.views import Holder
 from domain.reports.actions import notes_of_schedule
-from domain.time_zones import instant, zone
-from web.access.marks import get_current_user
+from web.access.decorators import get_current_user
 from web.extensions import db
 from web.http.work import work
 from web.services import now

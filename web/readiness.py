@@ -6,8 +6,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.secret_keys import missing_fingerprints
-from domain.upkeep.clock_corrections import correction_remark
+from domain.core.secret_keys import missing_fingerprints
+from domain.housekeeping.clock_corrections import correction_remark
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
 from web.database.schema import SchemaState, schema_state
 from web.extensions import db

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from flask import g, request
 
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
-from domain.errors import ForbiddenError
-from domain.ip_addresses import client_prefix
-from domain.keyring import CredentialType
+from domain.core.errors import ForbiddenError
+from domain.core.ip_addresses import client_prefix
+from domain.core.keyring import CredentialType
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
     BearerRefusedError,
@@ -22,7 +22,7 @@ from domain.registry.access import PULLING, RegistryCredentialsError, Requester
 from domain.registry.notifications import NotificationSecretError
 from domain.registry.signing_keys import TokenSigner, get_signer, has_signer, list_keys
 from domain.registry.tokens import RegistryConfiguration, RegistryToken, sign_token
-from web.access.marks import get_current_user
+from web.access.decorators import get_current_user
 from web.extensions import db
 from web.http.transactions import begin_to_write
 from web.services import now, registry_policy, services, settings, sign_in_limits

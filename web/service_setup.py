@@ -2,10 +2,10 @@
 
 from flask import Flask
 
-from domain.api_usage.storing import CallCounter
-from domain.clock import Clock
-from domain.keyring import Keyring
-from domain.refusal_sampling import RefusalSampler
+from domain.core.clock import Clock
+from domain.core.keyring import Keyring
+from domain.core.rejection_sampling import RefusalSampler
+from domain.releases.usage.storing import CallCounter
 from web.database.connections import KeptConnections
 from web.database.engine import (
     engine_options,

@@ -16,27 +16,27 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Actor, Seal, Work
-from domain.clock import Clock
-from domain.keyring import Keyring
+from domain.core.clock import Clock
+from domain.core.keyring import Keyring
 from web.database.connections import KeptConnections
 from web.database.write_probe import WriteProbe
 from web.settings.reader import Settings, override
 from web.settings.stored import STORED_SETTINGS
 
 if TYPE_CHECKING:
+    from domain.accounts.identity_providers.relying_party import Document
     from domain.accounts.passwords import PasswordRules
     from domain.accounts.sign_up import SignUpPolicy
     from domain.accounts.signing_in.actions import SignInLimits
     from domain.alerts.formats.base import Reading
     from domain.alerts.receiving.receivers import RefusalKind
-    from domain.api_usage.storing import CallCounter
-    from domain.identity_providers.relying_party import Document
-    from domain.job_results import BackupState
+    from domain.core.job_results import BackupState
+    from domain.core.rejection_sampling import RefusalSampler
+    from domain.git.program import Git
     from domain.oauth.context import OAuthPolicy
     from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
-    from domain.refusal_sampling import RefusalSampler
     from domain.registry.client import RegistryPolicy
-    from domain.repositories.program import Git
+    from domain.releases.usage.storing import CallCounter
 
 Made = TypeVar("Made")
 
@@ -203,16 +203,18 @@ _POLICIES: Mapping[str, str] = {
     "domain.accounts.signing_in.actions.SignInLimits": "web.services:sign_in_limits",
     "domain.alerts.formats.base.Reading": "web.services:reading",
     "domain.alerts.storing.inbound_delivery.Receiving": "web.http.receiving:receiving",
-    "domain.contacts.actions.ContactMeans": "web.policies.contacts:contact_means",
-    "domain.destination_actions.Sending": "web.policies.outgoing:sending",
-    "domain.identity_providers.relying_party.Upstream": "web.policies.identity_providers:upstream",
-    "domain.keyring.Keyring": "web.services:keyring",
+    "domain.paging.contacts.actions.ContactMeans": "web.policies.contacts:contact_means",
+    "domain.delivery.destination_actions.Sending": "web.policies.outgoing:sending",
+    "domain.accounts.identity_providers.relying_party.Upstream": (
+        "web.policies.identity_providers:upstream"
+    ),
+    "domain.core.keyring.Keyring": "web.services:keyring",
     "domain.oauth.context.OAuthPolicy": "web.services:oauth_policy",
     "domain.oauth.personal_tokens.lifetimes.TokenLifetimes": "web.services:token_lifetimes",
     "domain.projects.creation.ReservedNames": "web.policies.names:reserved_names",
     "domain.projects.types.Repositories": "web.policies.repositories:repositories",
     "domain.registry.client.RegistryPolicy": "web.services:registry_policy",
-    "domain.repositories.program.Git": "web.services:git",
+    "domain.git.program.Git": "web.services:git",
 }
 
 

@@ -7,14 +7,14 @@ from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, Se
 from jinja2 import StrictUndefined
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from domain.clock import Clock
+from domain.core.clock import Clock
 from web.access.rate_limits import limiter_configuration
 from web.http.cookies import cookie_name
 from web.http.endpoints import find_endpoint, page_blueprints
 from web.http.extensions import csrf, login_manager
 from web.http.public_urls import PathMiddleware, path_of
-from web.releases.requested import refuse_unknown_releases
-from web.releases.traffic import CallFlusher
+from web.releases.requested_release import refuse_unknown_releases
+from web.releases.usage_recording import CallFlusher
 from web.service_setup import start_services
 from web.services import signing_keys
 from web.settings.reader import Settings

@@ -30,13 +30,13 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user, login_user
 
 from domain.accounts.factors.second_factors import has_second_factor
+from domain.accounts.identity_providers.signing_in import Asked, begin
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import Authentication, renew_sign_in
 from domain.accounts.users import SignInAttempt, find_user_to_sign_in
-from domain.identity_providers.signing_in import Asked, begin
-from domain.randomness import random_hex
+from domain.core.randomness import random_hex
+from web.access.decorators import get_current_user, load_current_user
 from web.access.kept_pages import short_address
-from web.access.marks import get_current_user, load_current_user
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.extensions import db
 from web.http.cookies import cookie_name

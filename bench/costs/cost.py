@@ -23,7 +23,7 @@ from bench.durable_postgres import RunningPostgres, durable_postgres
 from bench.machine import Machine, describe
 from bench.options import positive
 from bench.samples import CannotMeasureError
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 
 _RESULTS = Path(__file__).parents[1] / "results"
 _PARTS = ("requests", "connections", "storage")

@@ -34,7 +34,7 @@ from bench.options import Options
 from bench.processes import family, proportional_mib, resident_mib
 from bench.seed_counts import Counts, counts_for
 from bench.workloads import Work
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from models import User
 from tests.support.accounts.people import database_of
 

@@ -12,7 +12,7 @@ from bench.gatebell_seed import SCOPES, Family, store_pairs
 from bench.shots import HOLE, Magazine, Mode, Shot
 from bench.workloads import Work
 from domain.accounts.users import get_user
-from domain.keyring import CredentialType, Keyring
+from domain.core.keyring import CredentialType, Keyring
 from tests.support.accounts.people import (
     ClientCredentials,
     database_of,

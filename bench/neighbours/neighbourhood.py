@@ -31,7 +31,7 @@ from bench.options import positive
 from bench.rounds import next_run
 from bench.samples import CannotMeasureError, Sample
 from bench.workloads import Work
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "neighbours.md"
 WORKS = (Work.TOKEN_INFO, Work.INTAKE)

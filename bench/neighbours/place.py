@@ -23,9 +23,9 @@ from bench.workloads import LARGE_ALERTS, Work
 from domain.access.roles import Role
 from domain.accounts.passwords import hash_password
 from domain.accounts.users import ACTIVE
+from domain.core.randomness import random_password
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
-from domain.randomness import random_password
 from models import Member, User
 from tests.support.accounts.people import (
     Person,

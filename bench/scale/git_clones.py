@@ -30,8 +30,8 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from time import monotonic, sleep
 
-from domain.repositories.program import Git
-from domain.repositories.upkeep import pack_pushed
+from domain.git.maintenance import pack_pushed
+from domain.git.program import Git
 from tests.support.accounts.people import Person, make_project, make_user
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.git.client import GitClient

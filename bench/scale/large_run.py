@@ -27,7 +27,7 @@ from bench.scale.sqlite_report import MeasuredSqlite, section_of, sqlite_section
 from bench.scale.upkeep import jobs_at_work
 from bench.scale.walk import MOST_WAYS, Asked, Walk
 from bench.scale.writers import Waits, writers
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from tests.support.database.postgres import Postgres
 from tests.support.service.live import close_app
 from web.database.schema import migrate

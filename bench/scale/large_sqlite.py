@@ -29,7 +29,7 @@ from bench.scale.sqlite_tables import (
     LARGE_OF_SQLITE,
     NEXT_OF_SQLITE,
 )
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 
 #: It is filled once, by one connection, and thrown away if that fails.
 _QUICK = (

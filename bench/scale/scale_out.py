@@ -29,7 +29,7 @@ from bench.samples import CannotMeasureError
 from bench.scale.hosts import Hosts, running_hosts
 from bench.scale.scale_report import ScaleReport, as_json, as_markdown
 from bench.workloads import Work
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 
 _RESULTS = Path(__file__).parents[1] / "results"
 _WORKS = (Work.TOKEN_INFO, Work.INTAKE)

@@ -8,7 +8,7 @@ from flask import Flask
 
 from bench.scale.large import LargeDatabase
 from bench.scale.walk import Asked, Walk, timed_statements
-from domain.upkeep.pruning import KeptDeliveries
+from domain.housekeeping.pruning import KeptDeliveries
 from web.jobs.mail import queue_due_mail
 from web.jobs.retention import (
     add_up_days,

@@ -32,7 +32,7 @@ from bench.soaking.ledger import Ledger, Titles
 from bench.soaking.senders import senders
 from bench.soaking.visitors import visitors
 from bench.soaking.watch import Sight, look_at
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "soak.md"
 #: What the last run found.

@@ -12,7 +12,7 @@ from bench.alert_bodies import metrics_webhook
 from bench.soaking.callers import Caller, Visitor, WrongAnswerError
 from bench.soaking.ground import PEOPLE, SECOND_STEP_SECONDS, Ground
 from bench.soaking.ledger import Ledger, Titles
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from tests.support.alerts.senders import JSON, Endpoint
 from tests.support.alerts.senders import item as item_of
 from tests.support.alerts.senders import webhook as webhook_of

@@ -12,7 +12,7 @@ from domain.oauth.personal_tokens.lists import TokenFilter
 from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES, PERSONAL_SCOPES
 from domain.oauth.personal_tokens.types import AccessToken, NewAccessToken, OwnTokenBody
 from forms.access_token import AccessTokenForm
-from web.access.marks import get_current_user, signed_in, signed_in_afresh
+from web.access.decorators import get_current_user, signed_in, signed_in_afresh
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 

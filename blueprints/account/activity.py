@@ -3,11 +3,11 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.lifecycle import own_account
 from domain.accounts.signing_in.sessions import list_sign_ins
 from domain.audit.log import EventFilter, page_of_events
 from domain.oauth.clients.user_agents import device_in_words
-from domain.users import own_account
-from web.access.marks import get_current_user, signed_in
+from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

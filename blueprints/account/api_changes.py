@@ -5,8 +5,8 @@ from itertools import groupby
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from domain.api_usage.reading import uses_of_person
-from web.access.marks import signed_in, viewer
+from domain.releases.usage.reading import uses_of_person
+from web.access.decorators import signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query

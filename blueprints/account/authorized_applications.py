@@ -8,7 +8,7 @@ from domain.oauth.consent.authorized_applications import (
     revoke_application,
     revoke_tokens_of_passwords,
 )
-from web.access.marks import get_current_user, signed_in
+from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

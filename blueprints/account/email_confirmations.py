@@ -8,12 +8,12 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts import email_addresses as domain
-from domain.errors import TooManyAttemptsError
-from web.access.marks import get_current_user, signed_in
+from domain.core.errors import TooManyAttemptsError
+from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.refusals import refusals_shown
+from web.pages.form_errors import refusals_shown
 from web.sealing.sealer import NOT_KEPT
 from web.services import now, services
 

@@ -3,10 +3,10 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.errors import ConflictError, NotFoundError
-from domain.identity_providers.errors import ProviderError
-from domain.identity_providers.identities import connections_of, disconnect
-from web.access.marks import get_current_user, recently_signed_in
+from domain.accounts.identity_providers.errors import ProviderError
+from domain.accounts.identity_providers.identities import connections_of, disconnect
+from domain.core.errors import ConflictError, NotFoundError
+from web.access.decorators import get_current_user, recently_signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

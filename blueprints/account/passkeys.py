@@ -12,14 +12,14 @@ from blueprints.account.password_confirmation import (
 )
 from domain.accounts.factors import passkeys as domain
 from domain.accounts.factors.passkeys import PasskeyRefusedError
-from domain.users import own_account
+from domain.accounts.lifecycle import own_account
 from forms.account import (
     MadePasskeyForm,
     NewPasskeyForm,
     PasskeyNameForm,
     PasswordConfirmationForm,
 )
-from web.access.marks import get_current_user, signed_in
+from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -12,15 +12,15 @@ from blueprints.account.password_confirmation import (
 from domain.accounts.email_addresses import find_waiting
 from domain.accounts.factors.recovery_codes import HOW_MANY
 from domain.accounts.factors.second_factors import factors_of
+from domain.accounts.identity_providers.identities import connections_of
+from domain.accounts.lifecycle import own_account
+from domain.accounts.lifecycle.own_account import granted_access
 from domain.accounts.types import PasswordBody, ProfileBody
 from domain.accounts.users import checked_email, choose_page_size
-from domain.database.paging import parse_id
-from domain.errors import InvalidError, TooManyAttemptsError
-from domain.identity_providers.identities import connections_of
-from domain.users import own_account
-from domain.users.own_account import granted_access
+from domain.core.database.paging import parse_id
+from domain.core.errors import InvalidError, TooManyAttemptsError
 from forms.account import PasswordForm, ProfileForm
-from web.access.marks import get_current_user, signed_in
+from web.access.decorators import get_current_user, signed_in
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.admin.personal_data import export_file
 from web.extensions import db

@@ -6,11 +6,11 @@ from flask.typing import ResponseReturnValue
 from blueprints.account.password_confirmation import is_confirmed
 from domain.accounts.factors import recovery_codes, totp
 from domain.accounts.factors.second_factors import factors_of, has_second_factor
-from domain.database.locks import release_locks
-from domain.errors import InvalidError
-from domain.users import own_account
+from domain.accounts.lifecycle import own_account
+from domain.core.database.locks import release_locks
+from domain.core.errors import InvalidError
 from forms.account import AuthenticatorForm, PasswordConfirmationForm
-from web.access.marks import get_current_user, signed_in
+from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -7,12 +7,12 @@ from itertools import groupby
 from flask import Blueprint, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.api_usage.reading import Use, uses_of_instance
-from domain.database.paging import one_of, words
-from domain.errors import QueryError
+from domain.core.database.paging import one_of, words
+from domain.core.errors import QueryError
 from domain.releases.changes import Change
 from domain.releases.schedule import BY_ID
-from web.access.marks import administrator
+from domain.releases.usage.reading import Use, uses_of_instance
+from web.access.decorators import administrator
 from web.extensions import db
 from web.pages.list_query import LinkedPage, list_query, page_size
 from web.releases.rehearsal import whole_period

@@ -4,7 +4,7 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.applications import ApplicationPages
-from domain.database.paging import one_of, words
+from domain.core.database.paging import one_of, words
 from domain.oauth.clients.applications import get_any
 from domain.oauth.clients.directory import (
     ApplicationFilter,
@@ -13,7 +13,7 @@ from domain.oauth.clients.directory import (
 )
 from domain.oauth.clients.types import ApplicationView
 from forms.applications import InstanceApplicationForm
-from web.access.marks import administrator
+from web.access.decorators import administrator
 from web.extensions import db
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.services import now

@@ -4,9 +4,9 @@ from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
 from domain.audit.log import EventView, page_of_events
-from domain.database.paging import Page
+from domain.core.database.paging import Page
 from forms.audit import AuditFilterForm
-from web.access.marks import administrator, administrator_afresh
+from web.access.decorators import administrator, administrator_afresh
 from web.audit import event_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

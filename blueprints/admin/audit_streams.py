@@ -3,12 +3,12 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.audit_streams import actions
-from domain.audit_streams.streams import MOST_STREAMS
-from domain.audit_streams.types import AuditStreamBody, AuditStreamChangeBody
-from domain.types.destinations import DestinationQuery, SecretRotationBody
+from domain.delivery.audit_streams import actions
+from domain.delivery.audit_streams.streams import MOST_STREAMS
+from domain.delivery.audit_streams.types import AuditStreamBody, AuditStreamChangeBody
+from domain.delivery.destination_types import DestinationQuery, SecretRotationBody
 from forms.webhooks import DestinationForm, SecretRotationForm
-from web.access.marks import administrator
+from web.access.decorators import administrator
 from web.http.work import work
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query

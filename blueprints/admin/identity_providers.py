@@ -3,16 +3,16 @@
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.identity_providers import actions
-from domain.identity_providers.presets import PRESETS
-from domain.identity_providers.types import (
+from domain.accounts.identity_providers import actions
+from domain.accounts.identity_providers.presets import PRESETS
+from domain.accounts.identity_providers.types import (
     ConnectionTest,
     IdentityProviderBody,
     IdentityProviderChangeBody,
     IdentityProviderQuery,
 )
 from forms.identity_providers import IdentityProviderForm, NewIdentityProviderForm
-from web.access.marks import administrator
+from web.access.decorators import administrator
 from web.http.work import work
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query

@@ -12,7 +12,7 @@ from domain.oauth.openid.keys import (
     rotate_keys,
 )
 from forms.keys import RotationForm
-from web.access.marks import administrator
+from web.access.decorators import administrator
 from web.extensions import db
 from web.http.work import work
 from web.pages.form_pages import form_page

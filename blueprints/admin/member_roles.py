@@ -6,11 +6,11 @@ from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.roles import LEAST_ROLES, Ability
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from domain.projects import member_roles as actions
 from domain.projects.member_roles import all_member_roles
 from forms.members import MemberRoleForm
-from web.access.marks import administrator
+from web.access.decorators import administrator
 from web.extensions import db
 from web.http.work import work
 from web.pages.form_pages import form_page

@@ -3,9 +3,9 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.database.paging import LARGEST_ID
-from domain.notifications.queue_state import queue_state, send_again, try_now
-from web.access.marks import administrator
+from domain.core.database.paging import LARGEST_ID
+from domain.paging.notifications.queue_state import queue_state, send_again, try_now
+from web.access.decorators import administrator
 from web.extensions import db
 from web.http.work import work
 from web.pages.list_query import list_query

@@ -7,7 +7,7 @@ from domain.accounts.directory import count_accounts
 from domain.alerts.deliveries import recent_deliveries
 from domain.oauth.clients.directory import count_applications
 from domain.projects.listing import count_namespaces
-from web.access.marks import administrator
+from web.access.decorators import administrator
 from web.admin.instance_state import state_of_the_instance
 from web.extensions import db
 

@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.registry.actions import rotate_key
 from domain.registry.signing_keys import list_keys
 from forms.keys import RegistryKeyForm
-from web.access.marks import administrator
+from web.access.decorators import administrator
 from web.extensions import db
 from web.http.work import work
 from web.pages.form_pages import form_page

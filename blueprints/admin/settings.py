@@ -3,10 +3,10 @@
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.errors import NotFoundError
+from domain.core.errors import NotFoundError
 from domain.releases.version import Release, parse_release
 from forms.instance_settings import SettingsForm, form_for
-from web.access.marks import administrator
+from web.access.decorators import administrator
 from web.admin.settings import (
     SectionView,
     forget_setting,

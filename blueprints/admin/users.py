@@ -13,19 +13,19 @@ from domain.accounts.directory import (
 )
 from domain.accounts.email_addresses import confirm_waiting, vouch_for_all
 from domain.accounts.factors.second_factors import factors_of
+from domain.accounts.identity_providers.identities import connections_of, disconnect_user
+from domain.accounts.lifecycle import actions, sign_up
+from domain.accounts.personal_data.erasure import count_applications, count_own_projects
 from domain.accounts.types import Account, AccountChangeBody, Erased, NewAccount, PasswordResetBody
-from domain.database.paging import one_of, words
-from domain.errors import InvalidError, NotFoundError
-from domain.identity_providers.identities import connections_of, disconnect_user
+from domain.core.database.paging import one_of, words
+from domain.core.errors import InvalidError, NotFoundError
 from domain.oauth.clients.directory import list_own
 from domain.oauth.consent.authorized_applications import list_authorized
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
-from domain.personal_data.erasure import count_applications, count_own_projects
 from domain.projects.listing import my_projects
 from domain.projects.views import Viewer
-from domain.users import actions, sign_up
 from forms.account import AccountChangeForm, AccountForm, ErasureForm
-from web.access.marks import administrator, get_current_user
+from web.access.decorators import administrator, get_current_user
 from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.work import work

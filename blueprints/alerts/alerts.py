@@ -6,8 +6,8 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import ProjectAlertList, wants_part
+from domain.alerts.change_feed import Follower, find_backlog
 from domain.alerts.environments import names_of, reference_to
-from domain.alerts.following import Follower, find_backlog
 from domain.alerts.handling.activity import former_alerts
 from domain.alerts.handling.alert_detail import get_alert, get_payload
 from domain.alerts.handling.assignments import candidates
@@ -15,14 +15,14 @@ from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
 from domain.alerts.listing.queries import LARGEST_IID, services_of
 from domain.alerts.listing.status_notes import gave_status
-from domain.escalations.explanation import explain, page_reasons
-from domain.escalations.pending import find_pending
 from domain.incidents.actions import list_of_alert
+from domain.incidents.timelines.actions import list_alert_timeline
+from domain.paging.escalations.explanation import explain, page_reasons
+from domain.paging.escalations.pending import find_pending
+from domain.paging.silences.muting import muted_rows
 from domain.projects.views import ProjectView
-from domain.silences.muting import muted_rows
-from domain.timelines.actions import list_alert_timeline
 from forms.alerts import PARAMETERS, read_query
-from web.access.marks import get_current_user, permitted
+from web.access.decorators import get_current_user, permitted
 from web.alerts import alert_file, payload_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -7,9 +7,9 @@ from blueprints.alerts.changes import change_alerts, list_arguments
 from blueprints.alerts.list_pages import AllAlertsList, ChangeableAlertsList, wants_part
 from domain.alerts.listing.charts import last_days
 from domain.alerts.listing.watched_projects import paths_of, projects_of_member
-from domain.database.paging import LARGEST_ID
+from domain.core.database.paging import LARGEST_ID
 from forms.alerts import PARAMETERS_ACROSS
-from web.access.marks import signed_in, viewer
+from web.access.decorators import signed_in, viewer
 from web.alerts import alert_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -23,19 +23,19 @@ from domain.alerts.handling.types import AlertNoteBody
 from domain.alerts.listing.queries import LARGEST_IID, count_matching
 from domain.alerts.listing.saved_filters import delete_filter, save_filter
 from domain.audit.events import Actor
-from domain.database.paging import parse_id
-from domain.errors import ConflictError, InvalidError
-from domain.escalations import handling, pending
-from domain.escalations.types import AlertPageBody, AlertSnooze
+from domain.core.database.paging import parse_id
+from domain.core.errors import ConflictError, InvalidError
+from domain.core.time_zones import instant, zone
+from domain.core.types.reading import read_body
+from domain.paging.escalations import manual_actions, pending
+from domain.paging.escalations.types import AlertPageBody, AlertSnooze
 from domain.projects.views import ProjectView
-from domain.time_zones import instant, zone
-from domain.types.reading import read_body
 from forms.alerts import read_query, read_query_across
-from web.access.marks import get_current_user, permitted, project_member, signed_in
+from web.access.decorators import get_current_user, permitted, project_member, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.refusals import refusals_shown
+from web.pages.form_errors import refusals_shown
 from web.pages.templating import pluralize, visible
 from web.services import now
 
@@ -236,8 +236,8 @@ def handle(project: ProjectView, iid: int, verb: str) -> ResponseReturnValue:
 
 
 _VERBS = {
-    "wake": (handling.wake_alert, "The alert is triggered again, and paging begins again."),
-    "renew": (handling.renew_acknowledgement, "The acknowledgement holds as long again."),
+    "wake": (manual_actions.wake_alert, "The alert is triggered again, and paging begins again."),
+    "renew": (manual_actions.renew_acknowledgement, "The acknowledgement holds as long again."),
 }
 
 
@@ -247,7 +247,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Page a person about an alert."""
     with refusals_shown(InvalidError):
         body = read_body(AlertPageBody, {"user": request.form.get("user", "")})
-        handling.page_person(work(), project, iid, body)
+        manual_actions.page_person(work(), project, iid, body)
         flash(f"@{body.user} is paged now.")
     return _to_alert(project, iid)
 
@@ -257,7 +257,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
 def snooze(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Let an alert rest for a while."""
     with refusals_shown(InvalidError):
-        handling.snooze_alert(work(), project, iid, _asked_snooze())
+        manual_actions.snooze_alert(work(), project, iid, _asked_snooze())
         flash("The alert is snoozed.")
     return _to_alert(project, iid)
 

@@ -16,8 +16,8 @@ from domain.alerts.reading import pagerduty
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import EventAction, SenderEvent
 from domain.alerts.receiving import receivers
-from domain.errors import DomainError
-from web.access.marks import checks_its_key
+from domain.core.errors import DomainError
+from web.access.decorators import checks_its_key
 from web.access.rate_limits import by_events_address
 from web.alerts import inbound_delivery, log_refusal, store
 from web.api.description.described import JSON, RECEIVERS, Caller, Description

@@ -13,7 +13,7 @@ from domain.alerts.formats.prometheus import AlertArray, MetricsAlerts
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.receiving import receivers
 from domain.alerts.storing.intake_result import IntakeResult
-from web.access.marks import checks_its_key
+from web.access.decorators import checks_its_key
 from web.alerts import receive_request
 from web.api.description.described import JSON, RECEIVERS, Caller, Description
 from web.api.schemas.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts

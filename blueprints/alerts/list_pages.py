@@ -20,12 +20,12 @@ from domain.alerts.listing.watched_projects import (
     projects_of_member,
     taking_changes,
 )
-from domain.database.paging import Page, row_id
-from domain.escalations.explanation import unanswered_among
+from domain.core.database.paging import Page, row_id
+from domain.paging.escalations.explanation import unanswered_among
+from domain.paging.silences.muting import Mute, muted_rows
 from domain.projects.views import ProjectView
-from domain.silences.muting import Mute, muted_rows
 from forms.alerts import PARAMETERS, PARAMETERS_ACROSS, AlertQuery, read_query, read_query_across
-from web.access.marks import get_current_user, viewer
+from web.access.decorators import get_current_user, viewer
 from web.extensions import db
 from web.pages.list_query import CURSORS, LinkedPage, Tab, list_query, page_links, page_size
 from web.pages.templating import capped

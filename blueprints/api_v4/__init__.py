@@ -22,7 +22,7 @@ from web.api.callers import SUDO
 from web.api.list_headers import IGNORED_PARAMETERS
 from web.http.cors import LIMIT_HEADERS, SIMPLE_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.releases import requested
+from web.releases import requested_release
 
 api_v4 = MachineBlueprint(
     "api_v4",
@@ -35,7 +35,7 @@ api_v4 = MachineBlueprint(
         methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
         headers=(
             *SIMPLE_HEADERS,
-            *(PRIVATE_TOKEN, SUDO, idempotency.HEADER, "If-None-Match", requested.HEADER),
+            *(PRIVATE_TOKEN, SUDO, idempotency.HEADER, "If-None-Match", requested_release.HEADER),
         ),
         exposed=(
             *("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page"),

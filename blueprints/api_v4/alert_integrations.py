@@ -10,7 +10,7 @@ from domain.alerts.integrations import (
     received_labels,
 )
 from domain.alerts.integrations.integrations import get_receiver
-from domain.database.paging import LARGEST_ID
+from domain.core.database.paging import LARGEST_ID
 from domain.projects.views import ProjectView
 from web.alerts import payload_file
 from web.api.description.described import answers_with

@@ -19,9 +19,9 @@ from domain.alerts.listing.watched_projects import (
     projects_of_group,
     projects_of_member,
 )
-from domain.escalations import handling
+from domain.core.types.base import Found
+from domain.paging.escalations import manual_actions
 from domain.projects.views import GroupView, ProjectView, Viewer
-from domain.types.base import Found
 from web.alerts import alert_file, payload_file
 from web.api.description.described import answers_with
 from web.api.operations import Resources, operation
@@ -38,12 +38,12 @@ _FILE = "/export.<any(json, csv):kind>"
 alerts = Resources("alerts", __name__, url_prefix=_OF_PROJECT)
 alerts.bind_usual(actions, _ONE)
 alerts.bind("PUT", "/status", change_several)
-alerts.bind("GET", f"{_ONE}/paging", handling.show_paging)
-alerts.bind("POST", f"{_ONE}/escalate", handling.escalate_alert, status=200)
-alerts.bind("POST", f"{_ONE}/page", handling.page_person, status=200)
-alerts.bind("POST", f"{_ONE}/snooze", handling.snooze_alert, status=200)
-alerts.bind("POST", f"{_ONE}/wake", handling.wake_alert, status=200)
-alerts.bind("POST", f"{_ONE}/renew", handling.renew_acknowledgement, status=200)
+alerts.bind("GET", f"{_ONE}/paging", manual_actions.show_paging)
+alerts.bind("POST", f"{_ONE}/escalate", manual_actions.escalate_alert, status=200)
+alerts.bind("POST", f"{_ONE}/page", manual_actions.page_person, status=200)
+alerts.bind("POST", f"{_ONE}/snooze", manual_actions.snooze_alert, status=200)
+alerts.bind("POST", f"{_ONE}/wake", manual_actions.wake_alert, status=200)
+alerts.bind("POST", f"{_ONE}/renew", manual_actions.renew_acknowledgement, status=200)
 
 
 @alerts.get(_FILE)

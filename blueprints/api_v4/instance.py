@@ -4,8 +4,8 @@ from typing import Any
 
 from flask import Blueprint
 
-from domain.errors import InvalidParametersError
-from domain.types.base import Body, Resource
+from domain.core.errors import InvalidParametersError
+from domain.core.types.base import Body, Resource
 from web.admin.settings import settings_now, store_settings
 from web.api.operations import operation
 from web.api.schemas.instance import (

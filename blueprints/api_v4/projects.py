@@ -4,8 +4,8 @@ from http import HTTPStatus
 
 from flask import Blueprint
 
-from domain.database.paging import LARGEST_ID
-from domain.errors import NotFoundError
+from domain.core.database.paging import LARGEST_ID
+from domain.core.errors import NotFoundError
 from domain.projects import group_actions, project_actions, shares
 from web.access.api_limits import Family
 from web.api.description.described import refuses_with

@@ -3,16 +3,16 @@
 from dataclasses import replace
 from http import HTTPStatus
 
-from domain.errors import QueryError
+from domain.core.errors import QueryError
+from domain.core.types.base import Found
 from domain.projects.views import ProjectView
 from domain.registry import actions
 from domain.registry.repositories import get_repository, numbered_tags, tags_after
 from domain.registry.types import RegistryTagName, TagListQuery
 from domain.releases.schedule import BY_ID
-from domain.types.base import Found
 from web.api.operations import Resources, operation
 from web.extensions import db
-from web.releases.requested import requested_release
+from web.releases.requested_release import requested_release
 from web.services import registry_policy
 
 registry_repositories = Resources("registry_repositories", __name__)

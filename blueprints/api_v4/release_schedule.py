@@ -2,11 +2,11 @@
 
 from flask import Blueprint, after_this_request, g
 
-from domain.api_usage.reading import uses_of_instance, uses_of_person
-from domain.errors import ForbiddenError
+from domain.core.errors import ForbiddenError
+from domain.core.types.base import Found
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.views import Viewer
-from domain.types.base import Found
+from domain.releases.usage.reading import uses_of_instance, uses_of_person
 from web.access.api_limits import Family
 from web.api.description.described import refuses_with
 from web.api.operations import operation
@@ -21,8 +21,8 @@ from web.api.schemas.releases import (
 )
 from web.extensions import db
 from web.releases.feeds import let_everybody_cache
-from web.releases.listed import list_shown
 from web.releases.rehearsal import whole_period
+from web.releases.schedule_view import list_shown
 from web.services import now, settings
 
 release_changes = Blueprint("release_changes", __name__, url_prefix="/releases/changes")

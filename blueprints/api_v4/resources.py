@@ -5,27 +5,27 @@ Those with a view of their own, such as a download, have a file beside this one.
 
 from http import HTTPStatus
 
+from domain.accounts.identity_providers import actions as identity_provider_actions
 from domain.alerts.listing.queries import LARGEST_IID
-from domain.audit_streams import actions as audit_stream_actions
 from domain.ci_cd import deployment_actions, environment_actions, release_actions, status_actions
-from domain.contacts import actions as contact_actions
-from domain.contacts import rule_actions as contact_rule_actions
-from domain.database.paging import LARGEST_ID
-from domain.escalations import actions as escalation_actions
+from domain.core.database.paging import LARGEST_ID
+from domain.delivery.audit_streams import actions as audit_stream_actions
+from domain.delivery.webhooks import actions as webhook_actions
 from domain.heartbeats import actions as heartbeat_actions
-from domain.identity_providers import actions as identity_provider_actions
 from domain.incidents import actions as incident_actions
 from domain.incidents import note_actions, rule_actions
-from domain.maintenance_windows import actions as maintenance_window_actions
-from domain.oauth.setting_up import actions as application_actions
-from domain.on_call import actions as on_call_actions
-from domain.on_call import change_actions, feeds, own_actions
+from domain.incidents.timelines import actions as timeline_actions
+from domain.oauth.applications import actions as application_actions
+from domain.paging.contacts import actions as contact_actions
+from domain.paging.contacts import rule_actions as contact_rule_actions
+from domain.paging.escalations import actions as escalation_actions
+from domain.paging.maintenance_windows import actions as maintenance_window_actions
+from domain.paging.on_call import actions as on_call_actions
+from domain.paging.on_call import change_actions, feeds, my_on_call
+from domain.paging.silences import actions as silence_actions
 from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
 from domain.reports import actions as report_actions
-from domain.silences import actions as silence_actions
-from domain.timelines import actions as timeline_actions
-from domain.webhooks import actions as webhook_actions
 from web.access.api_limits import Family
 from web.api.description.described import refuses_with
 from web.api.operations import Resources
@@ -138,9 +138,9 @@ on_call_handover_notes.bind_usual(report_actions, _one("note_id"))
 on_call_handover_notes.bind("GET", "/draft", report_actions.draft_handover_note)
 
 own_on_call = Resources("own_on_call", __name__, url_prefix="/user/on_call")
-own_on_call.bind("GET", "", own_actions.show_own_on_call)
-own_on_call.bind("GET", "/cover", own_actions.preview_cover)
-own_on_call.bind("POST", "/cover", own_actions.cover_shifts)
+own_on_call.bind("GET", "", my_on_call.show_own_on_call)
+own_on_call.bind("GET", "/cover", my_on_call.preview_cover)
+own_on_call.bind("POST", "/cover", my_on_call.cover_shifts)
 _MAY_BE_MISSING = [refuses_with(HTTPStatus.NOT_FOUND)]
 own_on_call.bind("GET", "/calendar", feeds.show_own_calendar, around=_MAY_BE_MISSING)
 own_on_call.bind("POST", "/calendar", feeds.renew_own_calendar)

@@ -5,6 +5,8 @@ from http import HTTPStatus
 
 from flask import Response
 
+from domain.accounts.identity_providers.identities import disconnect_user
+from domain.accounts.lifecycle import actions, own_account, sign_up
 from domain.accounts.types import (
     Account,
     CurrentUser,
@@ -15,20 +17,18 @@ from domain.accounts.types import (
     UserQuery,
 )
 from domain.accounts.users import find_user
-from domain.database.paging import parse_id
-from domain.errors import QueryError
-from domain.identity_providers.identities import disconnect_user
+from domain.core.database.paging import parse_id
+from domain.core.errors import QueryError
+from domain.core.types.base import Done, Found
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.types import Project, ProjectQuery, find_projects
 from domain.releases.schedule import BY_ID
-from domain.types.base import Done, Found
-from domain.users import actions, own_account, sign_up
 from web.access.api_limits import Family
 from web.api.operations import Resources, operation, ready_operation
 from web.extensions import db
 from web.http.json_responses import json_response
 from web.http.work import work
-from web.releases.requested import requested_release
+from web.releases.requested_release import requested_release
 from web.services import settings
 
 users = Resources("users", __name__)

@@ -21,7 +21,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from domain.markdown import aligned_by_class
+from domain.core.markdown import aligned_by_class
 
 _KEPT = 128
 _IMAGES = "images/"

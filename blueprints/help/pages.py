@@ -15,9 +15,9 @@ from blueprints.help.documents import (
 )
 from blueprints.help.readers import find_reader, offered_applications
 from blueprints.help.search import LONGEST_SEARCH, search
-from domain.errors import NotFoundError
+from domain.core.errors import NotFoundError
 from domain.oauth.error_help import ERRORS
-from web.access.marks import open_to_anyone
+from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query
 from web.services import settings

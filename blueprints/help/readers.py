@@ -8,12 +8,12 @@ from flask import url_for
 
 from blueprints.help.documents import CLIENT_ID, Document, Values
 from domain.alerts.integrations.integrations import get_receiver
-from domain.database.paging import row_id
-from domain.errors import ForbiddenError, NotFoundError
+from domain.core.database.paging import row_id
+from domain.core.errors import ForbiddenError, NotFoundError
 from domain.oauth.clients.applications import get_any, get_own, newest_own
 from domain.oauth.clients.types import ApplicationView
 from domain.projects.access import get_project
-from web.access.marks import viewer
+from web.access.decorators import viewer
 from web.extensions import db
 from web.http.work import work
 from web.pages.list_query import list_query

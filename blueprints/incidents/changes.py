@@ -4,8 +4,9 @@ from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.listing.queries import LARGEST_IID
-from domain.database.paging import LARGEST_ID, parse_id
-from domain.errors import InvalidError, NotFoundError
+from domain.core.database.paging import LARGEST_ID, parse_id
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.types.reading import read_body
 from domain.incidents import actions, note_actions
 from domain.incidents.types import (
     IncidentAlertsBody,
@@ -15,11 +16,10 @@ from domain.incidents.types import (
     NewIncidentNote,
 )
 from domain.projects.views import ProjectView
-from domain.types.reading import read_body
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.refusals import refusals_shown
+from web.pages.form_errors import refusals_shown
 
 incident_changes = PageBlueprint(
     "incident_changes", __name__, url_prefix="/<names:project_path>/-/incidents"

@@ -5,25 +5,25 @@ from collections.abc import Mapping
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.following import Follower, waits_since
+from domain.alerts.change_feed import Follower, waits_since
 from domain.alerts.handling.assignments import candidates
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.queries import LARGEST_IID
 from domain.alerts.listing.sort_orders import read_cursor
-from domain.database.paging import Slice, parse_id
-from domain.database.paging import read_cursor as read_id
-from domain.errors import ConflictError
+from domain.core.database.paging import Slice, parse_id
+from domain.core.database.paging import read_cursor as read_id
+from domain.core.errors import ConflictError
+from domain.core.types.reading import read_body
 from domain.incidents import actions
 from domain.incidents.listing import SORT_ORDERS, TABS, IncidentSlice
 from domain.incidents.note_actions import sees_internal
 from domain.incidents.rule_actions import find_rule_name
+from domain.incidents.timelines.actions import list_incident_timeline, show_surroundings
+from domain.incidents.timelines.sources import MOST_ALERTS
 from domain.incidents.types import STATUSES, Incident, NewIncident
 from domain.projects.views import ProjectView
-from domain.timelines.actions import list_incident_timeline, show_surroundings
-from domain.timelines.sources import MOST_ALERTS
-from domain.types.reading import read_body
 from forms.incidents import PARAMETERS, IncidentForm, IncidentQuery, read_query
-from web.access.marks import get_current_user, permitted
+from web.access.decorators import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -5,14 +5,14 @@ from dataclasses import replace
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.database.paging import LARGEST_ID
-from domain.escalations.policies import Choices, choices
+from domain.core.database.paging import LARGEST_ID
 from domain.incidents import rule_actions as actions
-from domain.incidents.planning import STORM_SIZE, STORM_TIME
+from domain.incidents.rule_engine import STORM_SIZE, STORM_TIME
 from domain.incidents.types import IncidentRuleChange, NewIncidentRule
+from domain.paging.escalations.policies import Choices, choices
 from domain.projects.views import ProjectView
 from forms.incidents import IncidentRuleForm
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

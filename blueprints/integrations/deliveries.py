@@ -15,7 +15,7 @@ from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.severity import proposed_severity, unknown_words
 from domain.projects.views import ProjectView
 from forms.integrations import ReplayForm
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -12,12 +12,12 @@ from domain.alerts.integrations.set_up import set_up_of
 from domain.alerts.integrations.trials import TestAlertBody, TestAlertResult
 from domain.alerts.integrations.types import IntegrationView, KeyRotation
 from domain.alerts.reading.parse_warnings import parse_warnings_on
-from domain.errors import DomainError
-from domain.escalations.routes import pages_nobody
-from domain.grace_period import GracePeriod
+from domain.core.errors import DomainError
+from domain.core.grace_period import GracePeriod
+from domain.paging.escalations.routes import pages_nobody
 from domain.projects.views import ProjectView
 from forms.integrations import EndKeyForm, ResetKeyForm, TestAlertForm
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -12,10 +12,10 @@ from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations import mapping_preview as domain_recognition
 from domain.alerts.integrations.mapping_actions import create_recognized
 from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integrations import NewIntegrationForm, SampleForm
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -19,8 +19,8 @@ from domain.alerts.integrations.received_labels import received_labels
 from domain.alerts.integrations.samples import MappingDraft
 from domain.alerts.integrations.types import IntegrationChange, IntegrationView
 from domain.alerts.reading.mapping_rules import Operator
-from domain.database.paging import row_id
-from domain.errors import InvalidError
+from domain.core.database.paging import row_id
+from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integrations import (
     IntegrationForm,
@@ -29,11 +29,11 @@ from forms.integrations import (
     SeverityWordsForm,
     words_form,
 )
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.refusals import refusals_shown
+from web.pages.form_errors import refusals_shown
 from web.services import now, reading
 
 integration_settings = PageBlueprint(

@@ -10,17 +10,17 @@ from datetime import timedelta
 from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
-from domain.errors import InvalidError
-from domain.escalations.handling import snooze_by_link
+from domain.core.errors import InvalidError
 from domain.incidents.link_actions import acknowledge_by_link
-from domain.notifications.acknowledging import (
+from domain.paging.escalations.manual_actions import snooze_by_link
+from domain.paging.notifications.acknowledging import (
     AcknowledgementLink,
     Chosen,
     open_link,
     things_of_link,
 )
-from domain.notifications.subjects import About, Subject
-from web.access.marks import open_to_anyone
+from domain.paging.notifications.page_targets import About, Subject
+from web.access.decorators import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.work import work

@@ -4,18 +4,18 @@ from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.notifications.shared import empty_form, say_result
-from domain.contacts import actions
-from domain.contacts.types import ChannelQuery
-from domain.database.paging import LARGEST_ID
-from domain.errors import ConflictError
+from domain.core.database.paging import LARGEST_ID
+from domain.core.errors import ConflictError
+from domain.paging.contacts import actions
+from domain.paging.contacts.types import ChannelQuery
 from domain.projects.views import Holder
 from forms.contacts import ContactForm
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
+from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
-from web.pages.refusals import refusals_shown
 from web.services import settings
 
 channels = NamespaceBlueprint("channels", __name__, below="settings/channels")

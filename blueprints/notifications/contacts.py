@@ -6,20 +6,20 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.notifications.shared import empty_form, say_result, waits_for_mail
-from domain.contacts import actions, rule_actions
-from domain.contacts.rule_types import ContactRuleChange, ContactRuleQuery, NewContactRule
-from domain.contacts.types import ContactCodeBody, ContactQuery
-from domain.database.paging import LARGEST_ID
-from domain.errors import InvalidError
-from domain.notifications.contacts import Contact
-from domain.notifications.recipients import preferences_of, zone_of
+from domain.core.database.paging import LARGEST_ID
+from domain.core.errors import InvalidError
+from domain.paging.contacts import actions, rule_actions
+from domain.paging.contacts.rule_types import ContactRuleChange, ContactRuleQuery, NewContactRule
+from domain.paging.contacts.types import ContactCodeBody, ContactQuery
+from domain.paging.notifications.contacts import Contact
+from domain.paging.notifications.recipients import preferences_of, zone_of
 from forms.contacts import CodeForm, ContactForm, PagingPreferencesForm, RuleForm
-from web.access.marks import get_current_user, signed_in
+from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.form_errors import refusals_shown
 from web.pages.list_query import list_query
-from web.pages.refusals import refusals_shown
 from web.services import settings
 
 contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")

@@ -2,8 +2,8 @@
 
 from flask import flash
 
-from domain.contacts.types import ContactTest
-from domain.notifications.contact_types.registry import proposed_type
+from domain.paging.contacts.types import ContactTest
+from domain.paging.notifications.contact_types.registry import proposed_type
 from forms.contacts import ContactForm
 from web.services import settings
 

@@ -19,8 +19,8 @@ from domain.oauth.consent.pushed_requests import open_pushed
 from domain.oauth.grants.authorization_code import UnknownRedirectUriError
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
+from web.access.decorators import get_current_user, open_to_anyone
 from web.access.kept_pages import short_address
-from web.access.marks import get_current_user, open_to_anyone
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.api.description.described import FORM, HTML, OAUTH, Answer, Description
 from web.api.schemas.oauth import AuthorizationRequest

@@ -6,7 +6,7 @@ from flask_login import current_user
 
 from domain.access.scopes import grantable
 from domain.access.scopes import views as scope_views
-from domain.errors import InvalidError, NotFoundError, TooManyAttemptsError
+from domain.core.errors import InvalidError, NotFoundError, TooManyAttemptsError
 from domain.oauth import devices
 from domain.oauth.clients.directory import get_page
 from domain.oauth.devices import (
@@ -18,7 +18,7 @@ from domain.oauth.devices import (
     shown,
 )
 from forms.device import UserCodeForm
-from web.access.marks import get_current_user, open_to_anyone, signed_in
+from web.access.decorators import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM, leads_back

@@ -8,7 +8,7 @@ from domain.oauth import endpoints as domain
 from domain.oauth.clients.redirect_uris import destination_of
 from domain.oauth.endpoints import BrowserSession, LogoutRequest, LogoutStep
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
-from web.access.marks import get_current_user, open_to_anyone
+from web.access.decorators import get_current_user, open_to_anyone
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.extensions import csrf

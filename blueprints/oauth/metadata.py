@@ -5,9 +5,9 @@ from typing import Any
 
 from flask import Response, jsonify
 
-from domain.errors import NotFoundError
+from domain.core.errors import NotFoundError
 from domain.oauth import discovery as documents
-from web.access.marks import open_to_anyone
+from web.access.decorators import open_to_anyone
 from web.api.description.described import METADATA, Description
 from web.api.schemas.oauth import (
     AuthorizationServerMetadata,

@@ -15,7 +15,7 @@ from domain.oauth.openid.userinfo import userinfo as claims_for
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.server import AuthorizationServer
 from domain.releases.schedule import BY_ID
-from web.access.marks import checks_its_client, oauth_bearer, open_to_anyone
+from web.access.decorators import checks_its_client, oauth_bearer, open_to_anyone
 from web.access.rate_limits import by_address
 from web.api.description.described import OAUTH, OPENID, Caller, Description
 from web.api.schemas.oauth import Introspection, KeySet, TokenQuestion, UserClaims

@@ -7,11 +7,11 @@ from typing import Any
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.reading.body import read_object
-from domain.errors import ForbiddenError, NotFoundError
+from domain.core.errors import ForbiddenError, NotFoundError
 from domain.oauth import registration as domain
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from web.access.bearer_token import TokenLocation, presented_token
-from web.access.marks import checks_its_client, find_bearer
+from web.access.decorators import checks_its_client, find_bearer
 from web.access.rate_limits import by_address, by_registrar
 from web.api.description.described import JSON, REGISTRATION, Caller, Description
 from web.api.schemas.oauth import ClientChange, ClientRegistration, RegisteredClient

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from flask import request
 from flask.typing import ResponseReturnValue
 
-from domain.errors import NotFoundError
+from domain.core.errors import NotFoundError
 from domain.oauth.endpoints import token_info
 from domain.oauth.presented_tokens.bearer import (
     BearerRefusedError,
@@ -15,7 +15,7 @@ from domain.oauth.presented_tokens.bearer import (
 )
 from domain.oauth.server import AuthorizationServer
 from web.access.bearer_token import OAUTH_LOCATIONS, check_key, presented_token
-from web.access.marks import checks_its_client, open_to_anyone
+from web.access.decorators import checks_its_client, open_to_anyone
 from web.access.rate_limits import by_address
 from web.api.description.described import OAUTH, Caller, Description
 from web.api.schemas.oauth import (

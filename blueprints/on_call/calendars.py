@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.on_call import feeds
-from domain.on_call.actions import show_schedule
-from domain.on_call.feeds import PAST, OpenedFeed
-from domain.on_call.plans import Period
-from domain.on_call.shifts import shifts_by_schedule
-from domain.on_call.types import CalendarQuery, OnCallSchedule, OnCallShift
+from domain.core.types.reading import read_query
+from domain.paging.on_call import feeds
+from domain.paging.on_call.actions import show_schedule
+from domain.paging.on_call.feeds import PAST, OpenedFeed
+from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.shifts import shifts_by_schedule
+from domain.paging.on_call.types import CalendarQuery, OnCallSchedule, OnCallShift
 from domain.projects.views import Holder
-from domain.types.reading import read_query
-from web.access.marks import open_to_anyone, permitted
+from web.access.decorators import open_to_anyone, permitted
 from web.api.description.described import METADATA, Description
 from web.http.endpoints import ErrorFormat, MachineBlueprint, NamespaceBlueprint
 from web.http.public_urls import public_url

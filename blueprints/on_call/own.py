@@ -4,21 +4,21 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.on_call.calendars import NEVER_STORED
-from domain.contacts import actions as contact_actions
-from domain.contacts.types import ContactQuery
-from domain.errors import NotFoundError
-from domain.on_call import feeds
-from domain.on_call.own_actions import cover_shifts, preview_cover, show_own_on_call
-from domain.on_call.own_types import CoverQuery, OnCallCover, OwnOnCallQuery
+from domain.core.errors import NotFoundError
+from domain.paging.contacts import actions as contact_actions
+from domain.paging.contacts.types import ContactQuery
+from domain.paging.on_call import feeds
+from domain.paging.on_call.my_on_call import cover_shifts, preview_cover, show_own_on_call
+from domain.paging.on_call.own_types import CoverQuery, OnCallCover, OwnOnCallQuery
 from forms.on_call import CoverForm
-from web.access.marks import get_current_user, signed_in
+from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.on_call import names_who_cover, zone_of
+from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
-from web.pages.refusals import refusals_shown
 from web.services import now, settings
 
 own_on_call = PageBlueprint("own_on_call", __name__, url_prefix="/-/on_call")

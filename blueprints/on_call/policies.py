@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.errors import ConflictError
-from domain.escalations import actions
-from domain.escalations.policies import (
+from domain.core.errors import ConflictError
+from domain.paging.escalations import actions
+from domain.paging.escalations.policies import (
     Choices,
     all_policies,
     choices,
@@ -15,17 +15,17 @@ from domain.escalations.policies import (
     named_steps,
     used_policies,
 )
-from domain.escalations.recipients import read_recipients
-from domain.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe
-from domain.projects.holders import lineage_of
+from domain.paging.escalations.recipients import read_recipients
+from domain.paging.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe
+from domain.projects.owners import lineage_of
 from domain.projects.views import Holder
 from forms.escalations import EscalationPolicyForm, policy_form_for
-from web.access.marks import get_current_user, permitted
+from web.access.decorators import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
+from web.pages.form_errors import refusals_shown
 from web.pages.list_query import list_query
-from web.pages.refusals import refusals_shown
 from web.services import now, settings
 
 escalation_policies = NamespaceBlueprint("escalation_policies", __name__, below="on_call/policies")

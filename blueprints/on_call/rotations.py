@@ -3,17 +3,17 @@
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.errors import InvalidError, NotFoundError
-from domain.on_call.actions import preview_rotation, put_rotation, show_schedule
-from domain.on_call.types import OnCallRotation, OnCallSchedule
+from domain.core.errors import InvalidError, NotFoundError
+from domain.paging.on_call.actions import preview_rotation, put_rotation, show_schedule
+from domain.paging.on_call.types import OnCallRotation, OnCallSchedule
 from domain.projects.views import Holder
 from forms.on_call import MovingForm, RotationForm
-from web.access.marks import get_current_user, permitted
+from web.access.decorators import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.on_call import names_to_choose
+from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
-from web.pages.refusals import refusals_shown
 
 on_call_rotations = NamespaceBlueprint(
     "on_call_rotations", __name__, below="on_call/schedules/<int:schedule_id>/rotations"

@@ -5,22 +5,22 @@ from collections.abc import Sequence
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.database.paging import one_of
-from domain.escalations import actions
-from domain.escalations.dry_run import MOST_ALERTS
-from domain.escalations.policies import default_among, used_policies
-from domain.escalations.routes import used_routes
-from domain.escalations.types import (
+from domain.core.database.paging import one_of
+from domain.paging.escalations import actions
+from domain.paging.escalations.dry_run import MOST_ALERTS
+from domain.paging.escalations.policies import default_among, used_policies
+from domain.paging.escalations.routes import used_routes
+from domain.paging.escalations.types import (
     AlertRoute,
     DryRunBody,
     EscalationPolicy,
     NewRoute,
     RouteChange,
 )
-from domain.projects.holders import lineage_of
+from domain.projects.owners import lineage_of
 from domain.projects.views import Holder
 from forms.escalations import AlertRouteForm, route_form_for
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work

@@ -7,28 +7,28 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.actor import Work
-from domain.errors import ConflictError, DomainError, ForbiddenError
-from domain.on_call import actions
-from domain.on_call.change_actions import (
+from domain.core.errors import ConflictError, DomainError, ForbiddenError
+from domain.paging.on_call import actions
+from domain.paging.on_call.change_actions import (
     create_override,
     create_swap,
     end_override,
     own_swaps,
     undo_swap,
 )
-from domain.on_call.schedules import all_schedules
-from domain.on_call.shifts import on_call_in_project
-from domain.on_call.types import NewSchedule, OnCallSchedule, ScheduleChange
+from domain.paging.on_call.schedules import all_schedules
+from domain.paging.on_call.shifts import on_call_in_project
+from domain.paging.on_call.types import NewSchedule, OnCallSchedule, ScheduleChange
 from domain.projects.views import Holder
 from forms.base import Form
 from forms.on_call import OverrideForm, ScheduleForm, SwapForm
-from web.access.marks import get_current_user, permitted
+from web.access.decorators import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
 from web.on_call import asked_grid, names_to_choose, schedule_page, turns_to_swap
+from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query
-from web.pages.refusals import refusals_shown
 from web.services import now
 
 on_call_schedules = NamespaceBlueprint("on_call_schedules", __name__, below="on_call/schedules")

@@ -14,11 +14,11 @@ from domain.ci_cd import environment_actions as actions
 from domain.ci_cd.deployment_actions import newest_deployments
 from domain.ci_cd.environment_actions import environment_history
 from domain.ci_cd.types import NewEnvironment
-from domain.database.paging import words
-from domain.errors import ConflictError, InvalidError
+from domain.core.database.paging import words
+from domain.core.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
 from forms.projects import EnvironmentForm
-from web.access.marks import permitted, project_member
+from web.access.decorators import permitted, project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -3,9 +3,9 @@
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from domain.errors import NotFoundError, QueryError
+from domain.core.errors import NotFoundError, QueryError
+from domain.git.access import may_push
 from domain.projects.views import ProjectView
-from domain.repositories.access import may_push
 from web.access.git_marks import reads_files
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import LinkedPage, list_query

@@ -4,13 +4,13 @@ from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.projects.member_pages import add_member_pages
-from domain.errors import ForbiddenError, NotFoundError
+from domain.core.errors import ForbiddenError, NotFoundError
 from domain.projects import group_actions as actions
 from domain.projects.access import get_group
 from domain.projects.listing import my_projects
 from domain.projects.types import NewGroup
 from forms.projects import GroupForm
-from web.access.marks import signed_in, viewer
+from web.access.decorators import signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

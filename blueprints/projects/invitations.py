@@ -4,16 +4,16 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
+from domain.accounts.lifecycle import sign_up
 from domain.accounts.sign_up import find_owner
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.types import OwnAccountBody
 from domain.accounts.users import UserView
-from domain.errors import NotFoundError, TooManyAttemptsError
+from domain.core.errors import NotFoundError, TooManyAttemptsError
 from domain.projects import invitation_actions as actions
 from domain.projects.member_types import INVITATION_LIFETIME, Invitation
-from domain.users import sign_up
 from forms.account import OwnAccountForm
-from web.access.marks import open_to_anyone, to_sign_in
+from web.access.decorators import open_to_anyone, to_sign_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

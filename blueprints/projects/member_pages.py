@@ -7,8 +7,9 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
-from domain.database.paging import Listed, ListPart, words
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.database.paging import Listed, ListPart, words
+from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.types.base import Found
 from domain.projects import member_actions as actions
 from domain.projects.invitation_actions import list_invitations
 from domain.projects.listing import shared_groups
@@ -23,9 +24,8 @@ from domain.projects.member_types import (
 )
 from domain.projects.shares import NewShare, share_project, unshare_project
 from domain.projects.views import Holder, MemberView, ProjectView, SharedGroup
-from domain.types.base import Found
 from forms.members import MemberForm, RoleForm, ShareForm
-from web.access.marks import get_current_user, permitted
+from web.access.decorators import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

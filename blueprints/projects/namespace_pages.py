@@ -5,17 +5,17 @@ from typing import Any
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import group_actions, project_actions
 from domain.projects.access import get_group
 from domain.projects.deletion import contents_of
 from domain.projects.listing import groups_to_create_in
-from domain.projects.moving import explain_transfer
+from domain.projects.transfers import explain_transfer
 from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, ProjectTransfer
 from domain.projects.views import GroupView, Holder
 from forms.base import Form
 from forms.projects import ConfirmationForm, GroupSettingsForm, PathForm, TransferForm
-from web.access.marks import permitted, viewer
+from web.access.decorators import permitted, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -16,10 +16,11 @@ from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.alerts.listing.watched_projects import only
-from domain.errors import ForbiddenError, NotFoundError
-from domain.escalations.explanation import unanswered_among
-from domain.escalations.routes import pages_nobody
-from domain.on_call.shifts import on_call_in_project
+from domain.core.errors import ForbiddenError, NotFoundError
+from domain.paging.escalations.explanation import unanswered_among
+from domain.paging.escalations.routes import pages_nobody
+from domain.paging.on_call.shifts import on_call_in_project
+from domain.paging.silences.muting import in_force, muted_rows
 from domain.projects import project_actions as actions
 from domain.projects.access import follow_to_project, get_group, get_project
 from domain.projects.creation import ReservedNames
@@ -33,16 +34,15 @@ from domain.projects.paths import MovedError
 from domain.projects.types import NewProject, ProjectChange
 from domain.projects.views import GroupView, ProjectView
 from domain.releases.schedule import BY_ID
-from domain.silences.muting import in_force, muted_rows
 from forms.projects import ProjectForm, ProjectSettingsForm
-from web.access.kept_pages import short_address
-from web.access.marks import (
+from web.access.decorators import (
     get_current_user,
     open_to_anyone,
     permitted,
     signed_in,
     viewer,
 )
+from web.access.kept_pages import short_address
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path, with_base_path

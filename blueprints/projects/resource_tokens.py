@@ -19,7 +19,7 @@ from domain.oauth.personal_tokens.types import (
 )
 from domain.projects.views import Holder, Namespace
 from forms.access_token import ResourceTokenForm
-from web.access.marks import permitted
+from web.access.decorators import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -6,14 +6,14 @@ Programs that look at messages follow links, so only the form's POST changes any
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.lifecycle import password_reset
+from domain.accounts.lifecycle.own_account import granted_access
 from domain.accounts.types import PasswordBody
 from domain.accounts.users import UserView
-from domain.errors import NotFoundError, TooManyAttemptsError
-from domain.users import forgotten_passwords as domain
-from domain.users.own_account import granted_access
+from domain.core.errors import NotFoundError, TooManyAttemptsError
 from forms.account import NewPasswordForm
 from forms.signing_in import ForgottenPasswordForm
-from web.access.marks import open_to_anyone
+from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import back_to_page, leads_back
 from web.http.work import work
@@ -44,7 +44,7 @@ def send_link() -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _question(form), 422
     try:
-        domain.send_link(work(), form.login.data or "")
+        password_reset.send_link(work(), form.login.data or "")
     except TooManyAttemptsError as error:
         form.object_to("login", str(error))
         return _question(form), 429, {"Retry-After": str(error.retry_after)}
@@ -57,7 +57,7 @@ def send_link() -> ResponseReturnValue:
 def choose(sealed: str) -> ResponseReturnValue:
     """Show the form for the new password."""
     try:
-        account = domain.show_account(work(), *_opened(sealed))
+        account = password_reset.show_account(work(), *_opened(sealed))
     except NotFoundError as error:
         return _begin_again(error)
     return _page(NewPasswordForm(formdata=None), sealed, account)
@@ -70,7 +70,7 @@ def set_password(sealed: str) -> ResponseReturnValue:
     """Set the new password, with which its owner then signs in."""
     form = NewPasswordForm()
     try:
-        account = domain.show_account(work(), *_opened(sealed))
+        account = password_reset.show_account(work(), *_opened(sealed))
         is_done = form.carry_out(lambda: _set_password(sealed, form))
     except NotFoundError as error:
         return _begin_again(error)
@@ -81,14 +81,16 @@ def set_password(sealed: str) -> ResponseReturnValue:
 
 
 def _set_password(sealed: str, form: NewPasswordForm) -> bool:
-    domain.set_password(work(), *_opened(sealed), form.read(PasswordBody))
+    password_reset.set_password(work(), *_opened(sealed), form.read(PasswordBody))
     return True
 
 
 def _opened(sealed: str) -> tuple[int, str]:
     """Return the id and the stamp in a link, or raise NotFoundError."""
     try:
-        user_id, stamp = unseal(sealed, purpose=domain.SEALED_FOR, lifetime=domain.LINK_LIFETIME)
+        user_id, stamp = unseal(
+            sealed, purpose=password_reset.SEALED_FOR, lifetime=password_reset.LINK_LIFETIME
+        )
     except BrokenSealError as error:
         message = "This link has expired, or it is incomplete. Ask for a new one."
         raise NotFoundError(message) from error

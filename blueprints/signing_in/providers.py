@@ -3,11 +3,11 @@
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.errors import ConflictError
-from domain.identity_providers.errors import ProviderError
-from domain.identity_providers.signing_in import connect, finish
+from domain.accounts.identity_providers.errors import ProviderError
+from domain.accounts.identity_providers.signing_in import connect, finish
+from domain.core.errors import ConflictError
+from web.access.decorators import open_to_anyone
 from web.access.kept_pages import short_address
-from web.access.marks import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.work import work

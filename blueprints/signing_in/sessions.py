@@ -5,15 +5,15 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.accounts.factors.passkeys import PasskeyRefusedError, request_options_for_anyone
+from domain.accounts.identity_providers.identities import offered
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
-from domain.errors import ForbiddenError, TooManyAttemptsError
-from domain.identity_providers.identities import offered
+from domain.core.errors import ForbiddenError, TooManyAttemptsError
 from domain.oauth.clients.applications import find_application
 from domain.oauth.consent.pushed_requests import read_parameters
 from forms.signing_in import PasskeyResponseForm, SignInForm
+from web.access.decorators import get_current_user, open_to_anyone, signed_in
 from web.access.kept_pages import KEPT_REQUEST, find_address, short_address
-from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM, leads_back

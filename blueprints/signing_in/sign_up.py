@@ -6,15 +6,15 @@ Programs that look at messages follow links, so only the form's POST changes any
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.lifecycle import sign_up as domain
 from domain.accounts.sign_up import LINK_LIFETIME
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.types import OwnAccountBody
 from domain.accounts.users import ACTIVE, UserView
-from domain.errors import NotFoundError, TooManyAttemptsError
-from domain.users import sign_up as domain
+from domain.core.errors import NotFoundError, TooManyAttemptsError
 from forms.account import OwnAccountForm
 from forms.signing_in import SignUpForm
-from web.access.marks import open_to_anyone
+from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import back_to_page, leads_back
 from web.http.work import work

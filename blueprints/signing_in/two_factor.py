@@ -10,10 +10,10 @@ from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.actions import WrongCodeError
 from domain.accounts.signing_in.sessions import key_of
 from domain.accounts.users import lock_account
-from domain.errors import InvalidError, TooManyAttemptsError
+from domain.core.errors import InvalidError, TooManyAttemptsError
 from forms.signing_in import CodeForm, PasskeyResponseForm
+from web.access.decorators import open_to_anyone
 from web.access.kept_pages import short_address
-from web.access.marks import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM, leads_back

@@ -29,8 +29,8 @@ from typing import (
 from domain.access.actor import Means, Work
 from domain.access.checks import TargetView, check_allowed, check_state
 from domain.access.permissions import Target, permission_of
-from domain.errors import DomainError
-from domain.types.base import Body, Found, Query, Resource
+from domain.core.errors import DomainError
+from domain.core.types.base import Body, Found, Query, Resource
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

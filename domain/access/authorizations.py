@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from domain.access.actor import Work
-from domain.errors import ForbiddenError
+from domain.core.errors import ForbiddenError
 from models import AccessToken, Authorization
 
 

@@ -6,7 +6,7 @@ from domain.access.actor import Actor
 from domain.access.features import AccessLevel, Feature, feature_of
 from domain.access.permissions import Permission
 from domain.access.roles import Ability, Role
-from domain.errors import ForbiddenError, NotFoundError
+from domain.core.errors import ForbiddenError, NotFoundError
 
 
 class TargetView(Protocol):

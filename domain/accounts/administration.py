@@ -1,4 +1,4 @@
-"""What administrators do to accounts; `domain/users/actions.py` records it."""
+"""What administrators do to accounts; `domain/accounts/lifecycle/actions.py` records it."""
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
@@ -29,12 +29,12 @@ from domain.accounts.users import (
     view_of,
 )
 from domain.audit.events import EventKind
-from domain.database.locks import release_locks
-from domain.database.paging import LARGEST_ID
-from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.keyring import Keyring
-from domain.randomness import random_password
-from domain.time_zones import check_zone
+from domain.core.database.locks import release_locks
+from domain.core.database.paging import LARGEST_ID
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_password
+from domain.core.time_zones import check_zone
 from models import User
 from models.folding import fold
 

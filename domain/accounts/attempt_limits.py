@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import case, delete, or_, update
 from sqlalchemy.orm import Session
 
-from domain.database.rows import insert_into
-from domain.errors import TooManyAttemptsError
-from domain.keyring import Keyring
+from domain.core.database.rows import insert_into
+from domain.core.errors import TooManyAttemptsError
+from domain.core.keyring import Keyring
 from models import AttemptCount
 
 

@@ -34,8 +34,8 @@ from domain.accounts.users import (
     MACHINES,
     PENDING,
 )
-from domain.database.paging import LARGEST_ID, ListPart, Page, Slice, fetch_page, fetch_part
-from domain.types.base import Found
+from domain.core.database.paging import LARGEST_ID, ListPart, Page, Slice, fetch_page, fetch_part
+from domain.core.types.base import Found
 from models import Identity, IdentityProvider, Member, Passkey, SignIn, TotpDevice, User
 from models.folding import fold, searchable
 

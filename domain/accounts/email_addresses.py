@@ -19,10 +19,10 @@ from domain.accounts.message_limits import CONFIRMATIONS, Sending, claim_sending
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, checked_email
 from domain.audit.events import EventKind
-from domain.database.rows import delete_rows, insert_into, update_rows
-from domain.errors import ConflictError, NotFoundError
-from domain.keyring import CredentialType, Keyring
-from domain.mail.outbox import NewMessage, Sign, queue_messages
+from domain.core.database.rows import delete_rows, insert_into, update_rows
+from domain.core.errors import ConflictError, NotFoundError
+from domain.core.keyring import CredentialType, Keyring
+from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
 from models import EmailConfirmation, Mail, User
 from models.folding import fold
 

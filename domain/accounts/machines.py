@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
-from domain.randomness import random_hex
+from domain.core.randomness import random_hex
 from models import User
 
 #: No password matches this hash.

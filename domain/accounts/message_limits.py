@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
-from domain.errors import TooManyAttemptsError
-from domain.keyring import Keyring
+from domain.core.errors import TooManyAttemptsError
+from domain.core.keyring import Keyring
 from models.folding import fold
 
 _HOUR = timedelta(hours=1)

@@ -11,7 +11,7 @@ from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import ARGON2_VERSION
 
-from domain import threads
+from domain.core import threads
 from models.folding import fold
 
 #: The longest accepted password, which limits the work of hashing.

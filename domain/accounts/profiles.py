@@ -14,9 +14,9 @@ from urllib.parse import quote
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.clock import written
-from domain.database.statements import Row, columns_for
-from domain.types.base import Resource
+from domain.core.clock import written
+from domain.core.database.statements import Row, columns_for
+from domain.core.types.base import Resource
 from models import User
 
 _HUES = 360

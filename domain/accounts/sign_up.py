@@ -18,9 +18,9 @@ from domain.accounts.passwords import PasswordRules
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.types import OwnAccountBody
 from domain.accounts.users import ACTIVE, NewUser, UserView, view_of
-from domain.database.locks import release_locks
-from domain.errors import ConflictError, NotFoundError
-from domain.keyring import Keyring
+from domain.core.database.locks import release_locks
+from domain.core.errors import ConflictError, NotFoundError
+from domain.core.keyring import Keyring
 from models import User
 
 LINK_LIFETIME = timedelta(days=1)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from domain.accounts.email_addresses import WaitingAddress
-from domain.types.base import (
+from domain.core.types.base import (
     AbsentFlag,
     AbsentWord,
     Body,

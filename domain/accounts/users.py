@@ -27,13 +27,13 @@ from domain.accounts.passwords import (
     hash_password,
 )
 from domain.accounts.profiles import PROFILE, Profile, profile_in
-from domain.database.locks import release_locks
-from domain.database.paging import LARGEST_ID
-from domain.database.statements import KeptConnection, SessionConnection
-from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.keyring import Keyring
-from domain.time_zones import check_zone
-from domain.types.base import columns_of
+from domain.core.database.locks import release_locks
+from domain.core.database.paging import LARGEST_ID
+from domain.core.database.statements import KeptConnection, SessionConnection
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.time_zones import check_zone
+from domain.core.types.base import columns_of
 from models import Group, User
 from models.folding import fold
 

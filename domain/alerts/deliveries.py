@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session, defer
 from domain.alerts.formats.base import LOOKS_LIKE
 from domain.alerts.reading.payload_fields import pretty
 from domain.alerts.reading.severity import unknown_words
-from domain.database.paging import Page, Slice
-from domain.errors import NotFoundError, QueryError
-from domain.labelled import Labelled
-from domain.types.base import Resource, Time, one_of
+from domain.core.database.paging import Page, Slice
+from domain.core.errors import NotFoundError, QueryError
+from domain.core.labelled_enums import Labelled
+from domain.core.types.base import Resource, Time, one_of
 from models import Delivery as DeliveryRow
 from models import Integration, Project
 

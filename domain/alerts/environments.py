@@ -17,10 +17,10 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.reading.text import storable
-from domain.database.paging import Page
-from domain.errors import InvalidError, NotFoundError, TakenError
+from domain.core.database.paging import Page
+from domain.core.errors import InvalidError, NotFoundError, TakenError
+from domain.core.types.base import columns_of
 from domain.projects.access import COUNT_LIMIT
-from domain.types.base import columns_of
 from models import Alert, Environment
 from models.folding import fold, searchable
 

@@ -10,11 +10,19 @@ from sqlalchemy import ColumnElement, Row, Select, or_, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import STREAMED_ONLY, EventKind
-from domain.clock import written
-from domain.csv_lines import csv_line
-from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_page, fetch_part
-from domain.errors import NotFoundError
-from domain.types.base import columns_of
+from domain.core.clock import written
+from domain.core.csv_lines import csv_line
+from domain.core.database.paging import (
+    LARGEST_ID,
+    Listed,
+    ListPart,
+    Page,
+    Slice,
+    fetch_page,
+    fetch_part,
+)
+from domain.core.errors import NotFoundError
+from domain.core.types.base import columns_of
 from models import AuditEvent, User
 from models.folding import fold
 

@@ -15,9 +15,9 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.database.rows import delete_rows, insert_into
-from domain.keyring import Keyring
-from domain.randomness import random_hex
+from domain.core.database.rows import delete_rows, insert_into
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_hex
 from models import AuditEvent, AuditKey, AuditSeal
 
 #: The most events of a seal; they are of one day, because they are removed together.

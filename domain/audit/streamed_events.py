@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from domain.audit.events import Event, EventSource, event_row, put_place
 from domain.audit.log import view_of
-from domain.outgoing.signing import new_message_id
+from domain.delivery.outgoing.signing import new_message_id
 from models import AuditStream, AuditStreamEntry, User
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from domain.audit.log import KINDS, EventFilter, EventView
-from domain.types.base import (
+from domain.core.types.base import (
     GitLabQuery,
     GivenTimeOrDay,
     Id,

@@ -24,11 +24,11 @@ from domain.ci_cd.types import (
     Environment,
     NewDeployment,
 )
-from domain.database.paging import fetch_part
-from domain.database.rows import update_rows
-from domain.errors import InvalidError, NotFoundError, QueryError
+from domain.core.database.paging import fetch_part
+from domain.core.database.rows import update_rows
+from domain.core.errors import InvalidError, NotFoundError, QueryError
+from domain.core.types.base import Found, columns_of
 from domain.projects.views import ProjectView
-from domain.types.base import Found, columns_of
 from models import Deployment as DeploymentRow
 from models import Environment as EnvironmentRow
 from models import Project

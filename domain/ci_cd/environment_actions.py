@@ -21,9 +21,9 @@ from domain.ci_cd.types import (
     EnvironmentQuery,
     NewEnvironment,
 )
-from domain.errors import ConflictError, InvalidError
+from domain.core.errors import ConflictError, InvalidError
+from domain.core.types.base import Found
 from domain.projects.views import ProjectView
-from domain.types.base import Found
 from models import Alert
 from models import Environment as EnvironmentRow
 

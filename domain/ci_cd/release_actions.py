@@ -11,10 +11,9 @@ from sqlalchemy.exc import IntegrityError
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.accounts.profiles import UserReference, user_references
-from domain.database.paging import fetch_part
-from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
-from domain.projects.views import ProjectView
-from domain.types.base import (
+from domain.core.database.paging import fetch_part
+from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
+from domain.core.types.base import (
     Body,
     Found,
     GitLabQuery,
@@ -27,6 +26,7 @@ from domain.types.base import (
     WithoutEffect,
     columns_of,
 )
+from domain.projects.views import ProjectView
 from models import ProjectRelease as ReleaseRow
 from models import ReleaseLink as LinkRow
 

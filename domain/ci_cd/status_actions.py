@@ -8,10 +8,10 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.accounts.profiles import user_references
 from domain.ci_cd.types import CommitStatus, CommitStatusQuery, NewCommitStatus
-from domain.database.paging import fetch_part
-from domain.errors import InvalidError
+from domain.core.database.paging import fetch_part
+from domain.core.errors import InvalidError
+from domain.core.types.base import Found, columns_of
 from domain.projects.views import ProjectView
-from domain.types.base import Found, columns_of
 from models import CommitStatus as StatusRow
 from models import Project
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from domain.accounts.profiles import UserReference
 from domain.alerts.environments import reference_of
-from domain.types.base import (
+from domain.core.types.base import (
     Body,
     GitLabQuery,
     GivenTimeOrDay,

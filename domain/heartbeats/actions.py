@@ -9,11 +9,14 @@ from sqlalchemy import Row, Select, delete, func, select
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
-from domain.database.paging import Page, Slice, fetch_page, fetch_part
-from domain.database.statements import SessionConnection, columns_for
-from domain.errors import InvalidError, NotFoundError
-from domain.grace_period import GracePeriod
-from domain.heartbeats.settling import facts_of, fingerprint_of, schedule_of, settle
+from domain.core.database.paging import Page, Slice, fetch_page, fetch_part
+from domain.core.database.statements import SessionConnection, columns_for
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.grace_period import GracePeriod
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_uuid
+from domain.core.types.base import Found, PagedQuery
+from domain.heartbeats.evaluation import facts_of, fingerprint_of, schedule_of, settle
 from domain.heartbeats.states import HeartbeatState, Schedule, milliseconds, next_due, shown_state
 from domain.heartbeats.types import (
     Address,
@@ -26,10 +29,7 @@ from domain.heartbeats.types import (
     NewHeartbeat,
     UrlReset,
 )
-from domain.keyring import Keyring
 from domain.projects.views import ProjectView
-from domain.randomness import random_uuid
-from domain.types.base import Found, PagedQuery
 from models import Alert, Project
 from models import Heartbeat as HeartbeatRow
 from models import HeartbeatPing as PingRow

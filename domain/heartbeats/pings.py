@@ -1,7 +1,7 @@
 """Stores a ping: on Postgres with one statement, on SQLite with two in one transaction.
 
 A ping only notes what was said and when somebody has to look at the heartbeat next; what becomes of
-its alert is decided in `domain/heartbeats/settling.py`. So a ping counts although no worker runs.
+its alert is decided in `domain/heartbeats/evaluation.py`. So a ping counts although no worker runs.
 """
 
 from collections.abc import Mapping
@@ -31,9 +31,9 @@ from sqlalchemy import (
     update,
 )
 
-from domain.database.statements import KeptConnection
+from domain.core.database.statements import KeptConnection
+from domain.core.keyring import Keyring
 from domain.heartbeats.states import HeartbeatState, PingKind, milliseconds
-from domain.keyring import Keyring
 from models import Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime
 

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
-from domain.durations import duration_text
-from domain.errors import InvalidError
-from domain.programs import Unreachable
+from domain.core.durations import duration_text
+from domain.core.errors import InvalidError
+from domain.core.hosts import Unreachable
 
 SHORTEST_EVERY = timedelta(seconds=1)
 #: Of an interval and of a grace time.

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from domain.alerts.reading.incoming import Severity
-from domain.heartbeats.states import LONGEST_CRON, HeartbeatState, PingKind, Schedule
-from domain.types.base import (
+from domain.core.types.base import (
     Body,
     Duration,
     Line,
@@ -24,6 +23,7 @@ from domain.types.base import (
     one_of,
     partial,
 )
+from domain.heartbeats.states import LONGEST_CRON, HeartbeatState, PingKind, Schedule
 
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_ENVIRONMENT = 100, 1_000, 255
 SEVERITIES = tuple(each.value for each in Severity)

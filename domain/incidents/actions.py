@@ -12,8 +12,9 @@ from domain.alerts.listing.sort_orders import read_cursor
 from domain.alerts.listing.types import Alert as ShownAlert
 from domain.alerts.listing.types import shown_alert
 from domain.audit.events import Actor, EventKind
-from domain.database.paging import Page, Slice, fetch_page
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.core.database.paging import Page, Slice, fetch_page
+from domain.core.errors import ConflictError, InvalidError, NotFoundError
+from domain.core.types.base import Found
 from domain.incidents import listing
 from domain.incidents.changes import change_status, edit_incident, set_assignees, usernames_of
 from domain.incidents.links import (
@@ -51,7 +52,6 @@ from domain.incidents.types import (
     NewIncident,
 )
 from domain.projects.views import ProjectView
-from domain.types.base import Found
 from models import Alert, IncidentAlert
 from models import Incident as IncidentRow
 

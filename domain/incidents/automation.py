@@ -14,18 +14,19 @@ from itertools import groupby
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following import Change, ChangeKind
+from domain.alerts.change_feed import Change, ChangeKind
 from domain.alerts.formats.base import Reading
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
 from domain.alerts.matching.conditions import meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.audit.events import Event, EventKind, EventSource, store_event
-from domain.database.rows import delete_rows, insert_into
+from domain.core.database.rows import delete_rows, insert_into
 from domain.incidents.changes import close_recovered, severity_changed, severity_entry
 from domain.incidents.links import LinkedAlert, hold, holders_of, link, open_incidents_of
 from domain.incidents.listing import lock_incidents
 from domain.incidents.opening import Composer, open_by_rules
-from domain.incidents.planning import (
+from domain.incidents.responders import Opened, call_responders
+from domain.incidents.rule_engine import (
     STORM_SIZE,
     STORM_TIME,
     ActiveRule,
@@ -36,12 +37,11 @@ from domain.incidents.planning import (
     active_rules,
     plan,
 )
-from domain.incidents.responders import Opened, call_responders
 from domain.incidents.timeline import NewEntry, add_entries, alerts_in
 from domain.incidents.types import HIGHEST_URGENCY, MOST_NAMED_ALERTS, OPEN_STATUSES, EntryKind
-from domain.notifications.policy import PagingPolicy
+from domain.paging.notifications.policy import PagingPolicy
+from domain.paging.silences.muting import silenced
 from domain.projects.views import Namespace
-from domain.silences.muting import silenced
 from models import Alert, Incident, IncidentWaiting, Project
 
 #: Waiting alerts of one transaction.

@@ -11,7 +11,8 @@ from domain.alerts.handling.assignments import get_candidate, username_of
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
 from domain.audit.events import Actor
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
+from domain.delivery.mail.assignment_notices import NewAssignment, note_assignments
 from domain.incidents.links import hold_again, release_fingerprints, stop_following
 from domain.incidents.timeline import NewEntry, add_entries
 from domain.incidents.types import (
@@ -25,9 +26,8 @@ from domain.incidents.types import (
     severity_of,
     urgency_of,
 )
-from domain.mail.assignment_notices import NewAssignment, note_assignments
-from domain.notifications.paging import pages_became_critical, withdraw_pages
-from domain.notifications.subjects import Subject
+from domain.paging.notifications.page_targets import Subject
+from domain.paging.notifications.paging import pages_became_critical, withdraw_pages
 from domain.projects.views import ProjectView
 from models import Alert, Incident, IncidentAlert, IncidentAssignee, User
 

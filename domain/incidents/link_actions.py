@@ -7,14 +7,14 @@ from domain.audit.events import EventKind
 from domain.incidents.changes import change_status
 from domain.incidents.listing import lock_incidents
 from domain.incidents.types import IncidentStatus
-from domain.notifications.acknowledging import (
+from domain.paging.notifications.acknowledging import (
     VIA,
     AcknowledgementLink,
     Chosen,
     acknowledge_alerts,
     chosen_things,
 )
-from domain.notifications.subjects import Subject
+from domain.paging.notifications.page_targets import Subject
 from models import Incident
 
 

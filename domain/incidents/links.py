@@ -6,10 +6,10 @@ from typing import NamedTuple
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following import Follower, follow, unfollow
+from domain.alerts.change_feed import Follower, follow, unfollow
 from domain.alerts.handling.status import lock_alerts_of
-from domain.database.rows import delete_rows, insert_into
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.core.database.rows import delete_rows, insert_into
+from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.incidents.types import MOST_AT_ONCE, OPEN_STATUSES
 from models import Alert, Incident, IncidentAlert, IncidentFingerprint, IncidentRule
 

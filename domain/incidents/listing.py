@@ -17,9 +17,10 @@ from sqlalchemy.orm import Session
 from domain.alerts.listing.search import SearchIndex, SearchResult, find_matches, search_words
 from domain.alerts.listing.sort_orders import ListSlice, SortKey, SortOrder, sorted_by
 from domain.alerts.reading.incoming import Severity
-from domain.database.paging import Page
-from domain.database.rows import insert_into
-from domain.errors import NotFoundError
+from domain.core.database.paging import Page
+from domain.core.database.rows import insert_into
+from domain.core.errors import NotFoundError
+from domain.core.types.base import columns_of
 from domain.incidents.types import (
     HIGHEST_URGENCY,
     MOST_NAMED_ALERTS,
@@ -31,7 +32,6 @@ from domain.incidents.types import (
     urgency_of,
 )
 from domain.projects.access import COUNT_LIMIT
-from domain.types.base import columns_of
 from models import Alert, IncidentAlert, IncidentAssignee, IncidentCounter, Project, User
 from models import Incident as IncidentRow
 from models.folding import fold

@@ -10,7 +10,8 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.audit.events import Actor, EventKind
-from domain.errors import ForbiddenError, NotFoundError
+from domain.core.errors import ForbiddenError, NotFoundError
+from domain.core.types.base import Found, columns_of
 from domain.incidents.listing import get_incident_id, get_row
 from domain.incidents.timeline import NewEntry, TimelineEntry, add_entry, list_entries, sentence_of
 from domain.incidents.types import (
@@ -22,7 +23,6 @@ from domain.incidents.types import (
     checked_note,
 )
 from domain.projects.views import ProjectView
-from domain.types.base import Found, columns_of
 from models import IncidentNote as NoteRow
 
 

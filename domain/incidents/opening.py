@@ -20,10 +20,11 @@ from domain.alerts.formats.registry import FORMATS, format_named
 from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, Severity, UnreadableBody
 from domain.alerts.reading.text import cut
 from domain.audit.events import Actor
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
+from domain.core.types.base import columns_of
 from domain.incidents.links import LinkedAlert, check_free, hold, link, lock_alerts
 from domain.incidents.listing import lock_incidents
-from domain.incidents.planning import Opening
+from domain.incidents.rule_engine import Opening
 from domain.incidents.timeline import NewEntry, add_entries, alerts_in
 from domain.incidents.types import (
     LONGEST_DESCRIPTION,
@@ -35,7 +36,6 @@ from domain.incidents.types import (
     urgency_of,
 )
 from domain.projects.views import ProjectView
-from domain.types.base import columns_of
 from models import Alert, Delivery, Incident
 
 _SEVERITIES = tuple(Severity)

@@ -8,12 +8,12 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.audit.events import Actor
-from domain.clock import DOUBLE_TAP
+from domain.core.clock import DOUBLE_TAP
 from domain.incidents.timeline import NewEntry, TimelineEntry, add_entries
 from domain.incidents.types import HIGHEST_URGENCY, EntryKind
-from domain.notifications.asking import check_reachable
-from domain.notifications.paging import ASKED, NewPage, queue_pages
-from domain.notifications.policy import PageReason
+from domain.paging.notifications.manual_paging import check_reachable
+from domain.paging.notifications.paging import ASKED, NewPage, queue_pages
+from domain.paging.notifications.policy import PageReason
 from domain.projects.views import ProjectView
 from models import Incident, IncidentNote, User
 

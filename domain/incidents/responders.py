@@ -14,20 +14,20 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
 from domain.audit.events import Actor
-from domain.escalations.policies import names_of
-from domain.escalations.recipients import Reached, Recipients, read_recipients
-from domain.escalations.steps import Plan, Step, Target, TargetKind
-from domain.escalations.types import EscalationTarget
-from domain.escalations.unpaged import UNCALLED, tell_of_unpaged
+from domain.delivery.mail.assignment_notices import NewAssignment, note_assignments
 from domain.incidents.changes import MOST_ASSIGNEES
 from domain.incidents.paging import new_pages
-from domain.incidents.planning import ActiveRule
+from domain.incidents.rule_engine import ActiveRule
 from domain.incidents.timeline import NewEntry, add_entries
 from domain.incidents.types import HIGHEST_URGENCY, OPEN_STATUSES, EntryKind
-from domain.mail.assignment_notices import NewAssignment, note_assignments
-from domain.notifications.gathering import Reach
-from domain.notifications.paging import NewPage, queue_pages
-from domain.notifications.policy import PagingPolicy
+from domain.paging.escalations.maintainer_notices import UNCALLED, tell_of_unpaged
+from domain.paging.escalations.policies import names_of
+from domain.paging.escalations.recipients import Reached, Recipients, read_recipients
+from domain.paging.escalations.steps import Plan, Step, Target, TargetKind
+from domain.paging.escalations.types import EscalationTarget
+from domain.paging.notifications.batching import Reach
+from domain.paging.notifications.paging import NewPage, queue_pages
+from domain.paging.notifications.policy import PagingPolicy
 from domain.projects.member_lists import able_people
 from domain.projects.views import Namespace
 from models import Incident, IncidentAssignee, IncidentRuleResponder, User

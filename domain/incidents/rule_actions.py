@@ -8,14 +8,13 @@ from sqlalchemy.exc import IntegrityError
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.alerts.following import Follower, follow
+from domain.alerts.change_feed import Follower, follow
 from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
-from domain.database.paging import fetch_part
-from domain.errors import ConflictError, InvalidError, NotFoundError
-from domain.escalations.policies import lock_rules, resolve_targets
-from domain.escalations.steps import AnyTarget, Target
+from domain.core.database.paging import fetch_part
+from domain.core.errors import ConflictError, InvalidError, NotFoundError
+from domain.core.types.base import Found
 from domain.incidents.links import stop_following
 from domain.incidents.listing import lock_incidents
 from domain.incidents.responders import responders_of, store_responders, targets_of
@@ -26,8 +25,9 @@ from domain.incidents.types import (
     IncidentRuleQuery,
     NewIncidentRule,
 )
+from domain.paging.escalations.policies import lock_rules, resolve_targets
+from domain.paging.escalations.steps import AnyTarget, Target
 from domain.projects.views import ProjectView
-from domain.types.base import Found
 from models import IncidentRule as RuleRow
 
 MOST_RULES = 50

@@ -9,9 +9,9 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import Actor
-from domain.database.paging import Page, Slice
+from domain.core.database.paging import Page, Slice
+from domain.core.types.base import Resource
 from domain.incidents.types import EntryFilter, EntryKind, IncidentPerson
-from domain.types.base import Resource
 from models import IncidentNote
 
 #: An entry names so many alerts, and counts the others.

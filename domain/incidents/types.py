@@ -8,11 +8,9 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
-from domain.database.paging import LARGEST_ID, LONGEST_SEARCH
-from domain.errors import InvalidError
-from domain.escalations.steps import MOST_TARGETS, AnyTarget, TargetKind, parse_target, target_words
-from domain.escalations.types import EscalationTarget, GivenTarget
-from domain.types.base import (
+from domain.core.database.paging import LARGEST_ID, LONGEST_SEARCH
+from domain.core.errors import InvalidError
+from domain.core.types.base import (
     LARGEST_NUMBER,
     Body,
     KeysetQuery,
@@ -27,6 +25,14 @@ from domain.types.base import (
     partial,
     split,
 )
+from domain.paging.escalations.steps import (
+    MOST_TARGETS,
+    AnyTarget,
+    TargetKind,
+    parse_target,
+    target_words,
+)
+from domain.paging.escalations.types import EscalationTarget, GivenTarget
 
 LONGEST_TITLE = 255
 LONGEST_DESCRIPTION = 50_000

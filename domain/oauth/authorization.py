@@ -17,7 +17,7 @@ from sqlalchemy import or_, select
 
 from domain.access.scopes import ADMIN_MODE, grantable
 from domain.audit.events import EventKind
-from domain.clock import CLOCK_TOLERANCE
+from domain.core.clock import CLOCK_TOLERANCE
 from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.authentication import Client

@@ -10,8 +10,8 @@ from joserfc.errors import JoseError
 from joserfc.jws import JWSRegistry
 from sqlalchemy import Executable
 
-from domain.database.rows import insert_for
-from domain.keyring import Keyring
+from domain.core.database.rows import insert_for
+from domain.core.keyring import Keyring
 from models import SeenProof
 
 #: Section 5.1 of RFC 9449: asymmetric ones only. RFC 9864 has replaced EdDSA by Ed25519.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, final
 
 from pydantic import Field
 
+from domain.core.types.base import Body
 from domain.oauth.clients.assertions import TYPE as ASSERTION_TYPE
 from domain.oauth.clients.authentication import (
     MISSING,
@@ -35,7 +36,6 @@ from domain.oauth.presented_tokens.dpop import (
 )
 from domain.oauth.protocol import NO_STORE, OAuthResponse, ProtocolRequest
 from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
-from domain.types.base import Body
 
 Checked = TypeVar("Checked")
 

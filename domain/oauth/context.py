@@ -11,8 +11,8 @@ from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
-from domain.database.statements import KeptConnection, Run
-from domain.keyring import Keyring
+from domain.core.database.statements import KeptConnection, Run
+from domain.core.keyring import Keyring
 from domain.oauth.reasons import Reason
 
 

@@ -18,17 +18,17 @@ from sqlalchemy.sql.dml import ReturningInsert
 from domain.access.scopes import grantable
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
 from domain.audit.events import EventKind
-from domain.database.rows import commits_unawaited, insert_for, update_rows
-from domain.errors import ConflictError, ForbiddenError, InvalidError
-from domain.ip_addresses import client_prefix
+from domain.core.database.rows import commits_unawaited, insert_for, update_rows
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError
+from domain.core.ip_addresses import client_prefix
+from domain.core.randomness import random_hex, random_letters
+from domain.core.types.base import columns_of
 from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthContext
 from domain.oauth.reasons import NOT_IN_GROUPS
-from domain.randomness import random_hex, random_letters
-from domain.types.base import columns_of
 from models import Application, Authorization, DeviceAuthorization
 
 #: No vowels, so that no words come about; nothing that can be taken for something else.

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
-from domain.keyring import CredentialType, Keyring
+from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.applications import find_by_uid, is_trusted
 from domain.oauth.clients.authentication import Client, ClientRefusedError, names_no_client

@@ -21,8 +21,8 @@ from sqlalchemy import select
 from domain.access.scopes import ADMIN_MODE
 from domain.accounts.users import IN_USE
 from domain.audit.events import EventKind
-from domain.errors import ForbiddenError, InvalidError
-from domain.keyring import CredentialType
+from domain.core.errors import ForbiddenError, InvalidError
+from domain.core.keyring import CredentialType
 from domain.oauth.clients import applications
 from domain.oauth.clients.applications import check_details, check_logout_uri
 from domain.oauth.clients.authentication import Method

@@ -28,8 +28,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.database.rows import update_rows
-from domain.keyring import CredentialType
+from domain.core.database.rows import update_rows
+from domain.core.keyring import CredentialType
+from domain.core.randomness import random_credential
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import (
     CredentialLookup,
@@ -42,7 +43,6 @@ from domain.oauth.context import OAuthContext
 from domain.oauth.openid.id_tokens import Audience, Authentication, make_id_token
 from domain.oauth.openid.userinfo import claims_of
 from domain.oauth.personal_tokens.made_by_applications import end_made_tokens
-from domain.randomness import random_credential
 from models import AccessToken, Application, Authorization, DeviceAuthorization
 
 

@@ -23,8 +23,12 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.access.features import AccessLevel, Feature
 from domain.access.roles import Ability, Role, known_abilities
-from domain.errors import NotFoundError
-from domain.projects.grants import (
+from domain.core.errors import NotFoundError
+from domain.core.types.base import columns_of
+from domain.projects.member_roles import is_custom_role_of_member
+from domain.projects.paths import MovedError, ancestors, find_moved
+from domain.projects.views import GroupView, JobTokenScope, Namespace, ProjectView, Viewer
+from domain.projects.visibility_sql import (
     INTERNAL,
     PRIVATE,
     PUBLIC,
@@ -35,10 +39,6 @@ from domain.projects.grants import (
     is_share_in_force,
     projects_with_direct_role,
 )
-from domain.projects.member_roles import is_custom_role_of_member
-from domain.projects.paths import MovedError, ancestors, find_moved
-from domain.projects.views import GroupView, JobTokenScope, Namespace, ProjectView, Viewer
-from domain.types.base import columns_of
 from models import Alert, Group, Member, MemberRole, Project, ProjectShare
 from models.folding import fold
 

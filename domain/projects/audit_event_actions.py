@@ -6,8 +6,8 @@ from domain.access.roles import Role
 from domain.audit import log
 from domain.audit.log import EventFilter
 from domain.audit.types import AuditEvent, AuditEventQuery, NamespaceAuditEventQuery
+from domain.core.types.base import Found
 from domain.projects.views import Holder
-from domain.types.base import Found
 
 
 @question("audit_events.index")

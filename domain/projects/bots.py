@@ -14,11 +14,11 @@ from domain.access.roles import Role
 from domain.accounts.machines import make_machine
 from domain.accounts.users import BOT, IN_USE
 from domain.audit.events import Place
-from domain.database.rows import delete_rows
-from domain.projects.grants import is_in_force
+from domain.core.database.rows import delete_rows
+from domain.core.types.base import columns_of
 from domain.projects.paths import ancestors
 from domain.projects.views import Namespace
-from domain.types.base import columns_of
+from domain.projects.visibility_sql import is_in_force
 from models import Bot, Group, Member, PersonalAccessToken, Project, User
 
 

@@ -13,12 +13,12 @@ from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.names import check_display_name, check_path
 from domain.accounts.users import MACHINES
-from domain.errors import ForbiddenError, InvalidError, NotFoundError, TakenError
+from domain.core.errors import ForbiddenError, InvalidError, NotFoundError, TakenError
 from domain.projects.access import role_in_namespace
-from domain.projects.grants import VISIBILITIES
-from domain.projects.paging import settle_paging
 from domain.projects.paths import ancestors, parent
+from domain.projects.policy_scope import settle_paging
 from domain.projects.views import Namespace, Viewer
+from domain.projects.visibility_sql import VISIBILITIES
 from models import AlertCounter, FormerPath, Group, Member, Project, User
 from models.folding import fold
 

@@ -20,11 +20,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.database.rows import delete_rows, update_rows
-from domain.errors import NotFoundError
+from domain.core.database.rows import delete_rows, update_rows
+from domain.core.errors import NotFoundError
 from domain.projects.access import COUNT_LIMIT
-from domain.projects.grants import subtree
 from domain.projects.views import Namespace
+from domain.projects.visibility_sql import subtree
 from models import (
     Alert,
     Bot,

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.errors import ForbiddenError
-from domain.escalations.moves import prepare_move
-from domain.projects import creation, deletion, moving, types
+from domain.core.errors import ForbiddenError
+from domain.core.types.base import Found
+from domain.paging.escalations.transfer_checks import prepare_move
+from domain.projects import creation, deletion, transfers, types
 from domain.projects.access import get_group
 from domain.projects.creation import (
     Changes,
@@ -17,13 +18,13 @@ from domain.projects.creation import (
     make_maker_owner,
     require_second_factor,
 )
-from domain.projects.moving import keep_owned
 from domain.projects.project_actions import (
     get_maintained_group,
     record_created,
     record_deleted,
     record_edit,
 )
+from domain.projects.transfers import keep_owned
 from domain.projects.types import (
     Accepted,
     Group,
@@ -40,7 +41,6 @@ from domain.projects.types import (
     find_projects,
 )
 from domain.projects.views import GroupView, viewer_of
-from domain.types.base import Found
 
 
 @question("groups.index")
@@ -121,7 +121,7 @@ def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
     moved: Changes = {}
     if change.path is not None:
         reserved = work.policy(ReservedNames).names
-        moved = moving.rename_group(
+        moved = transfers.rename_group(
             group.id, change.path, reserved=reserved, session=work.session, now=work.now
         )
     fields = ("name", "description", "two_factor_grace_period")
@@ -144,7 +144,7 @@ def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Gro
     """
     above = _parent(work, transfer.group_id)
     prepare_move(work, group, above.path if above else None)
-    moved = moving.transfer_group(
+    moved = transfers.transfer_group(
         group.id,
         above.path if above else None,
         reserved=work.policy(ReservedNames).names,

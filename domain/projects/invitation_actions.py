@@ -22,11 +22,12 @@ from domain.accounts.message_limits import (
 )
 from domain.accounts.users import ACTIVE, checked_email, view_of
 from domain.audit.events import EventKind
-from domain.database.paging import fetch_part
-from domain.database.rows import delete_rows, insert_into
-from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.keyring import Keyring
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.core.database.paging import fetch_part
+from domain.core.database.rows import delete_rows, insert_into
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.types.base import Found
+from domain.delivery.mail.outbox import NewMessage, queue_messages
 from domain.projects.access import role_in_namespace
 from domain.projects.member_types import (
     INVITATION_LIFETIME,
@@ -46,7 +47,6 @@ from domain.projects.members import (
     store_member,
 )
 from domain.projects.views import Holder, Namespace, Viewer, viewer_of
-from domain.types.base import Found
 from models import Group, Member, Project, User
 from models import Invitation as Row
 from models.folding import fold

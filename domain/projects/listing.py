@@ -20,9 +20,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from domain.access.roles import LEAST_ROLES, Ability, Role
-from domain.database.paging import Listed, ListPart, fetch_part
-from domain.database.rows import latest
-from domain.errors import DomainError, NotFoundError
+from domain.core.database.paging import Listed, ListPart, fetch_part
+from domain.core.database.rows import latest
+from domain.core.errors import DomainError, NotFoundError
 from domain.projects.access import (
     INTERNAL,
     PRIVATE,
@@ -33,7 +33,9 @@ from domain.projects.access import (
     namespace_of,
     permissions_of,
 )
-from domain.projects.grants import (
+from domain.projects.paths import ancestors
+from domain.projects.views import GroupView, ProjectView, SharedGroup, Viewer
+from domain.projects.visibility_sql import (
     has_role_in_group,
     has_role_in_project,
     is_open_to,
@@ -43,8 +45,6 @@ from domain.projects.grants import (
     sees_project,
     subtree,
 )
-from domain.projects.paths import ancestors
-from domain.projects.views import GroupView, ProjectView, SharedGroup, Viewer
 from models import (
     Alert,
     Deployment,

@@ -7,7 +7,8 @@ from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.profiles import avatar_path, profile_path
 from domain.audit.events import EventKind
-from domain.errors import InvalidError, NotFoundError
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.types.base import Found
 from domain.projects import members
 from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
 from domain.projects.member_roles import get_usable_member_role
@@ -23,7 +24,6 @@ from domain.projects.member_types import (
 )
 from domain.projects.members import record_joined, record_member
 from domain.projects.views import GivenMemberRole, Holder, MemberView, viewer_of
-from domain.types.base import Found
 
 
 @question("members.index", command="list-direct")

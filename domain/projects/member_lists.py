@@ -10,14 +10,14 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import LEAST_ROLES, Ability, Role, known_abilities
 from domain.accounts.users import IN_USE
-from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
-from domain.errors import NotFoundError
-from domain.projects.grants import is_in_force
+from domain.core.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
+from domain.core.errors import NotFoundError
 from domain.projects.listing import shared_groups
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.members import is_here
 from domain.projects.paths import ancestors
 from domain.projects.views import GivenMemberRole, MemberView, Namespace, SharedGroup
+from domain.projects.visibility_sql import is_in_force
 from models import Group, Member, MemberRole, User
 from models.folding import fold, searchable
 

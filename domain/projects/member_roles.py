@@ -16,12 +16,12 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.access.roles import Ability, Role, with_included
 from domain.audit.events import EventKind
-from domain.database.rows import insert_into
-from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
+from domain.core.database.rows import insert_into
+from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
+from domain.core.types.base import Found, OffsetQuery, columns_of
 from domain.projects.member_types import MemberRole, NewMemberRole
 from domain.projects.paths import ancestors
 from domain.projects.views import GroupView, Namespace
-from domain.types.base import Found, OffsetQuery, columns_of
 from models import Group, Member
 from models import MemberRole as Row
 from models.folding import fold

@@ -7,8 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from domain.access.roles import Ability, Role, role_named
 from domain.accounts.profiles import UserReference
-from domain.projects.views import Namespace
-from domain.types.base import (
+from domain.core.types.base import (
     Argument,
     Body,
     GitLabQuery,
@@ -25,6 +24,7 @@ from domain.types.base import (
     Words,
     split,
 )
+from domain.projects.views import Namespace
 
 #: An invitation that nobody has accepted ends after this time.
 INVITATION_LIFETIME = timedelta(days=30)

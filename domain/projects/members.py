@@ -13,8 +13,8 @@ from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.users import BOT, ERASED, IN_USE, UserView, get_user
 from domain.audit.events import EventKind
-from domain.database.rows import delete_rows, insert_into
-from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.core.database.rows import delete_rows, insert_into
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_namespace
 from domain.projects.member_roles import assign_member_role
 from domain.projects.member_types import MemberRole

@@ -8,11 +8,11 @@ from typing import TypeVar
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.database.paging import parse_id
-from domain.database.rows import delete_rows
-from domain.errors import NotFoundError, TakenError
-from domain.projects.grants import subtree
+from domain.core.database.paging import parse_id
+from domain.core.database.rows import delete_rows
+from domain.core.errors import NotFoundError, TakenError
 from domain.projects.views import Namespace
+from domain.projects.visibility_sql import subtree
 from models import FormerPath, Group, Project, RegistryRepository
 from models.folding import fold
 

@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.accounts.users import ERASED
-from domain.database.paging import LARGEST_ID
-from domain.errors import NotFoundError
-from domain.projects.grants import is_in_force
+from domain.core.database.paging import LARGEST_ID
+from domain.core.errors import NotFoundError
+from domain.core.types.base import columns_of
 from domain.projects.paths import ancestors
 from domain.projects.views import Viewer
-from domain.types.base import columns_of
+from domain.projects.visibility_sql import is_in_force
 from models import Group, Member, Project, User
 from models.folding import fold
 

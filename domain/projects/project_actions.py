@@ -11,9 +11,10 @@ from domain.access.roles import Role
 from domain.accounts.names import as_segment
 from domain.accounts.users import HUMAN
 from domain.audit.events import EventKind
-from domain.errors import InvalidError
-from domain.escalations.moves import prepare_move
-from domain.projects import creation, deletion, moving, types
+from domain.core.errors import InvalidError
+from domain.core.types.base import Body, Found
+from domain.paging.escalations.transfer_checks import prepare_move
+from domain.projects import creation, deletion, transfers, types
 from domain.projects.access import get_group, get_project
 from domain.projects.creation import (
     Changes,
@@ -49,7 +50,6 @@ from domain.projects.views import (
     ProjectView,
     viewer_of,
 )
-from domain.types.base import Body, Found
 from models import Group as GroupRow
 from models import User
 from models.folding import fold
@@ -149,7 +149,9 @@ def change_project(work: Work, project: ProjectView, change: ProjectChange) -> P
     """
     moved: creation.Changes = {}
     if change.path is not None:
-        moved = moving.rename_project(project.id, change.path, session=work.session, now=work.now)
+        moved = transfers.rename_project(
+            project.id, change.path, session=work.session, now=work.now
+        )
     edits = creation.edit_project(
         project.id, change.settings, by=viewer_of(work), session=work.session
     )
@@ -167,7 +169,7 @@ def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer
     """
     holder = _project_holder(work, transfer.namespace)
     prepare_move(work, project, holder)
-    moved = moving.transfer_project(project.id, holder, session=work.session, now=work.now)
+    moved = transfers.transfer_project(project.id, holder, session=work.session, now=work.now)
     return _reread(work, record_edit(work, project.namespace, moved))
 
 

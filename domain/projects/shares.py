@@ -11,14 +11,14 @@ from domain.access.actor import Work
 from domain.access.checks import check_no_person, check_role
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.types.base import Argument, Body, GivenDay, Id, Resource
 from domain.projects.access import get_group
 from domain.projects.member_types import GivenRole
 from domain.projects.members import check_day, check_gift, lock_members
 from domain.projects.paths import ancestors, group_path
 from domain.projects.types import Name
 from domain.projects.views import ProjectView, viewer_of
-from domain.types.base import Argument, Body, GivenDay, Id, Resource
 from models import Group, ProjectShare
 
 

@@ -9,11 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from domain.access.actor import Work
 from domain.access.features import Feature
 from domain.access.roles import Role
-from domain.projects import listing
-from domain.projects.creation import LONGEST_DESCRIPTION
-from domain.projects.listing import GroupDetails, GroupFilter, ProjectDetails, ProjectFilter
-from domain.projects.views import GroupView, ProjectView, SharedGroup, viewer_of
-from domain.types.base import (
+from domain.core.types.base import (
     AbsentFlag,
     AbsentWord,
     Argument,
@@ -31,6 +27,10 @@ from domain.types.base import (
     columns_of,
     split,
 )
+from domain.projects import listing
+from domain.projects.creation import LONGEST_DESCRIPTION
+from domain.projects.listing import GroupDetails, GroupFilter, ProjectDetails, ProjectFilter
+from domain.projects.views import GroupView, ProjectView, SharedGroup, viewer_of
 
 #: Of a group or a project.
 Description = Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)]

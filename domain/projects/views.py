@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from domain.access.actor import Work
 from domain.access.features import AccessLevel, Feature
 from domain.access.roles import LEAST_ROLES, Ability, Role
-from domain.types.base import Resource
+from domain.core.types.base import Resource
 
 
 @dataclass(frozen=True, kw_only=True)

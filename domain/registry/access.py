@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.errors import DomainError, InvalidError, NotFoundError
+from domain.core.errors import DomainError, InvalidError, NotFoundError
 from domain.projects.access import PRIVATE, PUBLIC, get_project
 from domain.projects.views import ProjectView, Viewer
 from domain.registry.repositories import find_project, is_of_deleted_project

@@ -8,11 +8,12 @@ from domain.access.actor import Work
 from domain.access.checks import check_role
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.database.locks import release_locks
-from domain.errors import InvalidError, NotFoundError
-from domain.keyring import Keyring
-from domain.outgoing.deadlines import run_within
-from domain.outgoing.errors import DeadlineError
+from domain.core.database.locks import release_locks
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.types.base import Found
+from domain.delivery.outgoing.deadlines import run_within
+from domain.delivery.outgoing.errors import DeadlineError
 from domain.projects.access import get_project
 from domain.projects.views import GroupView, ProjectView, viewer_of
 from domain.registry import repositories, signing_keys
@@ -35,7 +36,6 @@ from domain.registry.types import (
     RepositoryQuery,
     TagRemovalBody,
 )
-from domain.types.base import Found
 
 #: Less than a request may take, whatever the registry does.
 _DEADLINE_SECONDS = 15

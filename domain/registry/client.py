@@ -18,10 +18,10 @@ from sqlalchemy.orm import Session
 from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
-from domain.encryption import outgoing_tls_context, refusal_reason
-from domain.errors import DomainError
-from domain.keyring import Keyring
-from domain.randomness import random_hex
+from domain.core.encryption import outgoing_tls_context, refusal_reason
+from domain.core.errors import DomainError
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_hex
 from domain.registry.repositories import DIGEST, TAG
 from domain.registry.signing_keys import get_signer
 from domain.registry.tokens import TokenPolicy, sign_token

@@ -20,8 +20,8 @@ import orjson
 from sqlalchemy import case, func, or_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.database.rows import insert_into, update_rows
-from domain.errors import DomainError
+from domain.core.database.rows import insert_into, update_rows
+from domain.core.errors import DomainError
 from domain.registry.repositories import (
     DIGEST,
     TAG,

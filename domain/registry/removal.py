@@ -14,11 +14,11 @@ import re2
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import update_rows
-from domain.errors import InvalidError
+from domain.core.database.rows import update_rows
+from domain.core.errors import InvalidError
+from domain.core.types.base import columns_of
 from domain.registry.client import RegistryClient
 from domain.registry.repositories import RepositoryView, TagView, all_tags
-from domain.types.base import columns_of
 from models import RegistryManifest, RegistryRemoval, RegistryRepository, RegistryTag
 
 #: No rule removes it, as clients of the API expect.

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.paging import Page, Slice, fetch_page
-from domain.errors import NotFoundError, QueryError
-from domain.types.base import columns_of
+from domain.core.database.paging import Page, Slice, fetch_page
+from domain.core.errors import NotFoundError, QueryError
+from domain.core.types.base import columns_of
 from models import (
     FormerPath,
     Project,

@@ -28,10 +28,10 @@ from joserfc.jwk import ECKey
 from sqlalchemy import Select, delete, select
 from sqlalchemy.orm import Session
 
-from domain.database.locks import AdvisoryLock
-from domain.errors import InvalidError
-from domain.keyring import Keyring, UndecipherableError
-from domain.types.base import columns_of
+from domain.core.database.locks import AdvisoryLock
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.types.base import columns_of
 from models import RegistryKey
 
 #: RFC 5280 section 4.1.2.5: no expiry. Keys end when an operator rotates them, and a registry that

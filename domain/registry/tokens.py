@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from joserfc import jwt
 
-from domain.clock import written
-from domain.randomness import random_hex
+from domain.core.clock import written
+from domain.core.randomness import random_hex
 from domain.registry.signing_keys import ALGORITHM, TokenSigner
 
 #: The `service` of the registry's configuration, and the audience of its tokens.

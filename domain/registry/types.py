@@ -5,10 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from domain.registry.removal import LONGEST_REGEX, RemovalRule, parse_age
-from domain.registry.repositories import RepositoryView, TagView
-from domain.registry.signing_keys import LONGEST_NOTICE, USUAL_NOTICE, KeyState
-from domain.types.base import (
+from domain.core.types.base import (
     LARGEST_NUMBER,
     Body,
     GitLabQuery,
@@ -20,6 +17,9 @@ from domain.types.base import (
     columns_of,
     one_of,
 )
+from domain.registry.removal import LONGEST_REGEX, RemovalRule, parse_age
+from domain.registry.repositories import RepositoryView, TagView
+from domain.registry.signing_keys import LONGEST_NOTICE, USUAL_NOTICE, KeyState
 
 
 def _hours(length: timedelta) -> int:

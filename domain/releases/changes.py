@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from http import HTTPStatus
 
-from domain.labelled import Labelled
+from domain.core.labelled_enums import Labelled
 from domain.releases.conditions import Condition
 from domain.releases.version import Release, parse_release
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import groupby
 
-from domain.labelled import Labelled
+from domain.core.labelled_enums import Labelled
 from domain.releases.changes import Call, Change, Interface, Kind
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
-from domain.database.paging import fetch_part
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.database.paging import fetch_part
+from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.time_zones import check_zone
+from domain.core.types.base import Found
 from domain.incidents.types import checked_lines
-from domain.on_call.schedules import get_row, get_schedule
-from domain.projects.holders import belongs_to
+from domain.paging.on_call.schedules import get_row, get_schedule
+from domain.projects.owners import belongs_to
 from domain.projects.views import Holder, ProjectView
 from domain.reports import writing
 from domain.reports.drafts import draft_of, shift_to_hand_over
@@ -25,8 +27,6 @@ from domain.reports.types import (
     Report,
     ReportQuery,
 )
-from domain.time_zones import check_zone
-from domain.types.base import Found
 from models import OnCallHandoverNote, OnCallSchedule
 
 

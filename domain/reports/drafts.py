@@ -8,16 +8,16 @@ from domain.access.actor import Work
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import AlertRow, list_alerts
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
+from domain.core.time_zones import local_time
 from domain.incidents.listing import NEWEST, IncidentFilter, IncidentSlice, list_incidents
-from domain.on_call.plans import Period
-from domain.on_call.shifts import shifts_of
-from domain.on_call.types import OnCallSchedule
+from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.shifts import shifts_of
+from domain.paging.on_call.types import OnCallSchedule
 from domain.projects.views import Holder, ProjectView
 from domain.reports.reading import report_of
 from domain.reports.scope import scope_of
 from domain.reports.types import Report, ReportedPage
 from domain.reports.writing import answer_words, plain
-from domain.time_zones import local_time
 from models import Incident
 
 _DAY = timedelta(days=1)

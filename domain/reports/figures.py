@@ -13,6 +13,7 @@ from statistics import median
 
 from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
 from domain.alerts.storing.lifecycle import RESOLVED
+from domain.core.time_zones import wall_time, zone
 from domain.reports.rows import CountedAlert, CountedPage, StatusEntry
 from domain.reports.types import (
     AnswerKind,
@@ -21,7 +22,6 @@ from domain.reports.types import (
     ReportTotals,
     ResponseTimes,
 )
-from domain.time_zones import wall_time, zone
 
 #: By the clock of whoever sleeps.
 _SLEEP_BEGINS, _SLEEP_ENDS = 22, 7

@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, select
 
 from domain.access.actor import Work
-from domain.on_call.plans import Period
-from domain.projects.holders import belongs_to, is_used_by, lineage_of, lineages
+from domain.paging.on_call.schedule_values import Period
+from domain.projects.owners import belongs_to, is_used_by, lineage_of, lineages
 from domain.projects.views import Holder
 from domain.reports.types import HandoverNote
 from models import OnCallHandoverNote, OnCallSchedule, User

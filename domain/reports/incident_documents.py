@@ -9,14 +9,14 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.alerts.listing.filters import SEVERITIES
 from domain.audit.events import EventKind
-from domain.clock import date_and_time
-from domain.database.paging import Slice
-from domain.errors import ConflictError
-from domain.escalations.steps import TargetKind, target_words
+from domain.core.clock import date_and_time
+from domain.core.database.paging import Slice
+from domain.core.errors import ConflictError
 from domain.incidents.actions import show_incident
 from domain.incidents.listing import get_row, locked_incident
 from domain.incidents.timeline import TimelineEntry, list_entries, sentence_of
 from domain.incidents.types import EntryKind, Incident, checked_lines
+from domain.paging.escalations.steps import TargetKind, target_words
 from domain.projects.views import ProjectView
 from domain.reports.rows import entries_of
 from domain.reports.types import (

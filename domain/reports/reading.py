@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from domain.access.actor import Work
 from domain.alerts.listing.types import alert_url, incident_url
-from domain.escalations.explanation import contact_outcomes
-from domain.escalations.steps import TargetKind, target_words
-from domain.escalations.types import ContactOutcome
-from domain.on_call.plans import Period
+from domain.paging.escalations.explanation import contact_outcomes
+from domain.paging.escalations.steps import TargetKind, target_words
+from domain.paging.escalations.types import ContactOutcome
+from domain.paging.on_call.schedule_values import Period
 from domain.projects.views import Holder, ProjectView
 from domain.reports import rows
 from domain.reports.figures import Figures, answer_to

@@ -34,10 +34,10 @@ from domain.alerts.handling.activity import BY_ITSELF, NoteKind
 from domain.alerts.listing.filters import SEVERITIES
 from domain.incidents.timeline import TimelineEntry
 from domain.incidents.types import EntryKind
-from domain.notifications.paging import IS_FIRST, PageKind
-from domain.notifications.states import PageState
-from domain.notifications.subjects import rank_of
-from domain.on_call.plans import Period
+from domain.paging.notifications.page_targets import rank_of
+from domain.paging.notifications.paging import IS_FIRST, PageKind
+from domain.paging.notifications.states import PageState
+from domain.paging.on_call.schedule_values import Period
 from models import (
     Alert,
     AlertNote,

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from domain.access.actor import Work
 from domain.projects.access import namespace_of, permissions_of
-from domain.projects.holders import projects_of
+from domain.projects.owners import projects_of
 from domain.projects.views import GroupView, Holder, ProjectView, viewer_of
 from models import Project
 

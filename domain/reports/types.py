@@ -7,13 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from domain.alerts.reading.incoming import Severity
-from domain.errors import InvalidError
-from domain.escalations.types import PAGES_KEPT_FOR, ContactOutcome
-from domain.notifications.states import PageState
-from domain.on_call.plans import Period
-from domain.on_call.types import checked_period, with_from
-from domain.time_zones import check_zone, instant, wall_time, zone
-from domain.types.base import (
+from domain.core.errors import InvalidError
+from domain.core.time_zones import check_zone, instant, wall_time, zone
+from domain.core.types.base import (
     LARGEST_NUMBER,
     Body,
     GivenTime,
@@ -25,6 +21,10 @@ from domain.types.base import (
     Time,
     one_of,
 )
+from domain.paging.escalations.types import PAGES_KEPT_FOR, ContactOutcome
+from domain.paging.notifications.states import PageState
+from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.types import checked_period, with_from
 
 LONGEST_HANDOVER_NOTE = 10_000
 #: So many pages are listed; all of them are counted.

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from domain.clock import written
-from domain.csv_lines import csv_line
-from domain.durations import duration_text
+from domain.core.clock import written
+from domain.core.csv_lines import csv_line
+from domain.core.durations import duration_text
+from domain.core.time_zones import local_time
+from domain.core.types.base import Resource
 from domain.incidents.opening import escaped
 from domain.reports.types import AnswerKind, NoisyRule, PageAnswer, Report, ReportedPage
-from domain.time_zones import local_time
-from domain.types.base import Resource
 
 _PAGE_COLUMNS = (
     *("paged_at", "alert", "incident", "title", "severity", "paged", "contacts", "accepted_at"),

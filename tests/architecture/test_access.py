@@ -8,7 +8,7 @@ from flask import Blueprint, Flask
 
 import blueprints
 from tests.support.wire.addresses import Address, listed_addresses
-from web.access.marks import open_to_anyone, signed_in
+from web.access.decorators import open_to_anyone, signed_in
 from web.http.cors import CorsPolicy
 from web.http.endpoints import PageBlueprint, endpoints_of
 from web.settings.reader import Settings

@@ -9,7 +9,7 @@ from tests.architecture import measures
 from tests.architecture.measures import Checkout, Field
 
 FILES = {
-    "domain/silences/actions.py": "record_event(1)\ncheck_feature(project)\n",
+    "domain/paging/silences/actions.py": "record_event(1)\ncheck_feature(project)\n",
     "domain/oauth/grants/code.py": "record_event(2)\n",
     "domain/projects/shares.py": (
         '@action("projects.share")\n'
@@ -71,7 +71,7 @@ def test_the_registry_of_formats_may_compare_types(checkout: Checkout) -> None:
 
 def test_files_are_found_by_their_subject(checkout: Checkout) -> None:
     assert measures.files_of_silences(checkout) == [
-        "domain/silences/actions.py",
+        "domain/paging/silences/actions.py",
         "templates/silences/new.html",
         "web/api/silences.py",
     ]

@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 
 from domain.alerts.formats.registry import INTEGRATION_TYPES
-from domain.database.locks import AdvisoryLock
+from domain.core.database.locks import AdvisoryLock
 from tests.architecture.measures import Checkout, comparisons_of_types
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ LAYERS = ("blueprints", "domain", "forms", "models", "web")
 
 #: Who may end a transaction: within requests one place, and what runs outside of them.
 COMMITTERS = {
-    "domain/database/locks.py",
+    "domain/core/database/locks.py",
     "web/http/transactions.py",  # and what happens after the one of the request
     "web/commands/transaction.py",
     "web/jobs/alert_changes.py",

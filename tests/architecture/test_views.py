@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin
 import pytest
 from sqlalchemy import Row
 
-from domain.types.base import Body, Query, Resource
+from domain.core.types.base import Body, Query, Resource
 from models.base import Base
 from tests.architecture.test_shape import modules, path_of
 

@@ -3,10 +3,10 @@
 from sqlalchemy import func, select
 
 from domain.access.roles import Role
-from domain.grace_period import GracePeriod
-from domain.keyring import Keyring
-from domain.notifications.acknowledging import AcknowledgementLink, seal_link
+from domain.core.grace_period import GracePeriod
+from domain.core.keyring import Keyring
 from domain.oauth.clients.secrets import renew_secret
+from domain.paging.notifications.acknowledging import AcknowledgementLink, seal_link
 from models import AccessToken, AlertBatch, Identity, PersonalAccessToken
 from tests.browser.looks import NASTY
 from tests.support.accounts.administration import id_of

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from domain.accounts.users import get_user
-from domain.api_usage.storing import ANONYMOUS, Consumer, Count, Counted, Shape, store_counted
 from domain.audit.events import (
     STREAMED_ONLY,
     Actor,
@@ -17,6 +16,7 @@ from domain.audit.events import (
     Place,
     store_event,
 )
+from domain.releases.usage.storing import ANONYMOUS, Consumer, Count, Counted, Shape, store_counted
 from models import AuditStream, User
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at, problems_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from domain.randomness import random_password
+from domain.core.randomness import random_password
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import Person, make_user
 from tests.support.accounts.sign_ups import newcomer

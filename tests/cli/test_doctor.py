@@ -12,8 +12,8 @@ from platform import python_version
 import pytest
 from flask import Flask
 
-from domain.mail.outbox import NewMessage, queue_messages
-from domain.programs import WORKER_HEARTBEAT, HostReport, record_host_report, record_turn
+from domain.core.hosts import WORKER_HEARTBEAT, HostReport, record_host_report, record_turn
+from domain.delivery.mail.outbox import NewMessage, queue_messages
 from models import AlertChange
 from tests.conftest import KINDS
 from tests.support.accounts.people import now

@@ -10,9 +10,9 @@ import pytest
 from flask import Flask
 from sqlalchemy import delete, select
 
-from domain.clock import system_clock
-from domain.keyring import Keyring
-from domain.programs import HostReport, record_host_report
+from domain.core.clock import system_clock
+from domain.core.hosts import HostReport, record_host_report
+from domain.core.keyring import Keyring
 from models import ApplicationSecret, Base, Integration, PersonalAccessToken, SecretKeyUse
 from tests.support.service.commands import operate
 from web.extensions import db

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, text
 
-from domain.durations import duration_text, parse_duration
-from domain.errors import InvalidError
+from domain.core.durations import duration_text, parse_duration
+from domain.core.errors import InvalidError
 
 
 @pytest.mark.parametrize(

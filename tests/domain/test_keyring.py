@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.keyring import CredentialType, Keyring, UndecipherableError
-from domain.randomness import is_well_formed, random_credential, random_hex, random_password
+from domain.core.keyring import CredentialType, Keyring, UndecipherableError
+from domain.core.randomness import is_well_formed, random_credential, random_hex, random_password
 
 OLD, NEW = "an old master secret, long ago", "a new master secret, since today"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from domain.errors import InvalidError
-from domain.outgoing_urls import parse_outgoing_url
+from domain.core.errors import InvalidError
+from domain.delivery.outgoing.urls import parse_outgoing_url
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.programs import SILENCE, Marks, Unreachable, ended_by
+from domain.core.hosts import SILENCE, Marks, Unreachable, ended_by
 
 NOW = datetime(2026, 3, 1, 20, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -1,6 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
-from domain.refusal_sampling import RefusalSampler
+from domain.core.rejection_sampling import RefusalSampler
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 WRONG_KEY, NO_JSON = (7, 401), (7, 415)

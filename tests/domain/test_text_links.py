@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.text_links import is_web_url, link_parts
+from domain.core.text_links import is_web_url, link_parts
 
 #: Nothing of this leads to the web, whatever a browser makes of it.
 NO_ADDRESSES = (

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from domain.errors import InvalidError, InvalidParametersError
-from domain.types.base import Body, Duration, partial
-from domain.types.reading import read_body
+from domain.core.errors import InvalidError, InvalidParametersError
+from domain.core.types.base import Body, Duration, partial
+from domain.core.types.reading import read_body
 
 
 class _New(Body):

@@ -18,7 +18,7 @@ import os, sys
 from datetime import timedelta
 
 sys.path.insert(0, os.environ["CODE"])
-from domain import clock
+from domain.core import clock
 
 _right = clock.system_clock
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from models import AlertChange, Escalation, EscalationPage
 from tests.conftest import KINDS
 from tests.faults.account import assert_each_was_sent

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from domain.access.roles import Role
-from domain.alerts.following import Follower
+from domain.alerts.change_feed import Follower
 from domain.incidents.rule_actions import create_rule
 from domain.incidents.types import NewIncidentRule
 from models import AlertChange, EscalationPage, Member

@@ -12,7 +12,7 @@ from authlib.oauth2.rfc6749 import OAuth2Error
 
 from domain.alerts.formats.base import Reading
 from domain.alerts.formats.registry import FORMATS
-from domain.errors import DomainError
+from domain.core.errors import DomainError
 from domain.oauth.clients.assertions import named_client
 from domain.oauth.clients.authentication import presented_client
 from domain.oauth.clients.redirect_uris import destination_of, is_registered, problems_of

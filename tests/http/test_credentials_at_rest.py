@@ -17,7 +17,7 @@ import pytest
 import requests
 from sqlalchemy import select
 
-from domain.mail.outbox import without_links
+from domain.delivery.mail.outbox import without_links
 from models import Base
 from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.administration import root

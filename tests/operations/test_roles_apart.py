@@ -13,7 +13,7 @@ import requests
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
-from domain.programs import WORKER_HEARTBEAT, last_turn
+from domain.core.hosts import WORKER_HEARTBEAT, last_turn
 from tests.operations.conftest import RunHere
 from tests.support.accounts.people import database_of, make_project, make_user
 from tests.support.alerts.senders import connect

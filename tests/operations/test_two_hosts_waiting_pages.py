@@ -15,14 +15,14 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.alerts.matching.parser import parse_matchers
-from domain.notifications.contact_types.mail import email_address
-from domain.notifications.contacts import Owner
-from domain.notifications.paging import NewPage
-from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.contact_types.mail import email_address
+from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.paging import NewPage
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.silences.actions import create_silence, expire_silence
+from domain.paging.silences.types import NewSilence
 from domain.projects.creation import archive, create_group, unarchive
-from domain.projects.moving import transfer_project
-from domain.silences.actions import create_silence, expire_silence
-from domain.silences.types import NewSilence
+from domain.projects.transfers import transfer_project
 from models import AlertNote, Contact, Group, Member, Page, PageMessage, User
 from tests.operations.test_two_hosts import Pair, waited_for
 from tests.operations.test_two_hosts import pair as pair  # noqa: PLC0414 - the fixture

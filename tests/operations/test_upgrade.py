@@ -9,7 +9,7 @@ from flask import Flask
 from sqlalchemy import select, text, update
 
 from domain.alerts.reading.fingerprint import within_monitor
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from models import Alert, Occurrence
 from tests.support.database.catalog import catalog_of
 from tests.support.database.former_release import THEN, FormerDatabase, on_postgres, on_sqlite

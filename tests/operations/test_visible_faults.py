@@ -11,7 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy.orm import Session
 
-from domain.job_results import (
+from domain.core.job_results import (
     backup_state,
     record_backup,
     record_failed_backup,

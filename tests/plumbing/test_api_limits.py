@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 
 from tests.http.oauth.test_rate_limits import rate_limit_headers, token_of
 from web.access.api_limits import Family, count_request
-from web.access.marks import admit_or_anonymous, open_to_anyone
+from web.access.decorators import admit_or_anonymous, open_to_anyone
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.settings.reader import Settings, SettingsError, read_change
 

@@ -11,11 +11,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app import create_app
-from domain.clock import Clock, system_clock
+from domain.core.clock import Clock, system_clock
 from models import Host
 from tests.support.service.live import close_app
 from web.database.engine import open_engine
-from web.jobs.job_pulse import beat
+from web.jobs.host_heartbeat import beat
 from web.settings.reader import Settings
 
 AHEAD = timedelta(seconds=7)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.repositories.errors import RepositoryBusyError
+from domain.git.errors import RepositoryBusyError
 from web.repositories.process_slots import Caller, ProcessSlots
 
 HOME, WORK, ELSEWHERE = "192.0.2.1", "192.0.2.2", "192.0.2.3"

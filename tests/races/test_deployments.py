@@ -17,7 +17,7 @@ from domain.ci_cd.deployment_actions import (
 )
 from domain.ci_cd.status_actions import report_status
 from domain.ci_cd.types import DeploymentChange, NewCommitStatus, NewDeployment
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.paging import Pages

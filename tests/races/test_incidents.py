@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from domain.alerts.following import Change, Follower, Turns, finish, take_changes
+from domain.alerts.change_feed import Change, Follower, Turns, finish, take_changes
 from tests.support.alerts.incidents import AT, IncidentProject
 from tests.support.service.crowd import together
 from web.database.engine import open_engine

@@ -8,8 +8,8 @@ import pytest
 
 from domain.alerts.integrations.actions import change_integration, rotate_key, show_credentials
 from domain.alerts.integrations.types import IntegrationChange, KeyRotation
-from domain.errors import ConflictError, InvalidError
-from domain.grace_period import GracePeriod
+from domain.core.errors import ConflictError, InvalidError
+from domain.core.grace_period import GracePeriod
 from models import Integration
 from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.alerts.scripts import script_of

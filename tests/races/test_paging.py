@@ -12,15 +12,15 @@ from sqlalchemy.engine import Engine
 
 from domain.access.roles import Role
 from domain.audit.events import Actor
-from domain.escalations.actions import delete_policy, delete_route
-from domain.escalations.running import hear_of_pages
 from domain.incidents import rule_actions
 from domain.incidents.changes import change_status
 from domain.incidents.listing import lock_incidents
 from domain.incidents.types import NewIncidentRule
-from domain.notifications.contact_types.base import Problem
-from domain.notifications.gathering import gather_due
-from domain.notifications.outbox import (
+from domain.paging.escalations.actions import delete_policy, delete_route
+from domain.paging.escalations.lifecycle import hear_of_pages
+from domain.paging.notifications.batching import gather_due
+from domain.paging.notifications.contact_types.base import Problem
+from domain.paging.notifications.outbox import (
     Claim,
     claim_contacts,
     find_due_lanes,

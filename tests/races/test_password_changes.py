@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import requests
 
-from domain.randomness import random_password
+from domain.core.randomness import random_password
 from tests.http.account.test_copied_cookies import COOKIE, SETTINGS
 from tests.http.account.test_sessions import with_cookie
 from tests.support.accounts.administration import at_work, id_of

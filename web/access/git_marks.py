@@ -10,8 +10,17 @@ from flask import Flask, current_app, g, request
 from flask_login import current_user
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.database.locks import release_locks
-from domain.errors import DomainError, ForbiddenError, NotFoundError
+from domain.core.database.locks import release_locks
+from domain.core.errors import DomainError, ForbiddenError, NotFoundError
+from domain.git.access import (
+    ACCEPTED_SCOPES,
+    GitService,
+    check_may_read,
+    check_may_still_push,
+    get_project_for_git,
+)
+from domain.git.errors import CredentialsNeededError
+from domain.git.subprocess import Answer
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
     BearerRefusedError,
@@ -22,17 +31,8 @@ from domain.oauth.presented_tokens.bearer import (
 from domain.projects.access import get_project
 from domain.projects.paths import MovedError
 from domain.projects.views import ProjectView, Viewer
-from domain.repositories.access import (
-    ACCEPTED_SCOPES,
-    GitService,
-    check_may_read,
-    check_may_still_push,
-    get_project_for_git,
-)
-from domain.repositories.child import Answer
-from domain.repositories.errors import CredentialsNeededError
 from web.access.bearer_token import TokenLocation, check_key, presented_token
-from web.access.marks import to_sign_in, viewer
+from web.access.decorators import to_sign_in, viewer
 from web.access.rate_limits import by_git_user
 from web.extensions import db
 from web.http.endpoints import Mark

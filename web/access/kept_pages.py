@@ -8,7 +8,7 @@ from flask import request, url_for
 from sqlalchemy.orm import Session
 
 from domain.accounts.signing_in.kept_pages import LONGEST, find_kept_page, keep_page
-from domain.errors import DomainError
+from domain.core.errors import DomainError
 from web.extensions import db
 from web.http.transactions import begin_to_write, prepared, session_writes
 from web.services import now, services

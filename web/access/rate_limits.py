@@ -15,7 +15,7 @@ from flask_login import current_user
 from limits import RateLimitItem, parse_many
 from werkzeug.exceptions import TooManyRequests
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from web.http.endpoints import page_blueprints
 from web.http.extensions import client_address, client_or_user, limiter
 from web.limit_storage import HostStorage, storage_configuration

@@ -11,23 +11,23 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from domain.accounts.passwords import FIRST_USERNAME, has_first_password
 from domain.alerts.integrations.rejections import count_rejecting
-from domain.audit_streams.streams import AUDIT_STREAMS
-from domain.audit_streams.types import AuditStream
-from domain.database.locks import release_locks
-from domain.job_results import (
+from domain.core.database.locks import release_locks
+from domain.core.hosts import LONGEST_SILENCE, PRUNE, WORKER_HEARTBEAT, last_turn
+from domain.core.job_results import (
     FAILURE_SHOWN_FOR,
     BackupState,
     FailedJob,
     backup_state,
     list_failed_jobs,
 )
-from domain.mail.outbox import queue_state
+from domain.core.types.base import columns_of
+from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.delivery.audit_streams.types import AuditStream
+from domain.delivery.mail.outbox import queue_state
+from domain.delivery.outgoing.destinations import DestinationState
+from domain.delivery.webhooks.endpoints import backlog
+from domain.heartbeats.self_monitor import Check, MonitorState, monitor_state
 from domain.oauth.personal_tokens.lists import FormerToken, list_former_tokens
-from domain.outgoing.destinations import DestinationState
-from domain.programs import LONGEST_SILENCE, PRUNE, WORKER_HEARTBEAT, last_turn
-from domain.self_monitor import Check, MonitorState, monitor_state
-from domain.types.base import columns_of
-from domain.webhooks.endpoints import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.settings import settings_now
 from web.build import Build, running_build

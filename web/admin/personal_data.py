@@ -3,7 +3,7 @@
 import orjson
 from flask import Response
 
-from domain.users import actions
+from domain.accounts.lifecycle import actions
 from web.http.work import work
 
 

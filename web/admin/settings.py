@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.audit.events import EventKind
-from domain.database.rows import insert_into
-from domain.errors import InvalidParametersError, InvalidValue
+from domain.core.database.rows import insert_into
+from domain.core.errors import InvalidParametersError, InvalidValue
+from domain.core.types.base import columns_of
 from domain.oauth.personal_tokens.lifetimes import end_some_endless_tokens
-from domain.types.base import columns_of
 from models import InstanceSetting
 from web.pages.templating import duration, file_size
 from web.services import services

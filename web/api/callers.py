@@ -10,10 +10,10 @@ from werkzeug.datastructures import MultiDict
 
 from domain.access.permissions import Permission
 from domain.accounts.users import get_profile_to_act_as
-from domain.errors import ForbiddenError, InvalidError
+from domain.core.errors import ForbiddenError, InvalidError
 from domain.oauth.presented_tokens.bearer import Bearer, BearerRefusedError, Refusal
 from web.access.bearer_token import QUERY_TOKENS
-from web.access.marks import admit, admit_or_anonymous
+from web.access.decorators import admit, admit_or_anonymous
 from web.api.parameters import is_json_request, json_object
 from web.services import services
 

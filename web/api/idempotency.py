@@ -8,9 +8,9 @@ from string import printable, whitespace
 from flask import Response, request
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.database.locks import release_locks
-from domain.errors import InvalidParametersError, InvalidValue
-from domain.idempotency import KeyedRequest, StoredResponse, claim, keep_response, release
+from domain.access.idempotency import KeyedRequest, StoredResponse, claim, keep_response, release
+from domain.core.database.locks import release_locks
+from domain.core.errors import InvalidParametersError, InvalidValue
 from domain.oauth.presented_tokens.bearer import Bearer
 from web.access.bearer_token import QUERY_TOKENS
 from web.extensions import db

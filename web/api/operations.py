@@ -31,11 +31,7 @@ from pydantic import TypeAdapter
 from domain.access.actions import Action, operations_in
 from domain.access.checks import check_role, check_state
 from domain.access.permissions import PERMISSIONS, Permission, Target
-from domain.api_usage.schedule_names import SCHEDULE_NAMES
-from domain.projects.access import PRIVATE, get_group, get_project
-from domain.projects.paths import group_path, project_path
-from domain.projects.views import Holder, ProjectView, Viewer
-from domain.types.base import (
+from domain.core.types.base import (
     Body,
     Done,
     Found,
@@ -47,12 +43,16 @@ from domain.types.base import (
     Resource,
     SecretResource,
 )
-from domain.types.reading import (
+from domain.core.types.reading import (
     read_body,
     read_query,
     unknown_names,
     with_plain_numbers,
 )
+from domain.projects.access import PRIVATE, get_group, get_project
+from domain.projects.paths import group_path, project_path
+from domain.projects.views import Holder, ProjectView, Viewer
+from domain.releases.usage.schedule_names import SCHEDULE_NAMES
 from web.access.api_limits import Family, count_request, count_search
 from web.api.callers import (
     NO_PARAMETERS,
@@ -70,7 +70,7 @@ from web.http.json_responses import written_json_response
 from web.http.routes import decoded_reference
 from web.http.work import work
 from web.releases.gate import Gate, open_gate
-from web.releases.traffic import record_operation, record_ready_operation
+from web.releases.usage_recording import record_operation, record_ready_operation
 from web.services import now
 
 #: A resource, a union of some, or `true` where clients wait for that.

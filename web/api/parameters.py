@@ -6,7 +6,7 @@ import orjson
 from flask import request
 from werkzeug.datastructures import MultiDict
 
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 
 _READING = frozenset({"GET", "HEAD"})
 

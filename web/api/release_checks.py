@@ -10,8 +10,8 @@ from typing import Any
 from flask import request
 from werkzeug.formparser import FormDataParser
 
-from domain import threads
-from domain.errors import InvalidError, TooManyAttemptsError
+from domain.core import threads
+from domain.core.errors import InvalidError, TooManyAttemptsError
 from domain.releases.checker.checker import check_text, decoded
 from domain.releases.checker.findings import Report
 from domain.releases.version import Release

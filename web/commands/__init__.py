@@ -12,23 +12,26 @@ from web.commands.program import Program
 #: what it is about. Commands are imported when they are used: neither web processes nor help and
 #: completion wait for them.
 _COMMANDS = {
-    "alert-routes": ("domain.escalations.actions", "Which alerts go to which escalation policy."),
+    "alert-routes": (
+        "domain.paging.escalations.actions",
+        "Which alerts go to which escalation policy.",
+    ),
     "alerts": (
         (
-            "domain.alerts.handling.actions,domain.escalations.handling,"
-            "domain.timelines.actions:alert_timeline"
+            "domain.alerts.handling.actions,domain.paging.escalations.manual_actions,"
+            "domain.incidents.timelines.actions:alert_timeline"
         ),
         "Alerts of projects.",
     ),
     "applications": ("applications:applications", "OAuth clients."),
     "audit": ("audit:audit", "The audit log."),
     "audit-streams": (
-        "domain.audit_streams.actions",
+        "domain.delivery.audit_streams.actions",
         "Destinations that get every audit event by HTTP.",
     ),
     "backup": ("backups.restore:backup", "Write a backup while the service runs."),
     "channels": (
-        "domain.contacts.actions:notification_channels",
+        "domain.paging.contacts.actions:notification_channels",
         "Channels: chat rooms and lists that projects page.",
     ),
     "completion": ("program:completion", "Print the completion script for a shell."),
@@ -37,11 +40,11 @@ _COMMANDS = {
     "deliveries": ("integrations:deliveries", "What senders posted to alert integrations."),
     "doctor": ("doctor:doctor", "Check the installation for problems."),
     "escalations": (
-        "domain.escalations.actions:escalation_policies",
+        "domain.paging.escalations.actions:escalation_policies",
         "Escalation policies: who is paged for alerts, and when.",
     ),
     "flap-settings": (
-        "domain.silences.actions",
+        "domain.paging.silences.actions",
         "How alerts that open repeatedly page.",
     ),
     "groups": ("namespaces:groups", "Groups of projects."),
@@ -54,7 +57,7 @@ _COMMANDS = {
         "Heartbeats: alerts when a job does not report.",
     ),
     "identity-providers": (
-        "domain.identity_providers.actions",
+        "domain.accounts.identity_providers.actions",
         "OpenID Connect providers through which people sign in.",
     ),
     "import": ("imports:imports", "Import users, schedules, policies and integrations."),
@@ -64,14 +67,14 @@ _COMMANDS = {
     ),
     "incident-rules": ("domain.incidents.rule_actions", "Which alerts open incidents."),
     "incidents": (
-        "domain.incidents.actions,domain.timelines.actions:incident_timeline",
+        "domain.incidents.actions,domain.incidents.timelines.actions:incident_timeline",
         "Incidents of projects.",
     ),
     "integrations": ("integrations:integrations", "Alert integrations of projects."),
     "keys": ("domain.oauth.openid.keys", "Keys that sign ID tokens."),
     "mail": ("mail:mail", "E-mail that the worker sends."),
     "maintenance-windows": (
-        "domain.maintenance_windows.actions",
+        "domain.paging.maintenance_windows.actions",
         "Times at which alerts page nobody.",
     ),
     "member-roles": ("member_roles:member_roles", "Custom member roles."),
@@ -88,12 +91,15 @@ _COMMANDS = {
     "repositories": ("repositories:repositories", "Git repositories."),
     "restore": ("backups.restore:restore", "Restore a backup, and check it."),
     "schedules": (
-        "domain.on_call.actions:on_call_schedules",
+        "domain.paging.on_call.actions:on_call_schedules",
         "On-call schedules of projects.",
     ),
     "secrets": ("secrets:secrets", "Rotation of the secret key."),
     "settings": ("settings:instance_settings", "Settings of the installation."),
-    "silences": ("domain.silences.actions", "Silences: matching alerts page nobody for a time."),
+    "silences": (
+        "domain.paging.silences.actions",
+        "Silences: matching alerts page nobody for a time.",
+    ),
     "tokens": ("tokens:tokens", "Personal access tokens."),
     "upgrade-check": (
         "upgrade_check:upgrade_check",
@@ -101,7 +107,7 @@ _COMMANDS = {
     ),
     "users": ("users:users", "User accounts."),
     "version": ("program:version_command", "The version and the commit of this program."),
-    "webhooks": ("domain.webhooks.actions", "Outgoing webhooks of projects."),
+    "webhooks": ("domain.delivery.webhooks.actions", "Outgoing webhooks of projects."),
 }
 
 gatebell = Program(

@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from domain.clock import Clock, system_clock
+from domain.core.clock import Clock, system_clock
 from web.jobs.audit_log_lines import log_audit_events
 from web.service_setup import start_services
 from web.settings.reader import Settings, settings_from_environment

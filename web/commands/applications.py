@@ -6,8 +6,8 @@ import click
 from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
+from domain.oauth.applications import actions
 from domain.oauth.clients.directory import list_instance_wide, list_own
-from domain.oauth.setting_up import actions
 from web.commands.generated import command_of
 from web.commands.transaction import one_transaction
 from web.extensions import db

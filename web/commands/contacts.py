@@ -3,7 +3,7 @@
 from flask.cli import AppGroup
 
 from domain.access.actions import operations_in
-from domain.contacts import actions, rule_actions
+from domain.paging.contacts import actions, rule_actions
 from web.commands.generated import command_of
 
 contacts = AppGroup("contacts", help="Contacts: addresses at which people are paged.")

@@ -20,18 +20,18 @@ from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
 from domain.accounts.passwords import FIRST_USERNAME, has_first_password
-from domain.alerts.following import Follower, oldest_changes
-from domain.clock import date_and_time
-from domain.encryption import outgoing_tls_context
-from domain.escalations.running import oldest_due_step
-from domain.job_results import FAILURE_SHOWN_FOR, backup_state, list_failed_jobs
-from domain.mail.outbox import queue_state
-from domain.mail.smtp import Mailer, MailError
-from domain.notifications.queue_state import count_overdue, states_by_type
-from domain.programs import LONGEST_SILENCE, PRUNE, WORKER_HEARTBEAT, last_turn, list_present
-from domain.secret_keys import missing_fingerprints
-from domain.upkeep.clock_corrections import ahead_remark, correction_remark
-from domain.upkeep.rekeying import rotation
+from domain.alerts.change_feed import Follower, oldest_changes
+from domain.core.clock import date_and_time
+from domain.core.encryption import outgoing_tls_context
+from domain.core.hosts import LONGEST_SILENCE, PRUNE, WORKER_HEARTBEAT, last_turn, list_present
+from domain.core.job_results import FAILURE_SHOWN_FOR, backup_state, list_failed_jobs
+from domain.core.secret_keys import missing_fingerprints
+from domain.delivery.mail.outbox import queue_state
+from domain.delivery.mail.smtp import Mailer, MailError
+from domain.housekeeping.clock_corrections import ahead_remark, correction_remark
+from domain.housekeeping.rekeying import rotation
+from domain.paging.escalations.lifecycle import oldest_due_step
+from domain.paging.notifications.queue_state import count_overdue, states_by_type
 from web.admin.security_warnings import security_warnings
 from web.admin.settings import settings_now
 from web.build import running_build

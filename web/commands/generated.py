@@ -20,9 +20,7 @@ from domain.access.actions import Action, operations_in
 from domain.access.actor import Work
 from domain.access.permissions import Target
 from domain.accounts.users import get_user
-from domain.projects.access import follow_to_group
-from domain.projects.views import GroupView, ProjectView
-from domain.types.base import (
+from domain.core.types.base import (
     Argument,
     Found,
     KeysetQuery,
@@ -32,7 +30,9 @@ from domain.types.base import (
     Query,
     has_effect,
 )
-from domain.types.reading import read_body
+from domain.core.types.reading import read_body
+from domain.projects.access import follow_to_group
+from domain.projects.views import GroupView, ProjectView
 from web.commands.transaction import OPERATOR, holder_at, one_transaction, project_at
 from web.extensions import db
 from web.http.work import work
@@ -52,7 +52,7 @@ def commands_of(name: str, places: str, help_text: str) -> click.Group:
     """Return the command with this name, with a command below it for each action of some modules.
 
     They are those whose names in the table of permissions begin with it, as `silences.`, or with
-    what a place says: `domain.on_call.actions:on_call_schedules`. Commas separate places.
+    what a place says: `domain.paging.on_call.actions:on_call_schedules`. Commas separate places.
     """
     group = AppGroup(name, help=help_text)
     for place in places.split(","):

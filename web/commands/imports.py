@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 import click
 from flask.cli import AppGroup
 
-from domain.errors import InvalidError
-from domain.importing.files import read_documents
-from domain.importing.grafana_oncall import read_grafana_oncall
-from domain.importing.opsgenie import read_opsgenie
-from domain.importing.plan import ImportPlan
+from domain.core.errors import InvalidError
+from domain.paging.importing.files import read_documents
+from domain.paging.importing.grafana_oncall import read_grafana_oncall
+from domain.paging.importing.opsgenie import read_opsgenie
+from domain.paging.importing.plan import ImportPlan
 from domain.projects.views import Holder
 from web.commands.transaction import holder_at, one_transaction, project_at
 from web.importing import PeopleOptions, apply_plan, try_plan

@@ -13,11 +13,11 @@ from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.received_labels import list_labels
 from domain.alerts.integrations.trials import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
-from domain.database.paging import LARGEST_ID
-from domain.durations import parse_duration
-from domain.errors import InvalidError
-from domain.grace_period import GracePeriod
-from domain.types.reading import read_body
+from domain.core.database.paging import LARGEST_ID
+from domain.core.durations import parse_duration
+from domain.core.errors import InvalidError
+from domain.core.grace_period import GracePeriod
+from domain.core.types.reading import read_body
 from web.commands.generated import command_of, commands_of
 from web.commands.transaction import one_transaction, project_at
 from web.http.work import work

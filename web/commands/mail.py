@@ -7,11 +7,11 @@ import click
 from flask.cli import AppGroup
 
 from domain.accounts.administration import list_administrator_addresses
-from domain.clock import written
-from domain.errors import ConflictError, InvalidError
-from domain.mail.outbox import Message, count_given_up, queue_state
-from domain.mail.smtp import Mailer, MailError, MailServer
-from domain.randomness import random_hex
+from domain.core.clock import written
+from domain.core.errors import ConflictError, InvalidError
+from domain.core.randomness import random_hex
+from domain.delivery.mail.outbox import Message, count_given_up, queue_state
+from domain.delivery.mail.smtp import Mailer, MailError, MailServer
 from web.admin.settings import settings_now
 from web.commands.transaction import one_transaction
 from web.extensions import db

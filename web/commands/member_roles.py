@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 from domain.access.roles import Ability
+from domain.core.types.reading import read_body
 from domain.projects import member_roles as actions
 from domain.projects.member_types import NewMemberRole
-from domain.types.reading import read_body
 from web.commands.generated import commands_of
 from web.commands.transaction import one_transaction
 from web.http.work import work

@@ -6,14 +6,14 @@ from typing import Any
 import click
 
 from domain.access.actor import Work
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from domain.projects import group_actions, project_actions, shares
 from domain.projects.access import follow_to_group
 from domain.projects.creation import check_valid
 from domain.projects.deletion import contents_of
-from domain.projects.grants import VISIBILITIES
 from domain.projects.types import GroupTransfer, NewGroup, NewProject
 from domain.projects.views import GroupView, Holder
+from domain.projects.visibility_sql import VISIBILITIES
 from web.commands.generated import command_of, commands_of, work_for_user
 from web.commands.transaction import OPERATOR, one_transaction, project_at
 from web.extensions import db

@@ -3,10 +3,10 @@
 from flask.cli import AppGroup
 
 from domain.access.actions import operations_in
-from domain.on_call import feeds, own_actions
+from domain.paging.on_call import feeds, my_on_call
 from web.commands.generated import command_of
 
 on_call = AppGroup("on-call", help="When and where a user is on call, and who covers them.")
-for module in (own_actions, feeds):
+for module in (my_on_call, feeds):
     for own in operations_in(module, "own_on_call"):
         on_call.add_command(command_of(own, is_for_user=True))

@@ -6,11 +6,11 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from domain.database.locks import release_locks
-from domain.repositories import upkeep
-from domain.repositories.errors import GitUnavailableError
-from domain.repositories.program import Git
-from domain.repositories.upkeep import KeptRepository
+from domain.core.database.locks import release_locks
+from domain.git import maintenance
+from domain.git.errors import GitUnavailableError
+from domain.git.maintenance import KeptRepository
+from domain.git.program import Git
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.services import git
@@ -25,7 +25,7 @@ def _found() -> tuple[Git, tuple[KeptRepository, ...]]:
     own = git()
     if problem := own.problem():
         raise GitUnavailableError(f"Git is {problem}.")
-    kept = upkeep.list_repositories(own.root, session=db.session())
+    kept = maintenance.list_repositories(own.root, session=db.session())
     release_locks(db.session())
     return own, kept
 
@@ -44,11 +44,11 @@ def check_command() -> dict[str, Any]:
     """Check every object of every repository, and list directories without a project."""
     own, kept = _found()
     there = [each for each in kept if each.exists]
-    faults = {each.project_path: upkeep.fault_of(own, each) for each in there}
+    faults = {each.project_path: maintenance.fault_of(own, each) for each in there}
     return {
         "checked": len(there),
         "faults": {path: fault for path, fault in faults.items() if fault},
-        "orphans": [str(path) for path in upkeep.orphans(own, kept)],
+        "orphans": [str(path) for path in maintenance.orphans(own, kept)],
     }
 
 
@@ -58,7 +58,7 @@ def check_command() -> dict[str, Any]:
 def backup_command(*, directory: Path) -> dict[str, Any]:
     """Write a bundle of each repository to DIRECTORY while the service is running."""
     own, kept = _found()
-    written, empty = upkeep.back_up(own, kept, directory)
+    written, empty = maintenance.back_up(own, kept, directory)
     return {"written": written, "empty": empty}
 
 
@@ -68,7 +68,7 @@ def backup_command(*, directory: Path) -> dict[str, Any]:
 def restore_command(*, directory: Path) -> dict[str, Any]:
     """Restore the repositories of a backup in DIRECTORY that have no branch yet."""
     own, kept = _found()
-    return dict(upkeep.restore(own, kept, directory))
+    return dict(maintenance.restore(own, kept, directory))
 
 
 @repositories.command("remove-orphans")
@@ -76,4 +76,4 @@ def restore_command(*, directory: Path) -> dict[str, Any]:
 def remove_orphans_command() -> dict[str, Any]:
     """Remove the repositories that belong to no project."""
     own, kept = _found()
-    return {"removed": upkeep.remove_orphans(own, kept)}
+    return {"removed": maintenance.remove_orphans(own, kept)}

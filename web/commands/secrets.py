@@ -4,9 +4,9 @@ from typing import Any
 
 from flask.cli import AppGroup
 
-from domain.errors import ConflictError
-from domain.secret_keys import forget_missing_keys, record_use
-from domain.upkeep.rekeying import Rotation, reencrypt, rotation
+from domain.core.errors import ConflictError
+from domain.core.secret_keys import forget_missing_keys, record_use
+from domain.housekeeping.rekeying import Rotation, reencrypt, rotation
 from web.commands.transaction import one_transaction, with_any_key
 from web.extensions import db
 from web.services import now, services

@@ -11,10 +11,10 @@ import click
 from flask.cli import with_appcontext
 from sqlalchemy.exc import DataError, DBAPIError
 
-from domain.errors import DomainError, InvalidError, NotFoundError
+from domain.core.errors import DomainError, InvalidError, NotFoundError
+from domain.core.secret_keys import register_use
 from domain.projects.access import follow_to_group, follow_to_project
 from domain.projects.views import Holder, ProjectView, Viewer
-from domain.secret_keys import register_use
 from web.commands.output import print_answer
 from web.database.start_errors import CannotStartError
 from web.extensions import db

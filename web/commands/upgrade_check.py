@@ -9,11 +9,11 @@ import click
 from flask.cli import with_appcontext
 from sqlalchemy import ColumnClause, Connection, column, inspect, select, table
 
-from domain.errors import InvalidError
-from domain.keyring import Keyring, UndecipherableError
-from domain.notifications.contact_types.registry import contact_type
-from domain.outgoing.addresses import check_can_be_reached
-from domain.outgoing_urls import parse_outgoing_url
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.delivery.outgoing.addresses import check_can_be_reached
+from domain.delivery.outgoing.urls import parse_outgoing_url
+from domain.paging.notifications.contact_types.registry import contact_type
 from web.commands.output import print_answer
 from web.database.schema import FIRST_RELEASE, SchemaState, newest_known_revision, schema_state
 from web.database.start_checks import reasons_in_a_sentence

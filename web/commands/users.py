@@ -8,13 +8,13 @@ from flask.cli import AppGroup
 
 from domain.accounts.directory import GROUPS, AccountFilter, page_of_accounts
 from domain.accounts.email_addresses import vouch_for_all
+from domain.accounts.identity_providers.identities import disconnect_user
+from domain.accounts.lifecycle import actions, sign_up
 from domain.accounts.types import AccountBody
 from domain.accounts.users import get_user
-from domain.database.paging import Slice
-from domain.errors import InvalidError
-from domain.identity_providers.identities import disconnect_user
-from domain.types.reading import read_body
-from domain.users import actions, sign_up
+from domain.core.database.paging import Slice
+from domain.core.errors import InvalidError
+from domain.core.types.reading import read_body
 from web.commands.generated import command_of
 from web.commands.transaction import one_transaction
 from web.extensions import db

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, text
 
-from domain.clock import Clock, system_clock
+from domain.core.clock import Clock, system_clock
 
 _log = logging.getLogger("gatebell.clock")
 #: A smaller lead is harmless and could be due to a slow response.

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine, Executable
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from domain.database.failures import gave_way, is_lost, is_read_only
-from domain.database.statements import KeptConnection, Outcome, Row
-from domain.threads import ThreadExecutor
+from domain.core.database.failures import gave_way, is_lost, is_read_only
+from domain.core.database.statements import KeptConnection, Outcome, Row
+from domain.core.threads import ThreadExecutor
 from web.database.driver_statements import CoreStatements
 from web.database.engine import count_last_connection_taken, count_pool_timeout
 
@@ -105,7 +105,7 @@ class _Shelf:
 class KeptConnections:
     """A pool of autocommit connections, each used by one statement or transaction at a time.
 
-    See `domain.database.statements.KeptConnection`.
+    See `domain.core.database.statements.KeptConnection`.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, Executable, Insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from domain.database.statements import Row
+from domain.core.database.statements import Row
 from web.database.driver_statements import CoreStatements, DirectStatement, Parameters
 from web.database.engine import ends_session
 from web.database.prepared_statements import PreparedStatements

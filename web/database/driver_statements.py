@@ -10,7 +10,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, Engine, Executable, Select
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from domain.database.statements import Row
+from domain.core.database.statements import Row
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from domain.threads import ThreadExecutor, serves_in_greenlets
+from domain.core.threads import ThreadExecutor, serves_in_greenlets
 from web.database.sqlite import KEPT_BYTES, DeadlineSqliteConnection
 from web.instance_files import make_private_file
 from web.settings.reader import Settings

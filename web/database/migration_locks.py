@@ -19,7 +19,7 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError
 
-from domain.database.locks import AdvisoryLock
+from domain.core.database.locks import AdvisoryLock
 from web.instance_files import make_private_file
 from web.settings.reader import Settings
 

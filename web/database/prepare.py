@@ -13,10 +13,10 @@ from domain.accounts.passwords import (
     has_first_password,
 )
 from domain.accounts.users import NewUser, create_user
-from domain.clock import system_clock
-from domain.database.rows import update_rows
-from domain.errors import ConflictError
-from domain.randomness import random_password
+from domain.core.clock import system_clock
+from domain.core.database.rows import update_rows
+from domain.core.errors import ConflictError
+from domain.core.randomness import random_password
 from models import User
 from web.database.engine import open_engine
 from web.database.schema import migrate

@@ -16,7 +16,7 @@ from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.waiting import Ready, Wait
 
-from domain.database.statements import Row
+from domain.core.database.statements import Row
 
 #: Of one connection: a statement counts once for each combination of types of its values.
 _MOST = 100

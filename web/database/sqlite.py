@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 
 from sqlalchemy.engine import make_url
 
-from domain.threads import ThreadExecutor
+from domain.core.threads import ThreadExecutor
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.wal")

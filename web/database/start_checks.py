@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.clock import system_clock
-from domain.keyring import Keyring
-from domain.secret_keys import WrongSecretKeyError, register_use
+from domain.core.clock import system_clock
+from domain.core.keyring import Keyring
+from domain.core.secret_keys import WrongSecretKeyError, register_use
 from web.database.engine import open_engine, pools_transactions
 from web.database.migration_locks import MigrationBlockedError
 from web.database.schema import (

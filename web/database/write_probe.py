@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from domain.database.rows import insert_into
+from domain.core.database.rows import insert_into
 from models import JobTurn
 from web.database.sqlite import DeadlineSqliteConnection
 

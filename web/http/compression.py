@@ -13,7 +13,7 @@ from pathlib import Path
 from flask import Flask, Response, request
 from werkzeug.security import safe_join
 
-from domain.threads import reading
+from domain.core.threads import reading
 from web.http.endpoints import STATIC_FILES, page_blueprints
 
 #: Bytes from which a response takes fewer packets.

@@ -1,7 +1,8 @@
 """What is true of each endpoint: who may call it, the format of its errors, whether it writes.
 
-A blueprint says what its views have in common; the one mark of a view (`web/access/marks.py`) says
-who may call it and what differs. `describe_endpoints` joins the two when the application starts.
+A blueprint declares what its views have in common. The mark of a view (`web/access/decorators.py`)
+declares who may call it and what differs. `describe_endpoints` joins both when the application
+starts.
 """
 
 import re
@@ -210,7 +211,7 @@ def describe_endpoints(app: Flask) -> None:
 def _describe(app: Flask, name: str, view: Callable[..., Any]) -> Endpoint:
     mark = find_mark(view)
     if mark is None:
-        message = f"{name} does not say who may call it: give it a mark of web/access/marks.py"
+        message = f"{name} does not say who may call it: give it a mark of web/access/decorators.py"
         raise TypeError(message)
     # What is nested in a blueprint is of its kind.
     blueprint = app.blueprints.get(name.partition(".")[0])

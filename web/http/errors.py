@@ -31,7 +31,7 @@ from domain.alerts.receiving.receivers import (
     OverLimitError,
     WrongKeyError,
 )
-from domain.errors import (
+from domain.core.errors import (
     ConflictError,
     DomainError,
     ForbiddenError,
@@ -45,13 +45,7 @@ from domain.errors import (
     TakenError,
     TooManyAttemptsError,
 )
-from domain.oauth.personal_tokens.tokens import NotPersonalError
-from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
-from domain.projects.paths import MovedError
-from domain.registry.access import RegistryCredentialsError
-from domain.registry.client import RegistryRefusedError, RegistryUnavailableError
-from domain.registry.notifications import NotificationSecretError
-from domain.repositories.errors import (
+from domain.git.errors import (
     CredentialsNeededError,
     DiskNearlyFullError,
     GitBodyTooLargeError,
@@ -59,6 +53,12 @@ from domain.repositories.errors import (
     GitFailedError,
     GitUnavailableError,
 )
+from domain.oauth.personal_tokens.tokens import NotPersonalError
+from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
+from domain.projects.paths import MovedError
+from domain.registry.access import RegistryCredentialsError
+from domain.registry.client import RegistryRefusedError, RegistryUnavailableError
+from domain.registry.notifications import NotificationSecretError
 from web.http.endpoints import ErrorFormat, error_format
 from web.http.error_formats import (
     EXPIRED_FORM,

@@ -5,7 +5,7 @@ from flask_limiter import Limiter
 from flask_login import LoginManager
 from flask_wtf import CSRFProtect
 
-from domain.ip_addresses import client_prefix
+from domain.core.ip_addresses import client_prefix
 
 
 def client_address() -> str:

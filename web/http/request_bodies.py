@@ -10,10 +10,10 @@ from io import BytesIO
 from flask import request
 from werkzeug.exceptions import ClientDisconnected
 
-from domain import threads
 from domain.alerts.reading.incoming import UnreadableBody
 from domain.alerts.receiving.receivers import BodyTooLargeError, NotJsonError
-from domain.errors import DomainError
+from domain.core import threads
+from domain.core.errors import DomainError
 
 #: The magic bytes of gzip (RFC 1952 section 2.3.1).
 _GZIP_MARK = b"\x1f\x8b"

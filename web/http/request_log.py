@@ -11,8 +11,8 @@ from typing import Any
 from flask import Flask, Response, g, has_app_context
 from flask.globals import app_ctx, request_ctx
 
-from domain.clock import system_clock
-from domain.randomness import random_hex
+from domain.core.clock import system_clock
+from domain.core.randomness import random_hex
 from web.http.endpoints import BEGAN
 from web.logging import JsonFormatter, json_line, logs_json
 from web.metrics import count_request

@@ -17,7 +17,7 @@ from werkzeug.routing import (
     ValidationError,
 )
 
-from domain.database.paging import LARGEST_ID
+from domain.core.database.paging import LARGEST_ID
 from web.policies.names import RESERVED
 
 #: How paths of the API begin.

@@ -19,7 +19,7 @@ from flask import (
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from domain.database.statements import SessionConnection
+from domain.core.database.statements import SessionConnection
 from web.extensions import db
 from web.http.endpoints import find_endpoint
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from domain.alerts.following import (
+from domain.alerts.change_feed import (
     Change,
     Follower,
     Turns,
@@ -23,8 +23,8 @@ from domain.alerts.following import (
     take_changes,
 )
 from domain.alerts.handling.batches import BATCHES_ARE_DUE, advance, give_up
-from domain.clock import Clock, system_clock
-from domain.database.failures import is_of_database
+from domain.core.clock import Clock, system_clock
+from domain.core.database.failures import is_of_database
 from domain.incidents.automation import IncidentContext, follow_alerts, open_for_waiting
 from web.database.engine import engine_of
 from web.jobs.destinations import queue_changes

@@ -8,8 +8,10 @@ from urllib.parse import urlencode
 
 from sqlalchemy.orm import Session
 
-from domain.errors import InvalidError
-from domain.keyring import Keyring
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring
+from domain.delivery.outgoing.errors import OutgoingError
+from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.oauth.openid.backchannel_logout import (
     SIGN_INS_HAVE_ENDED,
     EndedSession,
@@ -18,8 +20,6 @@ from domain.oauth.openid.backchannel_logout import (
     make_logout_token,
     postpone,
 )
-from domain.outgoing.errors import OutgoingError
-from domain.outgoing_urls import parse_outgoing_url
 from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient
 from web.settings.stored import current_settings

@@ -6,9 +6,9 @@ from time import monotonic
 
 from sqlalchemy.orm import Session
 
-from domain.clock import CLOCK_TOLERANCE, Clock, system_clock
-from domain.due import moments
-from domain.upkeep.clock_corrections import COUNT_TIMES_AHEAD, bring_back, note_wrong_clock
+from domain.core.clock import CLOCK_TOLERANCE, Clock, system_clock
+from domain.core.schedule_conditions import moments
+from domain.housekeeping.clock_corrections import COUNT_TIMES_AHEAD, bring_back, note_wrong_clock
 from web.database.driver_statements import RepeatedQuestion
 from web.database.engine import open_autocommit_engine
 from web.jobs.scheduler import Job

@@ -1,6 +1,6 @@
 """Delivers signed messages to destinations, each in a thread of its own.
 
-Of several workers each destination has one at a time (`domain/outgoing/claims.py`).
+Of several workers each destination has one at a time (`domain/delivery/outgoing/claims.py`).
 """
 
 import logging
@@ -14,15 +14,15 @@ from sqlalchemy import or_
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.alerts.following import Change
-from domain.audit_streams.streams import AUDIT_STREAMS
-from domain.clock import Clock, system_clock
-from domain.keyring import Keyring, UndecipherableError
-from domain.outgoing.claims import Attempt, Claim, Delivery
-from domain.outgoing.destinations import FAILING_AFTER, DestinationKind, RetryPolicy
-from domain.randomness import random_share
-from domain.webhooks.endpoints import WEBHOOKS
-from domain.webhooks.queueing import (
+from domain.alerts.change_feed import Change
+from domain.core.clock import Clock, system_clock
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.randomness import random_share
+from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.delivery.outgoing.claims import Attempt, Claim, Delivery
+from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationKind, RetryPolicy
+from domain.delivery.webhooks.endpoints import WEBHOOKS
+from domain.delivery.webhooks.queueing import (
     INCIDENT_CHANGES_ARE_DUE,
     postpone_incident_change,
     queue_alert_changes,

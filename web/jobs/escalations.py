@@ -13,11 +13,11 @@ from sqlalchemy import or_
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Actor, Means, Policies, Work
-from domain.alerts.following import Change
+from domain.alerts.change_feed import Change
 from domain.alerts.formats.base import Reading
-from domain.database.failures import is_of_database
-from domain.escalations import pending, running
-from domain.escalations.decision import Surroundings
+from domain.core.database.failures import is_of_database
+from domain.paging.escalations import lifecycle, pending
+from domain.paging.escalations.decision import Surroundings
 from web.jobs.pages import policy_of
 from web.jobs.scheduler import Job
 from web.settings.policies.alerts import reading
@@ -34,7 +34,7 @@ def handle_changes(
     changes: Sequence[Change], *, session: Session, now: datetime, settings: Settings
 ) -> None:
     """Begin and end escalations; a handler of `web.jobs.alert_changes`."""
-    running.handle_changes(changes, session=session, now=now, around=_surroundings(settings))
+    lifecycle.handle_changes(changes, session=session, now=now, around=_surroundings(settings))
 
 
 def _surroundings(settings: Settings) -> Surroundings:
@@ -73,7 +73,7 @@ class Escalations(Job):
     """Takes the steps that are due, hears what became of pages, and looks at mutes again."""
 
     name = "escalations"
-    due = or_(running.NEWS_ARE_DUE, running.STEPS_ARE_DUE)
+    due = or_(lifecycle.NEWS_ARE_DUE, lifecycle.STEPS_ARE_DUE)
 
     def look(self) -> int:
         """Do what is due, and gather for a moment before the next look."""
@@ -87,7 +87,7 @@ class Escalations(Job):
         taken = self._hear()
         while not self.is_stopped.is_set():
             with Session(self.reading) as session:
-                ids = running.due_escalations(session=session, now=self.clock())
+                ids = lifecycle.due_escalations(session=session, now=self.clock())
             count = self._take(ids)
             if not count:
                 break
@@ -97,9 +97,9 @@ class Escalations(Job):
     def _hear(self) -> int:
         """Take what became of pages; return of how many."""
         heard = 0
-        while not self.is_stopped.is_set() and self.has(running.NEWS_ARE_DUE):
+        while not self.is_stopped.is_set() and self.has(lifecycle.NEWS_ARE_DUE):
             with Session(self.engine) as session, session.begin():
-                count = running.hear_of_pages(session=session, now=self.clock())
+                count = lifecycle.hear_of_pages(session=session, now=self.clock())
             heard += count
             if not count:
                 break  # another worker has them
@@ -113,7 +113,9 @@ class Escalations(Job):
             with Session(self.engine) as session, session.begin():
                 settings = current_settings(self.settings, session=session)
                 around = _surroundings(settings)
-                return running.take_due_steps(ids, session=session, now=self.clock(), around=around)
+                return lifecycle.take_due_steps(
+                    ids, session=session, now=self.clock(), around=around
+                )
         except Exception as error:
             if is_of_database(error):
                 raise  # nothing is wrong with the escalations
@@ -123,7 +125,7 @@ class Escalations(Job):
         if len(ids) > 1:
             return sum(self._take([each]) for each in ids)
         with Session(self.engine) as session, session.begin():
-            running.postpone(ids[0], session=session, now=self.clock())
+            lifecycle.postpone(ids[0], session=session, now=self.clock())
         extra = {"escalation_id": ids[0]}
         _log.error("a step was not taken, trying again later", exc_info=error, extra=extra)
         return 1

@@ -3,9 +3,9 @@
 import logging
 from datetime import timedelta
 
-from domain.clock import Clock, system_clock
-from domain.database.failures import is_of_database
-from domain.heartbeats.settling import (
+from domain.core.clock import Clock, system_clock
+from domain.core.database.failures import is_of_database
+from domain.heartbeats.evaluation import (
     HEARTBEATS_ARE_DUE,
     due_heartbeats,
     postpone,

@@ -7,12 +7,12 @@ from typing import Any, cast
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Actor, Means, Policies, Work
-from domain.clock import system_clock
-from domain.database.locks import release_locks
-from domain.identity_providers.checks import check_identity, claim_due
-from domain.identity_providers.errors import ProviderAwayError, ProviderError
-from domain.identity_providers.relying_party import Upstream
-from domain.keyring import Keyring
+from domain.accounts.identity_providers.checks import check_identity, claim_due
+from domain.accounts.identity_providers.errors import ProviderAwayError, ProviderError
+from domain.accounts.identity_providers.relying_party import Upstream
+from domain.core.clock import system_clock
+from domain.core.database.locks import release_locks
+from domain.core.keyring import Keyring
 from web.database.engine import engine_of
 from web.outgoing.client import OutgoingClient
 from web.settings.reader import Settings

@@ -8,14 +8,11 @@ from sqlalchemy import ColumnElement, Engine
 from sqlalchemy.orm import Session
 
 from domain.alerts.integrations.rejections import note_rejections
-from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notices
-from domain.audit_streams.streams import queue_stream_notices
-from domain.clock import Clock, system_clock
-from domain.destination_actions import NoticeSettings
-from domain.escalations.gaps import queue_gap_notices
-from domain.escalations.page_holds import find_page_holds
-from domain.keyring import Keyring
-from domain.mail.outbox import (
+from domain.core.clock import Clock, system_clock
+from domain.core.keyring import Keyring
+from domain.delivery.audit_streams.streams import queue_stream_notices
+from domain.delivery.destination_actions import NoticeSettings
+from domain.delivery.mail.outbox import (
     MAIL_IS_DUE,
     Message,
     Sign,
@@ -25,23 +22,26 @@ from domain.mail.outbox import (
     record_rejection,
     record_sent,
 )
-from domain.mail.smtp import (
+from domain.delivery.mail.smtp import (
     Mailer,
     MailError,
     MailServerUnavailableError,
     PermanentMailError,
 )
-from domain.notifications.notice_checks import why_not_sent
-from domain.oauth.personal_tokens.expiry_notices import NoticeSettings as ExpirySettings
-from domain.oauth.personal_tokens.expiry_notices import queue_expiry_notices
-from domain.oauth.setting_up.secret_notices import queue_secret_notices
-from domain.releases.version import parse_release, parse_release_dates
-from domain.upkeep.assignment_mail import (
+from domain.delivery.webhooks.endpoints import queue_webhook_notices
+from domain.housekeeping.assignment_mail import (
     forget_assignments,
     queue_assignment_mail,
     tell_again_of_others,
 )
-from domain.webhooks.endpoints import queue_webhook_notices
+from domain.oauth.applications.secret_notices import queue_secret_notices
+from domain.oauth.personal_tokens.expiry_notices import NoticeSettings as ExpirySettings
+from domain.oauth.personal_tokens.expiry_notices import queue_expiry_notices
+from domain.paging.escalations.gaps import queue_gap_notices
+from domain.paging.escalations.page_holds import find_page_holds
+from domain.paging.notifications.notice_checks import why_not_sent
+from domain.releases.usage.notices import RemovalNoticeSettings, queue_removal_notices
+from domain.releases.version import parse_release, parse_release_dates
 from web.database.engine import engine_of
 from web.jobs.scheduler import Job
 from web.outgoing.mail_server import mail_server, sender_of

@@ -1,6 +1,7 @@
 """Gathers pages and sends them, in threads of the background worker.
 
-Of several workers each recipient and each contact has one at a time (`domain/notifications/`).
+Each recipient and each contact is served by one worker at a time
+(`domain/paging/notifications/`).
 `run_due` does once what is due at a moment.
 """
 
@@ -16,24 +17,31 @@ from sqlalchemy import or_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.clock import Clock, system_clock
-from domain.escalations.explanation import page_reasons
-from domain.escalations.page_holds import find_page_holds
-from domain.incidents.paging import page_reasons as reasons_of_incidents
-from domain.keyring import Keyring
-from domain.mail.outbox import Message
-from domain.mail.smtp import (
+from domain.core.clock import Clock, system_clock
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_share
+from domain.delivery.mail.outbox import Message
+from domain.delivery.mail.smtp import (
     LostAnswerError,
     Mailer,
     MailError,
     MailServerUnavailableError,
     PermanentMailError,
 )
-from domain.notifications.contact_types.base import ContactType, Delivery, Problem
-from domain.notifications.contacts import types_in_use
-from domain.notifications.gathering import RECIPIENTS_ARE_DUE, RECIPIENTS_ARE_DUE_SOON, gather_due
-from domain.notifications.messages import Content
-from domain.notifications.outbox import (
+from domain.delivery.outgoing.deadlines import run_within
+from domain.delivery.outgoing.errors import DeadlineError
+from domain.incidents.paging import page_reasons as reasons_of_incidents
+from domain.paging.escalations.explanation import page_reasons
+from domain.paging.escalations.page_holds import find_page_holds
+from domain.paging.notifications.batching import (
+    RECIPIENTS_ARE_DUE,
+    RECIPIENTS_ARE_DUE_SOON,
+    gather_due,
+)
+from domain.paging.notifications.contact_types.base import ContactType, Delivery, Problem
+from domain.paging.notifications.contacts import types_in_use
+from domain.paging.notifications.messages import Content
+from domain.paging.notifications.outbox import (
     CONTACTS_ARE_DUE,
     Claim,
     LostAddressError,
@@ -44,11 +52,8 @@ from domain.notifications.outbox import (
     record_sent,
     release,
 )
-from domain.notifications.policy import PagingPolicy
-from domain.notifications.subjects import Subject
-from domain.outgoing.deadlines import run_within
-from domain.outgoing.errors import DeadlineError
-from domain.randomness import random_share
+from domain.paging.notifications.page_targets import Subject
+from domain.paging.notifications.policy import PagingPolicy
 from web.jobs.scheduler import Job
 from web.outgoing.apprise_processes import AppriseProcesses
 from web.outgoing.mail_server import mail_server, sender_of

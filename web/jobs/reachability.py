@@ -9,9 +9,9 @@ from time import sleep
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.clock import Clock, system_clock, written
-from domain.database.statements import KeptConnection
-from domain.programs import MARK_INTERVAL, mark
+from domain.core.clock import Clock, system_clock, written
+from domain.core.database.statements import KeptConnection
+from domain.core.hosts import MARK_INTERVAL, mark
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.hosts")

@@ -5,9 +5,11 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.clock import Clock, system_clock
-from domain.errors import DomainError, NotFoundError
-from domain.keyring import Keyring
+from domain.core.clock import Clock, system_clock
+from domain.core.errors import DomainError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.git.maintenance import pack_pushed
+from domain.git.storage import remove_leftovers
 from domain.registry.client import open_registry
 from domain.registry.removal import (
     Pace,
@@ -20,8 +22,6 @@ from domain.registry.removal import (
     remove_tags,
 )
 from domain.registry.repositories import get_repository_to_remove
-from domain.repositories.storage import remove_leftovers
-from domain.repositories.upkeep import pack_pushed
 from web.database.engine import engine_of
 from web.settings.policies.registry import registry_policy
 from web.settings.policies.repositories import git

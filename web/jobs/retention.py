@@ -12,24 +12,24 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from domain.accounts.email_addresses import Letterhead
+from domain.accounts.lifecycle.idle_accounts import IdleAccounts
 from domain.alerts.handling.batches import prune_batches
 from domain.alerts.handling.retention import remove_resolved, resolve_silent
 from domain.alerts.integrations.monitors import settle_monitors
 from domain.alerts.listing.charts import add_up
 from domain.audit.seals import audit_key, head_of, prune_events, seal_events
-from domain.audit_streams.streams import drop_old_entries, remove_orphans
-from domain.clock import Clock, system_clock
-from domain.keyring import Keyring
-from domain.notifications.contacts import unconfirm_ended
+from domain.core.clock import Clock, system_clock
+from domain.core.keyring import Keyring
+from domain.delivery.audit_streams.streams import drop_old_entries, remove_orphans
+from domain.delivery.webhooks.endpoints import WEBHOOKS, give_up_old, prune_log
+from domain.git.storage import remove_repository
+from domain.housekeeping.deletion import Between, remove_deleted
+from domain.housekeeping.encrypting import encrypt_clear_rows
+from domain.housekeeping.folded_names import fold_accounts, fold_environments
+from domain.housekeeping.pruning import KeptDeliveries, Retention, prune, remove_ended
 from domain.oauth.personal_tokens.lifetimes import end_endless_tokens
-from domain.on_call.eligibility import note_eligibility
-from domain.repositories.storage import remove_repository
-from domain.upkeep.deletion import Between, remove_deleted
-from domain.upkeep.encrypting import encrypt_clear_rows
-from domain.upkeep.folded_names import fold_accounts, fold_environments
-from domain.upkeep.pruning import KeptDeliveries, Retention, prune, remove_ended
-from domain.users.idle_accounts import IdleAccounts
-from domain.webhooks.endpoints import WEBHOOKS, give_up_old, prune_log
+from domain.paging.notifications.contacts import unconfirm_ended
+from domain.paging.on_call.eligibility import note_eligibility
 from web.database.engine import engine_of
 from web.database.schema import newest_known_revision
 from web.settings.policies.tokens import token_lifetimes

@@ -23,11 +23,11 @@ from sqlalchemy import ColumnElement, Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.clock import Clock, system_clock
-from domain.database.failures import gave_way
-from domain.due import moments
-from domain.job_results import record_failed_job
-from domain.programs import claim_turn
+from domain.core.clock import Clock, system_clock
+from domain.core.database.failures import gave_way
+from domain.core.hosts import claim_turn
+from domain.core.job_results import record_failed_job
+from domain.core.schedule_conditions import moments
 from web.database.driver_statements import RepeatedQuestion
 from web.database.engine import engine_of, open_autocommit_engine, open_engine
 from web.settings.reader import Settings
@@ -51,8 +51,8 @@ class Job(ABC):
 
     #: The name of the thread, for logs.
     name: str
-    #: Whether there is something to do, with the parameters of `domain.due`; None if it
-    #: begins at certain times alone.
+    #: Whether the job is due, with the parameters of `domain.core.schedule_conditions`; None if the
+    #: job only runs at fixed times.
     due: ColumnElement[bool] | None = None
     #: How often it begins, whatever is due.
     every: timedelta | None = None
@@ -92,7 +92,7 @@ class Job(ABC):
         return self.engine.execution_options(begin_mode="DEFERRED")
 
     def has(self, due: ColumnElement[bool]) -> bool:
-        """Return whether a condition of `domain.due` holds now; it writes nothing."""
+        """Return whether a condition of `domain.core.schedule_conditions` is true now."""
         with Session(self.reading) as session:
             return bool(session.scalar(select(due), moments(self.clock())))
 

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from domain import self_monitor
-from domain.clock import Clock, system_clock
-from domain.errors import InvalidError
-from domain.keyring import Keyring, UndecipherableError
-from domain.outgoing.errors import OutgoingError
-from domain.outgoing_urls import parse_outgoing_url
-from domain.programs import claim_turn, last_turn
-from domain.self_monitor import TURN, Check, SelfMonitorError, Target, record_check
+from domain.core.clock import Clock, system_clock
+from domain.core.errors import InvalidError
+from domain.core.hosts import claim_turn, last_turn
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.delivery.outgoing.errors import OutgoingError
+from domain.delivery.outgoing.urls import parse_outgoing_url
+from domain.heartbeats import self_monitor
+from domain.heartbeats.self_monitor import TURN, Check, SelfMonitorError, Target, record_check
 from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient
 from web.settings.reader import Settings

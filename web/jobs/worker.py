@@ -24,8 +24,8 @@ from typing import NoReturn
 
 from gunicorn.systemd import sd_notify
 
-from domain.programs import PRUNE, WORKER_HEARTBEAT
-from domain.upkeep.pruning import KeptDeliveries
+from domain.core.hosts import PRUNE, WORKER_HEARTBEAT
+from domain.housekeeping.pruning import KeptDeliveries
 from web.database.engine import sharing_engine
 from web.database.prepare import prepare
 from web.database.sqlite import start_wal_truncation
@@ -38,8 +38,8 @@ from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.destinations import AuditStreaming, WebhookDeliveries
 from web.jobs.escalations import Escalations, PendingEscalations
 from web.jobs.heartbeats import Heartbeats
+from web.jobs.host_heartbeat import start_pulse
 from web.jobs.identities import check_identities
-from web.jobs.job_pulse import start_pulse
 from web.jobs.mail import (
     SendingMail,
     queue_assignments,

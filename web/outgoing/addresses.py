@@ -7,8 +7,8 @@ import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
 
-from domain.outgoing.addresses import Address, AddressPolicy
-from domain.outgoing.errors import AddressRefusedError, NameNotFoundError
+from domain.delivery.outgoing.addresses import Address, AddressPolicy
+from domain.delivery.outgoing.errors import AddressRefusedError, NameNotFoundError
 
 
 def allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Sequence[Address]:

@@ -29,9 +29,9 @@ from typing import Any, NoReturn, TextIO
 from urllib.parse import unquote, urlsplit
 from zoneinfo import TZPATH
 
-from domain.outgoing.addresses import AddressPolicy, literal_address
-from domain.outgoing.errors import AddressRefusedError, problem_with_status
-from domain.outgoing_hosts import NamedHosts
+from domain.delivery.outgoing.addresses import AddressPolicy, literal_address
+from domain.delivery.outgoing.errors import AddressRefusedError, problem_with_status
+from domain.delivery.outgoing.hosts import NamedHosts
 
 #: Text messages, and push messages of which a telephone shows the beginning.
 _FEW_CHARACTERS = 1_024

@@ -16,9 +16,9 @@ from subprocess import DEVNULL, PIPE, Popen, SubprocessError, run
 from threading import Lock, Thread, Timer
 from typing import Any
 
-from domain.errors import InvalidError
-from domain.notifications.contact_types.base import Problem, UrlService
-from domain.outgoing.errors import OutgoingError
+from domain.core.errors import InvalidError
+from domain.delivery.outgoing.errors import OutgoingError
+from domain.paging.notifications.contact_types.base import Problem, UrlService
 from web.settings.reader import Settings
 
 #: Loading all services takes half a second of a processor that has nothing else to do.

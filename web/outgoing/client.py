@@ -22,11 +22,11 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 from urllib3.response import HTTPResponse
 
-from domain.encryption import outgoing_tls_context, refusal_reason
-from domain.outgoing.addresses import AddressPolicy
-from domain.outgoing.claims import Attempt
-from domain.outgoing.deadlines import run_within
-from domain.outgoing.errors import (
+from domain.core.encryption import outgoing_tls_context, refusal_reason
+from domain.delivery.outgoing.addresses import AddressPolicy
+from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.deadlines import run_within
+from domain.delivery.outgoing.errors import (
     ConnectionFailedError,
     DeadlineError,
     OutgoingError,
@@ -34,8 +34,8 @@ from domain.outgoing.errors import (
     TooLargeError,
     problem_with_status,
 )
-from domain.outgoing.signing import Message, signed_headers
-from domain.outgoing_urls import OutgoingUrl, parse_outgoing_url
+from domain.delivery.outgoing.signing import Message, signed_headers
+from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 from web.outgoing.addresses import allowed_addresses
 from web.outgoing.proxy import Proxy, is_direct
 from web.settings.reader import Settings

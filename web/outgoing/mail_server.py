@@ -3,7 +3,7 @@
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from domain.mail.smtp import MailServer, Sender
+from domain.delivery.mail.smtp import MailServer, Sender
 from web.settings.reader import Settings
 
 _PORTS = {"smtp": 587, "smtps": 465}

@@ -10,9 +10,13 @@ from urllib.parse import unquote, urlsplit
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError
 
-from domain.outgoing.addresses import AddressPolicy, literal_address
-from domain.outgoing.errors import AddressRefusedError, ConnectionFailedError, NameNotFoundError
-from domain.outgoing_urls import OutgoingUrl
+from domain.delivery.outgoing.addresses import AddressPolicy, literal_address
+from domain.delivery.outgoing.errors import (
+    AddressRefusedError,
+    ConnectionFailedError,
+    NameNotFoundError,
+)
+from domain.delivery.outgoing.urls import OutgoingUrl
 from web.outgoing.addresses import allowed_addresses
 
 #: How http.client tells of a proxy that does not connect.

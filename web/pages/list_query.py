@@ -9,9 +9,9 @@ from flask_login import current_user
 from werkzeug.datastructures import MultiDict
 
 from domain.accounts.users import PAGE_SIZES
-from domain.database.paging import Listed, ListPart, Page, Slice, check_known, row_id, slice_of
-from domain.errors import QueryError
-from web.access.marks import get_current_user
+from domain.core.database.paging import Listed, ListPart, Page, Slice, check_known, row_id, slice_of
+from domain.core.errors import QueryError
+from web.access.decorators import get_current_user
 from web.http.public_urls import page_url
 from web.services import settings
 

@@ -10,7 +10,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from domain import threads
+from domain.core import threads
 
 #: A page has headings of its own, and loads no images of others.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(

@@ -2,7 +2,7 @@
 
 from flask import flash
 
-from domain.types.destinations import SentTest
+from domain.delivery.destination_types import SentTest
 
 
 def say_sent(result: SentTest, what: str) -> None:

@@ -15,16 +15,16 @@ from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.alerts.reading.times import written_time
-from domain.clock import CLOCK_TOLERANCE
-from domain.durations import duration_text, waiting_words
-from domain.errors import DomainError
-from domain.on_call.rotation_syntax import written_cadence, written_restriction
+from domain.core.clock import CLOCK_TOLERANCE
+from domain.core.durations import duration_text, waiting_words
+from domain.core.errors import DomainError
+from domain.core.text_links import alert_parts, is_web_url, link_parts
+from domain.core.time_zones import offset_of, zone
+from domain.git.access import may_read
+from domain.paging.on_call.rotation_syntax import written_cadence, written_restriction
 from domain.projects.access import COUNT_LIMIT
-from domain.repositories.access import may_read
-from domain.text_links import alert_parts, is_web_url, link_parts
-from domain.time_zones import offset_of, zone
+from web.access.decorators import may_open_group
 from web.access.kept_pages import short_address
-from web.access.marks import may_open_group
 from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
 from web.pages.compiled_templates import compiled_templates

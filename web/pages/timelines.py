@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from flask import request, url_for
 
-from domain.database.paging import one_of
-from domain.timelines.types import TimelineItem, TimelineQuery
-from domain.types.base import Found
+from domain.core.database.paging import one_of
+from domain.core.types.base import Found
+from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 from web.pages.list_query import page_size
 
 #: The parameters of pages with a timeline.

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from domain.contacts.actions import ContactMeans
-from domain.notifications.outbox import OUTCOME_OF_MESSAGE
+from domain.paging.contacts.actions import ContactMeans
+from domain.paging.notifications.outbox import OUTCOME_OF_MESSAGE
 from web.outgoing.apprise_processes import check_apprise_url
 from web.services import services, settings
 

@@ -1,6 +1,6 @@
 """How actions reach identity providers."""
 
-from domain.identity_providers.relying_party import Upstream
+from domain.accounts.identity_providers.relying_party import Upstream
 from web.outgoing.client import OutgoingClient
 from web.services import services, settings
 

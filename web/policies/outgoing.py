@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from domain.destination_actions import Sending
-from domain.outgoing.claims import Attempt
-from domain.outgoing.signing import Message
+from domain.delivery.destination_actions import Sending
+from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.signing import Message
 from web.outgoing.client import OutgoingClient, attempt
 from web.services import now, settings
 

@@ -1,9 +1,9 @@
 """What lists of projects show of their Git repositories."""
 
+from domain.git.access import may_read
+from domain.git.storage import default_branch, has_branches, repository_path
 from domain.projects.types import Repositories, Repository
 from domain.projects.views import ProjectView
-from domain.repositories.access import may_read
-from domain.repositories.storage import default_branch, has_branches, repository_path
 from web.services import settings
 
 

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from flask import Response, current_app, request
 
-from domain.clock import written
+from domain.core.clock import written
 from domain.releases.changes import Change
 from domain.releases.listing import by_release
 from domain.releases.version import Release
-from web.releases.listed import (
+from web.releases.schedule_view import (
     PAGES,
     ListedChange,
     announced_at,

@@ -14,14 +14,14 @@ from typing import Any
 import orjson
 from flask import after_this_request, request
 
-from domain.errors import DomainError, GoneError, NotFoundError, QueryError
+from domain.core.errors import DomainError, GoneError, NotFoundError, QueryError
 from domain.releases.changes import Change
 from domain.releases.conditions import Parameters, nested_names
 from domain.releases.matching import Concern, calls_to, is_used
 from domain.releases.version import Release
-from web.releases.listed import announce
-from web.releases.requested import HEADER, requested_release, running_release
-from web.releases.traffic import note_changes
+from web.releases.requested_release import HEADER, requested_release, running_release
+from web.releases.schedule_view import announce
+from web.releases.usage_recording import note_changes
 
 #: A variable of a URL rule.
 _CONVERTER = re.compile(r"<[^<>]+>")

@@ -6,11 +6,11 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.api_usage.reading import Period, Use, uses_of_instance
-from domain.clock import written
+from domain.core.clock import written
 from domain.oauth.personal_tokens.lifetimes import count_endless_tokens
 from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
+from domain.releases.usage.reading import Period, Use, uses_of_instance
 from domain.releases.version import Release, parse_release
 from web.settings.policies.tokens import token_lifetimes
 from web.settings.reader import Settings

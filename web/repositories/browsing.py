@@ -10,13 +10,11 @@ from urllib.parse import quote_from_bytes
 from flask import request, url_for
 from markupsafe import Markup
 
-from domain import threads
-from domain.database.locks import release_locks
-from domain.errors import NotFoundError
-from domain.projects.views import ProjectView
-from domain.repositories.access import may_push, may_read
-from domain.repositories.errors import GitFailedError, GitUnavailableError, RepositoryBusyError
-from domain.repositories.reading import (
+from domain.core import threads
+from domain.core.database.locks import release_locks
+from domain.core.errors import NotFoundError
+from domain.git.access import may_push, may_read
+from domain.git.browsing import (
     Branch,
     Commit,
     CommitPage,
@@ -26,8 +24,10 @@ from domain.repositories.reading import (
     is_text,
     text_of,
 )
-from domain.repositories.readme import LARGEST_RENDERED, is_markdown, readme_among, render_readme
-from domain.repositories.storage import repository_path
+from domain.git.errors import GitFailedError, GitUnavailableError, RepositoryBusyError
+from domain.git.readme import LARGEST_RENDERED, is_markdown, readme_among, render_readme
+from domain.git.storage import repository_path
+from domain.projects.views import ProjectView
 from web.extensions import db
 from web.http.public_urls import public_url
 from web.services import git
@@ -150,7 +150,7 @@ def read_folder(project: ProjectView, tail: bytes) -> FolderPage | None:
     """Return the folder at `branch/path`, or of the default branch where the tail is empty.
 
     None stands for a repository without commits, which has no default branch yet. Raises
-    NotFoundError, and the errors of `domain.repositories.errors`.
+    NotFoundError, and the errors of `domain.git.errors`.
     """
     with open_reader(project) as reader:
         branches = reader.branches()

@@ -4,8 +4,8 @@ from flask import url_for
 
 from domain.ci_cd.combined_status import combined_status
 from domain.ci_cd.types import CommitStats, RepositoryCommit
+from domain.git.browsing import ChangedLines, CommitDetails
 from domain.projects.views import ProjectView
-from domain.repositories.reading import ChangedLines, CommitDetails
 from web.extensions import db
 from web.http.public_urls import public_url
 from web.repositories.browsing import open_reader

@@ -24,25 +24,25 @@ from gunicorn.http.errors import ParseException
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
-from domain.errors import DomainError
-from domain.projects.listing import note_push_to
-from domain.releases.version import parse_release
-from domain.repositories.access import GitService, download_event
-from domain.repositories.child import Child, ChildTimeoutError
-from domain.repositories.errors import (
+from domain.core.errors import DomainError
+from domain.git.access import GitService, download_event
+from domain.git.errors import (
     GitBodyError,
     GitBodyTooLargeError,
     GitEncodingError,
     GitFailedError,
     GitUnavailableError,
 )
-from domain.repositories.program import ASKING_BEFORE_REFS_MOVE
-from domain.repositories.storage import (
+from domain.git.program import ASKING_BEFORE_REFS_MOVE
+from domain.git.storage import (
     check_room,
     ensure_repository,
     note_push,
     repository_path,
 )
+from domain.git.subprocess import Child, ChildTimeoutError
+from domain.projects.listing import note_push_to
+from domain.releases.version import parse_release
 from web.access.git_marks import GitAccess
 from web.http.audit_events import prepare_event
 from web.http.extensions import client_address
@@ -312,7 +312,7 @@ _TOLD = frozenset({"content-type", "cache-control", "expires", "pragma"})
 def serve(wanted: GitAccess, url_path: str) -> Response:
     """Return the response of http-backend; `url_path` is what follows the repository in the URL.
 
-    Raises the errors of `domain.repositories.errors` before anything is transferred.
+    Raises the errors of `domain.git.errors` before anything is transferred.
     """
     path = _prepare(wanted)
     is_call = request.method == "POST"

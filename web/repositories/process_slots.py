@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from domain.repositories.errors import RepositoryBusyError
+from domain.git.errors import RepositoryBusyError
 
 _POLL_SECONDS = 0.1
 _RETRY_AFTER = 10

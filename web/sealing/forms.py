@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 from domain.accounts.attempt_limits import claim_once
-from domain.errors import DomainError
+from domain.core.errors import DomainError
+from domain.core.randomness import random_hex
 from domain.oauth.devices import DecidedError, ShownRequest
 from domain.oauth.endpoints import LogoutRequest
-from domain.randomness import random_hex
 from web.extensions import db
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services

@@ -11,8 +11,8 @@ from typing import Any
 from flask import Request, session
 from itsdangerous import BadData
 
-from domain.keyring import UndecipherableError
-from domain.randomness import random_hex
+from domain.core.keyring import UndecipherableError
+from domain.core.randomness import random_hex
 from web.services import sealer, services
 
 

@@ -25,9 +25,9 @@ from domain.accounts.factors.passkeys import (
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import UserView, find_user_to_sign_in
-from domain.errors import NotFoundError
-from domain.randomness import random_hex
-from web.access.marks import get_current_user
+from domain.core.errors import NotFoundError
+from domain.core.randomness import random_hex
+from web.access.decorators import get_current_user
 from web.extensions import db
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services, settings

@@ -37,7 +37,7 @@ from gevent.event import Event
 from gevent.pool import Pool
 from werkzeug.datastructures import Headers
 
-from domain.errors import OverloadedError
+from domain.core.errors import OverloadedError
 from web.server.gevent_worker import call_with_timeout
 from web.server.request_body import BodyTimeoutError, leave_unread_body
 

@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from domain.threads import HASHING_LANES
+from domain.core.threads import HASHING_LANES
 from web.settings.reader import Settings
 
 _MIB = 1024 * 1024

@@ -21,9 +21,9 @@ from cryptography.x509 import (
     load_pem_x509_certificates,
 )
 
-from domain.clock import system_clock
-from domain.encryption import SECURITY_LEVEL, RefusedKeyError, check_key, load_private_key
-from domain.errors import InvalidError
+from domain.core.clock import system_clock
+from domain.core.encryption import SECURITY_LEVEL, RefusedKeyError, check_key, load_private_key
+from domain.core.errors import InvalidError
 from web.settings.reader import Settings
 
 #: Keys that certificates of TLS servers have.

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from domain.errors import InvalidError
-from domain.outgoing_hosts import NamedHosts
-from domain.outgoing_urls import parse_outgoing_url
+from domain.core.errors import InvalidError
+from domain.delivery.outgoing.hosts import NamedHosts
+from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.releases.version import (
     Release,
     ReleaseDatesError,
@@ -225,7 +225,7 @@ def authorities_file() -> Kind[Path | None]:
         from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - few set it
         from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415
 
-        from domain.encryption import RefusedKeyError, check_key  # noqa: PLC0415
+        from domain.core.encryption import RefusedKeyError, check_key  # noqa: PLC0415
 
         path = _absolute(text)
         try:

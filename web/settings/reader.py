@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from domain.randomness import random_hex
+from domain.core.randomness import random_hex
 from web.instance_files import make_instance_directory, read_or_write_once
 from web.settings.fields import Source, about
 from web.settings.kinds import Kind, WrongPartError

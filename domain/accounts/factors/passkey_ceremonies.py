@@ -37,8 +37,8 @@ from domain.accounts.factors.passkeys import (
     RelyingParty,
     StoredPasskey,
 )
-from domain.encryption import RefusedKeyError, check_key, check_rsa
-from domain.randomness import random_hex
+from domain.core.encryption import RefusedKeyError, check_key, check_rsa
+from domain.core.randomness import random_hex
 
 #: The largest accepted response in characters; authenticators send less.
 _LONGEST_REPLY = 65_536

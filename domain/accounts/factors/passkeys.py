@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.attempt_limits import claim_once
 from domain.accounts.factors.second_factors import PasskeyView, view_of
-from domain.errors import InvalidError, NotFoundError
-from domain.keyring import Keyring
-from domain.types.base import columns_of
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.types.base import columns_of
 from models import Passkey, User
 
 #: How long a challenge is valid.

@@ -6,8 +6,8 @@ from datetime import datetime
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from domain.keyring import Keyring
-from domain.randomness import random_letters
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_letters
 from models import RecoveryCode, User
 
 #: Crockford's Base32 in lower case, which has no look-alike characters.

@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import aliased
 
 from domain.accounts.factors.second_factors import has_any_factor
-from domain.database.statements import KeptConnection
+from domain.core.database.statements import KeptConnection
 from models import Group, Member, Project
 
 NOBODY, ADMINISTRATORS, EVERYBODY = "nobody", "administrators", "everybody"

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import BindParameter, ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.types.base import columns_of
+from domain.core.types.base import columns_of
 from models import Passkey, RecoveryCode, TotpDevice
 
 

@@ -9,10 +9,10 @@ from pyotp.exceptions import OTPVerificationError
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from domain.database.rows import insert_into
-from domain.errors import ConflictError, InvalidError
-from domain.keyring import Keyring
-from domain.randomness import random_letters
+from domain.core.database.rows import insert_into
+from domain.core.errors import ConflictError, InvalidError
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_letters
 from models import TotpDevice
 
 #: The alphabet of Base32 (RFC 4648 section 6), in which apps take the key.

@@ -47,10 +47,10 @@ from domain.accounts.users import (
     find_user_to_sign_in,
 )
 from domain.audit.events import EventKind
-from domain.database.locks import release_locks
-from domain.errors import ForbiddenError, InvalidError, TooManyAttemptsError
-from domain.ip_addresses import client_prefix
-from domain.keyring import CredentialType, Keyring
+from domain.core.database.locks import release_locks
+from domain.core.errors import ForbiddenError, InvalidError, TooManyAttemptsError
+from domain.core.ip_addresses import client_prefix
+from domain.core.keyring import CredentialType, Keyring
 from models import SignIn, User
 from models.folding import fold
 

@@ -10,9 +10,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
-from domain.ip_addresses import client_prefix
-from domain.keyring import Keyring
-from domain.randomness import random_hex
+from domain.core.ip_addresses import client_prefix
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_hex
 from models import KeptPage
 
 #: Time for a sign-in with a second factor, a new password or an identity provider.

@@ -13,10 +13,10 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.factors.passkeys import Assertion
 from domain.accounts.users import IN_USE, UserView, view_of
-from domain.database.rows import update_rows
-from domain.errors import ConflictError, NotFoundError
-from domain.keyring import CredentialType, Keyring
-from domain.types.base import columns_of
+from domain.core.database.rows import update_rows
+from domain.core.errors import ConflictError, NotFoundError
+from domain.core.keyring import CredentialType, Keyring
+from domain.core.types.base import columns_of
 from models import BackchannelSession, SignIn, User
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import NoteKind
-from domain.database.rows import rows_of_each
+from domain.core.database.rows import rows_of_each
 from models import Alert, AlertNote
 
 _ACKNOWLEDGED = "acknowledged"

@@ -24,9 +24,9 @@ from domain.alerts.listing.filters import NOBODY
 from domain.alerts.listing.types import Alert, AlertQuery, part_of, shown_alert
 from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
-from domain.errors import InvalidError, NotFoundError
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.types.base import Found
 from domain.projects.views import ProjectView
-from domain.types.base import Found
 from models import Alert as AlertRow
 
 LONGEST_NOTE = 10_000

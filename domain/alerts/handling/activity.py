@@ -17,9 +17,9 @@ from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.alerts.storing.reported_fields import SHOWN_COLUMNS
 from domain.audit.events import Actor
-from domain.database.paging import Page, Slice
-from domain.database.rows import insert_rows
-from domain.types.base import columns_of
+from domain.core.database.paging import Page, Slice
+from domain.core.database.rows import insert_rows
+from domain.core.types.base import columns_of
 from models import Alert, AlertNote
 
 #: How the words begin that say from where the service itself acted.

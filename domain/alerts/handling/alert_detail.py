@@ -27,8 +27,8 @@ from domain.alerts.reading.incoming import (
 from domain.alerts.reading.mapping import AlertField, FieldMapping, stored_mapping
 from domain.alerts.reading.payload_fields import flatten, pretty
 from domain.alerts.reading.text import pretty_json, storable
-from domain.errors import NotFoundError
-from domain.text_links import is_web_url
+from domain.core.errors import NotFoundError
+from domain.core.text_links import is_web_url
 from models import Alert, AlertReporter, Delivery, Integration
 
 Fields = tuple[tuple[str, str], ...]

@@ -10,9 +10,9 @@ from domain.accounts.users import UserView, get_user
 from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.listing.filters import NOBODY
 from domain.audit.events import Actor
-from domain.database.rows import insert_into
-from domain.errors import InvalidError, NotFoundError
-from domain.mail.assignment_notices import NewAssignment, note_assignments
+from domain.core.database.rows import insert_into
+from domain.core.errors import InvalidError, NotFoundError
+from domain.delivery.mail.assignment_notices import NewAssignment, note_assignments
 from domain.projects.member_lists import find_member_of_all, users_with
 from domain.projects.views import ProjectView
 from models import Alert, Assignment, User

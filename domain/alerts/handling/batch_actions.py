@@ -22,7 +22,7 @@ from domain.alerts.handling.types import MOST_AT_ONCE, AlertStatusBody, StatusCo
 from domain.alerts.listing.queries import list_alerts
 from domain.alerts.listing.sort_orders import NEWEST, AlertSlice, read_cursor
 from domain.audit.events import Actor
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
 

@@ -32,11 +32,11 @@ from domain.alerts.listing.status_notes import last_status_notes
 from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor
-from domain.clock import DOUBLE_TAP
-from domain.database.rows import delete_rows
-from domain.errors import InvalidError, NotFoundError
+from domain.core.clock import DOUBLE_TAP
+from domain.core.database.rows import delete_rows
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.types.base import Resource, columns_of
 from domain.projects.views import Viewer
-from domain.types.base import Resource, columns_of
 from models import Alert, AlertBatch, AlertBatchItem, Project, User
 
 #: How long a batch can be undone.

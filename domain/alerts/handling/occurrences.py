@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.handling.types import AlertOccurrence
 from domain.alerts.storing.lifecycle import Action
-from domain.database.paging import Page, parse_id
-from domain.database.rows import rows_of_each
-from domain.errors import QueryError
-from domain.types.base import columns_of
+from domain.core.database.paging import Page, parse_id
+from domain.core.database.rows import rows_of_each
+from domain.core.errors import QueryError
+from domain.core.types.base import columns_of
 from models import Alert, Delivery, Integration, Occurrence
 
 _ACTIONS = tuple(Action)

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from domain.alerts.handling.activity import BY_ITSELF, NoteKind, add_entry
 from domain.alerts.handling.status import lock_alerts_of
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED
-from domain.database.rows import delete_rows, update_rows
-from domain.programs import reachable_since
+from domain.core.database.rows import delete_rows, update_rows
+from domain.core.hosts import reachable_since
 from models import Alert, Integration, Project
 
 _SLICE = 500

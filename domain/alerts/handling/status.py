@@ -15,8 +15,8 @@ from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.handling.types import MOST_AT_ONCE
 from domain.alerts.listing.filters import STATUSES
 from domain.audit.events import Actor
-from domain.database.rows import update_rows
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.core.database.rows import update_rows
+from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
 
 #: Rows of a statement.

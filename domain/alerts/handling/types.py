@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.listing.types import Alert, AlertFilters, RowId, Status
 from domain.alerts.storing.lifecycle import Action
-from domain.types.base import Body, KeysetQuery, Numbers, Resource, Text, Time
+from domain.core.types.base import Body, KeysetQuery, Numbers, Resource, Text, Time
 
 #: The most alerts of one change, more than any page of the list has.
 MOST_AT_ONCE = 200

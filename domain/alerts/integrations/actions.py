@@ -36,12 +36,12 @@ from domain.alerts.integrations.types import (
     NewIntegration,
 )
 from domain.audit.events import EventKind
-from domain.database.rows import update_rows
-from domain.errors import ConflictError, InvalidError, NotFoundError
-from domain.keyring import CredentialType, Keyring
+from domain.core.database.rows import update_rows
+from domain.core.errors import ConflictError, InvalidError, NotFoundError
+from domain.core.keyring import CredentialType, Keyring
+from domain.core.randomness import random_hex
+from domain.core.types.base import Found, Resource
 from domain.projects.views import ProjectView
-from domain.randomness import random_hex
-from domain.types.base import Found, Resource
 from models import Integration as IntegrationRow
 
 Shown = TypeVar("Shown", bound=Resource)

@@ -46,11 +46,11 @@ from domain.alerts.receiving.receivers import (
 from domain.alerts.storing.inbound_delivery import InboundDelivery, Receiving
 from domain.alerts.storing.intake import receive_within
 from domain.alerts.storing.intake_result import IntakeResult
-from domain.database.locks import release_locks
-from domain.database.statements import KeptConnection
-from domain.errors import ConflictError, DomainError
+from domain.core.database.locks import release_locks
+from domain.core.database.statements import KeptConnection
+from domain.core.errors import ConflictError, DomainError
+from domain.core.types.base import Found, columns_of
 from domain.projects.views import ProjectView
-from domain.types.base import Found, columns_of
 from models import Delivery as DeliveryRow
 
 #: So many are looked at in one request.

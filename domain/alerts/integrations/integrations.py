@@ -16,11 +16,11 @@ from domain.alerts.formats.registry import type_named
 from domain.alerts.integrations.types import IntegrationBody, IntegrationView
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_mapping
 from domain.alerts.reading.mapping_rules import LABEL_FIELDS, checked_labels
-from domain.database.paging import Listed, ListPart, fetch_part
-from domain.errors import InvalidError, NotFoundError
+from domain.core.database.paging import Listed, ListPart, fetch_part
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.text_links import is_web_url
+from domain.core.types.base import columns_of
 from domain.projects.views import ProjectView
-from domain.text_links import is_web_url
-from domain.types.base import columns_of
 from models import Delivery, Integration, Project
 
 #: In characters.

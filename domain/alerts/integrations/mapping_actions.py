@@ -38,7 +38,7 @@ from domain.alerts.integrations.samples import (
 from domain.alerts.integrations.types import IntegrationView, IntegrationWithKey, NewIntegration
 from domain.alerts.reading.mapping import FieldMapping, stored_mapping
 from domain.alerts.reading.mapping_rules import MappingRules, checked_words
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 
 

@@ -31,7 +31,7 @@ from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.parse_warnings import parse_warnings_of
 from domain.alerts.reading.paths import shown
 from domain.alerts.reading.text import pretty_json
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from models import Delivery
 
 _NOTHING = (

@@ -15,7 +15,7 @@ from domain.alerts.reading.mapping_rules import (
     read_rules,
     rules_value,
 )
-from domain.types.base import Body, Resource, Text, Time, one_of
+from domain.core.types.base import Body, Resource, Text, Time, one_of
 
 _DEEPEST = 100
 _NEVER_RESOLVES = (

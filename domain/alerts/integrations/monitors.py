@@ -38,10 +38,10 @@ from domain.alerts.handling.status import lock_alerts_of
 from domain.alerts.integrations.integrations import lock_integrations
 from domain.alerts.reading.fingerprint import within_monitor
 from domain.alerts.storing.lifecycle import RESOLVED
-from domain.database.rows import delete_rows, insert_into, update_rows
-from domain.errors import InvalidError
-from domain.programs import list_present
-from domain.randomness import random_hex
+from domain.core.database.rows import delete_rows, insert_into, update_rows
+from domain.core.errors import InvalidError
+from domain.core.hosts import list_present
+from domain.core.randomness import random_hex
 from models import (
     Alert,
     AlertReporter,

@@ -11,8 +11,8 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.types import IntegrationView, LabelQuery, ReceivedLabel
 from domain.alerts.reading.text import short_text
+from domain.core.types.base import Found
 from domain.projects.views import ProjectView
-from domain.types.base import Found
 from models import Delivery
 
 _MOST_DELIVERIES, _LARGEST_BODY = 50, 2**18

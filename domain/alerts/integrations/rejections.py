@@ -27,9 +27,9 @@ from domain.access.features import AccessLevel
 from domain.alerts.deliveries import REFUSED_FROM
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.set_up import LOOKED_AT, advice_for, sender_of
-from domain.clock import written
-from domain.database.rows import update_rows
-from domain.mail.outbox import NewMessage, Sign, queue_messages
+from domain.core.clock import written
+from domain.core.database.rows import update_rows
+from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
 from domain.projects.bots import Maintainer, maintainers_of
 from models import Alert, Delivery, Integration, Project
 

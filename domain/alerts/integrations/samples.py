@@ -33,7 +33,7 @@ from domain.alerts.reading.mapping_rules import (
 from domain.alerts.reading.paths import Path, read_path, resolve, shown, written
 from domain.alerts.reading.severity import GENERIC_WORDS, proposed_severity
 from domain.alerts.reading.text import canonical_json, excerpt, is_blank
-from domain.errors import InvalidError, InvalidParametersError, InvalidValue
+from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 
 #: The most fields in a tree.
 MOST_BRANCHES = 500

@@ -10,7 +10,7 @@ from sqlalchemy import Row, case, func, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.deliveries import REFUSED_FROM, outcome_of
-from domain.types.base import columns_of
+from domain.core.types.base import columns_of
 from models import Delivery
 
 #: The start of a body that is looked at, in bytes.

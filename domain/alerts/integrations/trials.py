@@ -22,9 +22,9 @@ from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import preview, receive
 from domain.alerts.storing.intake_result import IntakeResult
 from domain.alerts.storing.lifecycle import Action, ExistingOutcome, ItemOutcome
-from domain.database.paging import LARGEST_ID
-from domain.database.statements import KeptConnection
-from domain.types.base import Body, GivenTime, KeysetQuery, Resource, one_of
+from domain.core.database.paging import LARGEST_ID
+from domain.core.database.statements import KeptConnection
+from domain.core.types.base import Body, GivenTime, KeysetQuery, Resource, one_of
 
 #: By the words of the API; those of pages differ.
 SELECTIONS = {

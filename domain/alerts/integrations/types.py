@@ -10,9 +10,9 @@ from domain.alerts.deliveries import Outcome
 from domain.alerts.formats.base import Format, IntegrationType
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping
-from domain.errors import NotFoundError
-from domain.grace_period import GracePeriod
-from domain.types.base import (
+from domain.core.errors import NotFoundError
+from domain.core.grace_period import GracePeriod
+from domain.core.types.base import (
     Body,
     GivenTime,
     KeysetQuery,

@@ -48,12 +48,12 @@ from domain.alerts.listing.sort_orders import (
     sorted_by,
 )
 from domain.alerts.listing.status_notes import status_notes
-from domain.clock import written
-from domain.csv_lines import csv_line
-from domain.database.paging import Page
-from domain.database.rows import rows_of_each
+from domain.core.clock import written
+from domain.core.csv_lines import csv_line
+from domain.core.database.paging import Page
+from domain.core.database.rows import rows_of_each
+from domain.core.types.base import columns_of
 from domain.projects.access import COUNT_LIMIT
-from domain.types.base import columns_of
 from models import (
     Alert,
     Assignment,
@@ -119,7 +119,7 @@ _IS_REPORTED = exists(
     .correlate(Alert)
 )
 
-#: `domain/escalations/state.py` has the states.
+#: `domain/paging/escalations/state.py` has the states.
 _SNOOZED_UNTIL = (
     select(Escalation.next_at)
     .where(Escalation.alert_id == Alert.id, Escalation.state == "snoozed")

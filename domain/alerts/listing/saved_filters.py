@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.alerts.reading.text import storable
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.types.base import columns_of
 from domain.projects.views import ProjectView
-from domain.types.base import columns_of
 from models import SavedAlertFilter, User
 
 LONGEST_NAME = 100

@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, Row, Select, literal, tuple_
 from sqlalchemy.sql import operators
 
 from domain.alerts.listing.filters import severity_order
-from domain.database.paging import LARGEST_ID, Page, parse_id
-from domain.errors import QueryError
+from domain.core.database.paging import LARGEST_ID, Page, parse_id
+from domain.core.errors import QueryError
 from models import Alert
 
 Values = tuple[int | datetime, ...]

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import rows_of_each
+from domain.core.database.rows import rows_of_each
 from models import AlertNote, User
 
 #: What `NoteKind` of the activity calls a status that somebody gave.

@@ -12,8 +12,8 @@ from domain.alerts.listing.queries import AlertRow
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, read_cursor
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
-from domain.database.paging import LARGEST_ID, LONGEST_SEARCH
-from domain.types.base import KeysetQuery, Query, Resource, Time, one_of
+from domain.core.database.paging import LARGEST_ID, LONGEST_SEARCH
+from domain.core.types.base import KeysetQuery, Query, Resource, Time, one_of
 
 _LONGEST_NAME = 255
 

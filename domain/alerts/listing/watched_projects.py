@@ -5,9 +5,9 @@ from sqlalchemy.orm import Session
 
 from domain.access.features import AccessLevel
 from domain.access.roles import LEAST_ROLES, Ability
-from domain.projects.grants import has_role_in_project, is_in_force, subtree
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.views import Viewer
+from domain.projects.visibility_sql import has_role_in_project, is_in_force, subtree
 from models import Group, Member, MemberRole, Project
 from models.folding import fold
 

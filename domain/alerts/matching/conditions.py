@@ -11,8 +11,8 @@ from domain.alerts.matching.matchers import Matcher, Operator, as_text, fits, ma
 from domain.alerts.matching.parser import MOST_MATCHERS, parse_matchers
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
-from domain.errors import InvalidError
-from domain.types.base import Body, Option, Resource, Text, Words, one_of
+from domain.core.errors import InvalidError
+from domain.core.types.base import Body, Option, Resource, Text, Words, one_of
 
 #: Of each list.
 MOST_ENTRIES = 100

@@ -9,7 +9,7 @@ from typing import Any
 
 import re2
 
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 
 #: In bytes; a pattern whose program needs more is refused.
 _MEMORY = 1_000_000

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from domain.alerts.matching.matchers import Matcher, Operator, compiled
 from domain.alerts.reading.text import storable
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 
 
 class MatcherSyntaxError(Exception):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from domain.errors import DomainError
+from domain.core.errors import DomainError
 
 #: The title of an alert whose sender gave it none.
 DEFAULT_TITLE = "New: Alert"

@@ -28,8 +28,8 @@ from domain.alerts.reading.paths import (
     written,
 )
 from domain.alerts.reading.text import as_text, excerpt, is_blank
-from domain.errors import InvalidError
-from domain.labelled import Labelled
+from domain.core.errors import InvalidError
+from domain.core.labelled_enums import Labelled
 
 #: The most values of a sample that a person can choose from.
 _MOST_SAMPLE_VALUES = 500

@@ -11,7 +11,7 @@ from enum import StrEnum
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.paths import Path, checked_path, resolve, shown
 from domain.alerts.reading.text import as_text, excerpt, is_blank
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 
 #: The most words in the table of an integration.
 MOST_WORDS = 100

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from domain.alerts.reading.incoming import NoValidItem, ParsedBody, RefusedItem
-from domain.errors import DomainError
+from domain.core.errors import DomainError
 
 #: Largest number of warnings stored with one delivery.
 MOST_WARNINGS = 100

@@ -12,7 +12,7 @@ from typing import Any
 
 from domain.alerts.reading.body import read_json
 from domain.alerts.reading.incoming import UnreadableBody
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 
 Path = tuple[str | int, ...]
 

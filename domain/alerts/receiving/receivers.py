@@ -36,9 +36,9 @@ from domain.alerts.formats.registry import FORMATS, FORMATS_BY_NAME, INTEGRATION
 from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
 from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.alerts.storing.inbound_delivery import InboundDelivery, delivery_values
-from domain.database.statements import KeptConnection, Row, columns_for
-from domain.errors import DomainError, ForbiddenError, NotFoundError
-from domain.keyring import CredentialType, Keyring
+from domain.core.database.statements import KeptConnection, Row, columns_for
+from domain.core.errors import DomainError, ForbiddenError, NotFoundError
+from domain.core.keyring import CredentialType, Keyring
 from models import Delivery, FormerPath, Integration, Project
 from models.folding import fold
 

@@ -19,8 +19,8 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from domain.alerts.reading.incoming import NoValidItem, ParsedBody
 from domain.alerts.reading.text import storable
-from domain.errors import InvalidError
-from domain.outgoing_urls import OutgoingUrl, parse_outgoing_url
+from domain.core.errors import InvalidError
+from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
 #: The header that every request of Amazon SNS has, and the types that are no notification.
 TYPE_HEADER = "x-amz-sns-message-type"

@@ -9,8 +9,8 @@ from domain.alerts.formats.base import Format
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 from domain.alerts.storing.lifecycle import Arrival
-from domain.database.statements import KeptConnection
-from domain.errors import DomainError
+from domain.core.database.statements import KeptConnection
+from domain.core.errors import DomainError
 
 #: Largest duration that the column holds, in microseconds: more than half an hour.
 _LONGEST = 2**31 - 1

@@ -38,7 +38,7 @@ from domain.alerts.storing import postgres_batch, single_alert, sqlite_batch
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake_result import IntakeItem, IntakeResult, result_of
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED, Action, ItemOutcome, Plan, plan
-from domain.database.statements import KeptConnection, columns_for
+from domain.core.database.statements import KeptConnection, columns_for
 from models import Alert, AlertNote
 
 NOTHING_OPEN = "No open alert has this dedup_key: nothing was changed."

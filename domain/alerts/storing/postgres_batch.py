@@ -27,7 +27,7 @@ from domain.alerts.storing.lifecycle import (
     looks_back,
 )
 from domain.alerts.storing.reported_fields import COLUMNS, set_clause
-from domain.database.statements import KeptConnection
+from domain.core.database.statements import KeptConnection
 
 _REPORTED = {name: f"touched.{name}" for name in COLUMNS}
 

@@ -20,7 +20,7 @@ from domain.alerts.storing.inbound_delivery import InboundDelivery, alert_values
 from domain.alerts.storing.intake_result import IntakeItem, IntakeResult
 from domain.alerts.storing.lifecycle import Action
 from domain.alerts.storing.reported_fields import set_clause
-from domain.database.statements import KeptConnection
+from domain.core.database.statements import KeptConnection
 
 #: The parameter with each field that the sender gave: NULL where a default was filled in.
 _REPORTED = {

@@ -23,7 +23,7 @@ from domain.alerts.storing.lifecycle import (
     looks_back,
 )
 from domain.alerts.storing.reported_fields import COLUMNS, set_clause
-from domain.database.statements import KeptConnection, columns_for
+from domain.core.database.statements import KeptConnection, columns_for
 from models import Alert, AlertCounter, AlertReporter, Delivery, Occurrence
 
 #: Fingerprints per query: SQLite limits the number of parameters of a statement.

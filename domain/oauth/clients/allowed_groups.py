@@ -6,12 +6,12 @@ from sqlalchemy import Date, bindparam, select
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
-from domain.errors import InvalidError, NotFoundError
+from domain.core.errors import InvalidError, NotFoundError
 from domain.oauth.context import OAuthContext
 from domain.projects.access import get_group
-from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
 from domain.projects.views import viewer_of
+from domain.projects.visibility_sql import is_in_force
 from models import Group, Member
 from models.folding import fold
 

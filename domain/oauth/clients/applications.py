@@ -13,18 +13,18 @@ from domain.access.scopes import (
     UnknownScopeError,
     parse_scopes,
 )
-from domain.database.paging import LARGEST_ID
-from domain.encryption import RefusedKeyError
-from domain.errors import InvalidError, InvalidValuesError, NotFoundError
-from domain.keyring import Keyring
+from domain.core.database.paging import LARGEST_ID
+from domain.core.encryption import RefusedKeyError
+from domain.core.errors import InvalidError, InvalidValuesError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_hex
+from domain.delivery.outgoing.addresses import check_can_be_reached
+from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.oauth.clients.keys import read_keys
 from domain.oauth.clients.redirect_uris import problems_of
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.clients.service_accounts import end_service_accounts, set_service_account
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
-from domain.outgoing.addresses import check_can_be_reached
-from domain.outgoing_urls import parse_outgoing_url
-from domain.randomness import random_hex
 from models import Application
 
 #: The length of the column.

@@ -14,7 +14,7 @@ from joserfc import jws, jwt
 from joserfc.jwk import Key
 from sqlalchemy import bindparam, select
 
-from domain.encryption import RefusedKeyError
+from domain.core.encryption import RefusedKeyError
 from domain.oauth.client_jwts import LONGEST_JTI, REGISTRY, UNREADABLE, storing_use
 from domain.oauth.clients.keys import import_public_key
 from domain.oauth.context import OAuthContext

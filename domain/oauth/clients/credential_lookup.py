@@ -31,9 +31,9 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from domain.access.scopes import FREE
 from domain.accounts.users import ACTIVE
-from domain.database.failures import is_lost, is_read_only
-from domain.database.statements import Row, columns_for
-from domain.keyring import CredentialType
+from domain.core.database.failures import is_lost, is_read_only
+from domain.core.database.statements import Row, columns_for
+from domain.core.keyring import CredentialType
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
 from domain.oauth.clients.secrets import is_live
 from domain.oauth.context import OAuthContext

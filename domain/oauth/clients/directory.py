@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.database.paging import Page, Slice, fetch_page
+from domain.core.database.paging import Page, Slice, fetch_page
 from domain.oauth.clients.applications import TRUSTED, owned_by, view_of
 from domain.oauth.clients.types import ApplicationPage
 from domain.projects.access import COUNT_LIMIT

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
 
-from domain.encryption import (
+from domain.core.encryption import (
     PRIVATE_MEMBERS,
     RefusedKeyError,
     check_jwk,

@@ -15,11 +15,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.database.rows import delete_rows, update_rows
-from domain.database.statements import Run
-from domain.errors import NotFoundError
-from domain.grace_period import GracePeriod
-from domain.keyring import CredentialType, Keyring
+from domain.core.database.rows import delete_rows, update_rows
+from domain.core.database.statements import Run
+from domain.core.errors import NotFoundError
+from domain.core.grace_period import GracePeriod
+from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.clients.found_rows import FoundClient
 from models import Application, ApplicationSecret
 

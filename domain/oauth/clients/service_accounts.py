@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.accounts.machines import make_machine
 from domain.accounts.users import ACTIVE, SERVICE
-from domain.database.rows import delete_rows, update_rows
-from domain.database.statements import KeptConnection
+from domain.core.database.rows import delete_rows, update_rows
+from domain.core.database.statements import KeptConnection
 from domain.projects.people import Membership, memberships_of
 from models import AccessToken, Application, Member, User
 from models import ServiceAccount as Row

@@ -13,8 +13,8 @@ from pydantic import (
     field_validator,
 )
 
+from domain.core.types.base import Body, Option, Resource, Time, once_each, one_text, split
 from domain.oauth.clients.redirect_uris import is_insecure
-from domain.types.base import Body, Option, Resource, Time, once_each, one_text, split
 
 
 def _addresses(value: Any) -> Any:

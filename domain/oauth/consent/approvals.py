@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.access.scopes import in_order
-from domain.database.rows import insert_into, update_rows
+from domain.core.database.rows import insert_into, update_rows
 from domain.oauth.clients.applications import is_trusted
 from models import Application, Consent
 

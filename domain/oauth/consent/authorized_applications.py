@@ -12,8 +12,8 @@ from domain.access.actions import action
 from domain.access.actor import Work
 from domain.access.scopes import in_order
 from domain.audit.events import EventKind
-from domain.database.rows import update_rows
-from domain.errors import NotFoundError
+from domain.core.database.rows import update_rows
+from domain.core.errors import NotFoundError
 from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.personal_tokens.made_by_applications import end_made_tokens

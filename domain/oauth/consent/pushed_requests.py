@@ -12,8 +12,8 @@ from typing import NamedTuple
 from authlib.oauth2.rfc6749 import Endpoint, InvalidRequestError, OAuth2Error
 from sqlalchemy import select
 
-from domain.database.rows import delete_rows, update_rows
-from domain.keyring import CredentialType
+from domain.core.database.rows import delete_rows, update_rows
+from domain.core.keyring import CredentialType
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import Client
 from domain.oauth.context import OAuthContext

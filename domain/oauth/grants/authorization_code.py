@@ -20,8 +20,8 @@ from sqlalchemy import ColumnElement, bindparam
 from domain.access.scopes import grantable
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
-from domain.database.rows import update_rows
-from domain.keyring import CredentialType
+from domain.core.database.rows import update_rows
+from domain.core.keyring import CredentialType
 from domain.oauth import pkce
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.applications import find_by_uid, view_of

@@ -24,8 +24,8 @@ from sqlalchemy import (
 )
 
 from domain.accounts.users import ACTIVE
-from domain.clock import HOST_CLOCK_DIFFERENCE
-from domain.database.rows import commits_unawaited
+from domain.core.clock import HOST_CLOCK_DIFFERENCE
+from domain.core.database.rows import commits_unawaited
 from domain.oauth.client_requests import ClientEndpoint, ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import (

@@ -15,7 +15,7 @@ from domain.access.scopes import ADMIN_MODE, FREE, REGISTRABLE, grantable, in_or
 from domain.accounts.signing_in.sessions import BY_PASSWORD
 from domain.accounts.users import UserView, authenticate_by_password_alone
 from domain.audit.events import Actor, EventKind
-from domain.errors import TooManyAttemptsError
+from domain.core.errors import TooManyAttemptsError
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.authentication import Client, names_no_client

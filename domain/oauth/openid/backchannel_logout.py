@@ -13,12 +13,12 @@ from joserfc import jwt
 from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import insert_into, update_rows
-from domain.due import NOW
-from domain.keyring import Keyring
+from domain.core.database.rows import insert_into, update_rows
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_hex
+from domain.core.schedule_conditions import NOW
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.openid.keys import ALGORITHM, get_signing_key
-from domain.randomness import random_hex
 from models import Application, BackchannelSession
 
 _EVENT = "http://schemas.openid.net/event/backchannel-logout"

@@ -28,13 +28,13 @@ from sqlalchemy.orm import Session
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
-from domain.database.locks import AdvisoryLock, release_locks
-from domain.database.rows import update_rows
-from domain.database.statements import KeptConnection
-from domain.encryption import LEAST_RSA_BITS, MOST_RSA_BITS
-from domain.errors import InvalidError
-from domain.keyring import Keyring, UndecipherableError
-from domain.types.base import Body, Resource, Time
+from domain.core.database.locks import AdvisoryLock, release_locks
+from domain.core.database.rows import update_rows
+from domain.core.database.statements import KeptConnection
+from domain.core.encryption import LEAST_RSA_BITS, MOST_RSA_BITS
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.types.base import Body, Resource, Time
 from models import SigningKey
 
 ALGORITHM = "RS256"

@@ -7,10 +7,10 @@ from sqlalchemy import Date, bindparam, or_, select, true
 from sqlalchemy.orm import aliased
 
 from domain.accounts.profiles import PROFILE, Profile, avatar_url, profile_in, profile_path
-from domain.database.statements import KeptConnection, Row
+from domain.core.database.statements import KeptConnection, Row
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.projects.grants import is_in_group
+from domain.projects.visibility_sql import is_in_group
 from models import Group, Member, User
 
 #: The claims of each scope (section 5.4), in the order in which they are shown.

@@ -10,9 +10,10 @@ from domain.access.actions import action, question
 from domain.access.actor import Means, Work
 from domain.access.scopes import ADMIN_MODE, FOR_ADMINISTRATORS
 from domain.audit.events import EventKind
-from domain.database.paging import Listed
-from domain.errors import ForbiddenError, NotFoundError
-from domain.keyring import Keyring
+from domain.core.database.paging import Listed
+from domain.core.errors import ForbiddenError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.types.base import Found
 from domain.oauth.personal_tokens import lists, resource_tokens, tokens
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
@@ -36,7 +37,6 @@ from domain.oauth.personal_tokens.types import (
 from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
 from domain.projects.bots import place_of_bot
 from domain.projects.views import Holder, viewer_of
-from domain.types.base import Found
 
 #: Lifetime of a rotated token without a requested expiry; API clients rely on it.
 _ROTATED_FOR = timedelta(days=7)

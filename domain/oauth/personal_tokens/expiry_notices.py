@@ -9,11 +9,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, BOT
-from domain.mail.outbox import NewMessage, Sign, queue_messages
+from domain.core.time_zones import local_time
+from domain.core.types.base import columns_of
+from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
 from domain.oauth.personal_tokens.lists import is_live
 from domain.projects.bots import Maintainer, maintainers_of
-from domain.time_zones import local_time
-from domain.types.base import columns_of
 from models import Bot, PersonalAccessToken, User
 
 _A_DAY = timedelta(days=1)

@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import Event, EventKind, EventSource, Place, store_event
-from domain.database.rows import update_rows
-from domain.errors import InvalidError
+from domain.core.database.rows import update_rows
+from domain.core.errors import InvalidError
 from models import Bot, PersonalAccessToken
 from models.base import NEVER
 

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.database.paging import LARGEST_ID, Listed, Page, Slice, fetch_page
-from domain.errors import NotFoundError
+from domain.core.database.paging import LARGEST_ID, Listed, Page, Slice, fetch_page
+from domain.core.errors import NotFoundError
+from domain.core.types.base import columns_of
 from domain.projects.views import Namespace
-from domain.types.base import columns_of
 from models import AccessToken, Application, Bot, PersonalAccessToken, User
 from models.folding import fold, searchable
 

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Select, not_, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import update_rows
-from domain.errors import ForbiddenError
+from domain.core.database.rows import update_rows
+from domain.core.errors import ForbiddenError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.bots import remove_idle_bot
 from models import AccessToken, Authorization, PersonalAccessToken

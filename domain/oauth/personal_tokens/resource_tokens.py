@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.access.scopes import Scope
-from domain.database.paging import LARGEST_ID
-from domain.errors import ForbiddenError, NotFoundError
-from domain.keyring import Keyring
+from domain.core.database.paging import LARGEST_ID
+from domain.core.errors import ForbiddenError, NotFoundError
+from domain.core.keyring import Keyring
 from domain.oauth.personal_tokens.lists import (
     TokenView,
     get_token,

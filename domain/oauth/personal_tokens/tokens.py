@@ -8,10 +8,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.access.scopes import FOR_ADMINISTRATORS, SCOPES, UnknownScopeError, parse_scopes
-from domain.database.paging import LARGEST_ID
-from domain.database.rows import update_rows
-from domain.errors import DomainError, InvalidError, NotFoundError
-from domain.keyring import CredentialType, Keyring
+from domain.core.database.paging import LARGEST_ID
+from domain.core.database.rows import update_rows
+from domain.core.errors import DomainError, InvalidError, NotFoundError
+from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.personal_tokens.lists import TokenView, get_row, is_live, view_of
 from domain.oauth.personal_tokens.made_by_applications import (
     ParentAuthorization,

@@ -6,10 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from domain.access.roles import Role
-from domain.database.paging import LONGEST_SEARCH
-from domain.oauth.personal_tokens.lists import TIMES, TokenFilter
-from domain.projects.views import Namespace
-from domain.types.base import (
+from domain.core.database.paging import LONGEST_SEARCH
+from domain.core.types.base import (
     Body,
     GitLabQuery,
     GivenDay,
@@ -22,6 +20,8 @@ from domain.types.base import (
     Words,
     one_text,
 )
+from domain.oauth.personal_tokens.lists import TIMES, TokenFilter
+from domain.projects.views import Namespace
 
 
 def _is_given(value: Any) -> bool:

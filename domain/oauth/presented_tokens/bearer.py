@@ -12,10 +12,10 @@ from sqlalchemy.exc import DBAPIError
 from domain.access.scopes import ADMIN_MODE, SUDO
 from domain.accounts.profiles import PROFILE, Profile, profile_in
 from domain.accounts.users import ACTIVE, MACHINES
-from domain.database.rows import commits_unawaited
-from domain.database.statements import KeptConnection, Row, columns_for
-from domain.errors import ForbiddenError
-from domain.keyring import CredentialType, Keyring
+from domain.core.database.rows import commits_unawaited
+from domain.core.database.statements import KeptConnection, Row, columns_for
+from domain.core.errors import ForbiddenError
+from domain.core.keyring import CredentialType, Keyring
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 from models.base import NEVER, UTCDateTime
 

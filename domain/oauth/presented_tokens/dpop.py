@@ -18,9 +18,9 @@ from joserfc import jwt
 from joserfc.jwk import GuestProtocol, JWKRegistry, Key
 from sqlalchemy import Executable
 
-from domain.database.statements import KeptConnection
-from domain.encryption import PRIVATE_MEMBERS, RefusedKeyError, check_jwk
-from domain.keyring import Keyring
+from domain.core.database.statements import KeptConnection
+from domain.core.encryption import PRIVATE_MEMBERS, RefusedKeyError, check_jwk
+from domain.core.keyring import Keyring
 from domain.oauth.client_jwts import ALGORITHMS, LONGEST_JTI, REGISTRY, UNREADABLE, storing_use
 from domain.oauth.context import OAuthContext
 from domain.oauth.presented_tokens.bearer import Bearer

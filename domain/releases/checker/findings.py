@@ -12,7 +12,7 @@ from math import inf
 from time import thread_time
 from typing import NamedTuple, TypeVar
 
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from domain.releases.changes import Certainty, Change, Kind
 from domain.releases.version import Release
 

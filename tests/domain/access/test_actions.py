@@ -11,10 +11,10 @@ from domain.access.actor import OPERATOR, Actor, Means, Work
 from domain.access.features import AccessLevel, Feature
 from domain.access.permissions import BESIDE_THE_API, PERMISSIONS, Target
 from domain.access.roles import Ability, Role
-from domain.errors import ForbiddenError, NotFoundError
+from domain.core.errors import ForbiddenError, NotFoundError
+from domain.paging.silences import actions as silences
+from domain.paging.silences.types import NewSilence, Silence, SilenceQuery
 from domain.projects.views import GroupView, ProjectView
-from domain.silences import actions as silences
-from domain.silences.types import NewSilence, Silence, SilenceQuery
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 MEMBER = Actor(means=Means.TOKEN, id=7, name="alice")

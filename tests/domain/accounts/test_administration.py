@@ -24,13 +24,13 @@ from domain.accounts.directory import (
     page_of_accounts,
 )
 from domain.accounts.email_addresses import Letterhead
+from domain.accounts.lifecycle.actions import change_user, create_user
 from domain.accounts.passwords import check_password
 from domain.accounts.types import AccountBody, AccountChangeBody, NewAccount
 from domain.accounts.users import SignInAttempt, authenticate
-from domain.database.paging import Slice
-from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
-from domain.keyring import Keyring
-from domain.users.actions import change_user, create_user
+from domain.core.database.paging import Slice
+from domain.core.errors import ConflictError, NotFoundError, TooManyAttemptsError
+from domain.core.keyring import Keyring
 from models import Passkey, User
 from tests.support.database.work import work_in
 from tests.support.signing_in.password_rules import QUICK, RULES

@@ -13,8 +13,8 @@ from domain.accounts.message_limits import (
     Sending,
     claim_sending,
 )
-from domain.errors import TooManyAttemptsError
-from domain.keyring import Keyring
+from domain.core.errors import TooManyAttemptsError
+from domain.core.keyring import Keyring
 from web.database.engine import open_engine
 from web.settings.reader import Settings
 

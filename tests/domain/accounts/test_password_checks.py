@@ -13,7 +13,7 @@ from domain.access.roles import Role
 from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.passwords import HashCost, check_password, hash_password
 from domain.accounts.users import NewUser, SignInAttempt, authenticate, create_user
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from domain.projects.bots import make_bot
 from domain.projects.creation import create_group
 from models import User

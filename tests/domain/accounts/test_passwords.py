@@ -6,7 +6,7 @@ from time import process_time
 import pytest
 
 from domain.accounts.passwords import check_password_strength
-from domain.randomness import random_password
+from domain.core.randomness import random_password
 
 
 def check(

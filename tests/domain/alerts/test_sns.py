@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from domain.alerts.receiving.sns import RefusedSubscriptionError, confirm_subscription
-from domain.outgoing_urls import OutgoingUrl
+from domain.delivery.outgoing.urls import OutgoingUrl
 
 AMAZON = "https://sns.eu-central-1.amazonaws.com"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)

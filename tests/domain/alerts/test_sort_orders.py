@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.alerts.listing.sort_orders import NEWEST, SORT_ORDERS, read_cursor, write_cursor
-from domain.errors import QueryError
+from domain.core.errors import QueryError
 
 
 def test_a_place_is_read_as_it_was_written() -> None:

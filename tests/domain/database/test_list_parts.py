@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from domain.database.paging import Listed, fetch_part
-from domain.errors import QueryError
-from domain.types.base import PagedQuery
-from domain.types.reading import read_query
+from domain.core.database.paging import Listed, fetch_part
+from domain.core.errors import QueryError
+from domain.core.types.base import PagedQuery
+from domain.core.types.reading import read_query
 
 
 class Base(DeclarativeBase):

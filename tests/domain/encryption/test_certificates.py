@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from tests.support.service.certificates import private_pem, rsa_key, write_certificate
 from web.server.tls import check_server_certificate
 

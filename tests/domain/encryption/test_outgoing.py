@@ -9,7 +9,7 @@ import pytest
 import requests
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from domain.encryption import outgoing_tls_context, refusal_reason
+from domain.core.encryption import outgoing_tls_context, refusal_reason
 from tests.support.service.certificates import Key, rsa_key, write_certificate
 from tests.support.service.tls_server import WORD, lax_context, running_server, running_tls_server
 

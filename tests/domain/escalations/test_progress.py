@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis.strategies import booleans, integers, lists
 
-from domain.escalations.dry_run import StatusChange, replay, triggered_times
-from domain.escalations.steps import (
+from domain.paging.escalations.dry_run import StatusChange, replay, triggered_times
+from domain.paging.escalations.steps import (
     LONGEST_UNREACHED,
     Plan,
     Step,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.escalations.document import with_tables
-from domain.escalations.state import MOVES, Event, State, after, moved_by
-from domain.notifications.states import (
+from domain.paging.escalations.document import with_tables
+from domain.paging.escalations.state import MOVES, Event, State, after, moved_by
+from domain.paging.notifications.states import (
     MESSAGES,
     PAGES,
     QUEUED_AGAIN,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, lists, sampled_from, text, tuples
 
-from domain.durations import length_words
-from domain.errors import InvalidError
-from domain.escalations.steps import (
+from domain.core.durations import length_words
+from domain.core.errors import InvalidError
+from domain.paging.escalations.steps import (
     NamedStep,
     NamedTarget,
     Plan,

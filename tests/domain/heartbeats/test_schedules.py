@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from domain.heartbeats.states import Schedule
 
 MINUTE = timedelta(minutes=1)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.core.hosts import Marks, Unreachable, ended_by
 from domain.heartbeats.states import (
     AlertAction,
     Decision,
@@ -17,7 +18,6 @@ from domain.heartbeats.states import (
     Schedule,
     decide,
 )
-from domain.programs import Marks, Unreachable, ended_by
 from tests.support.wire.garbage import bounded
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

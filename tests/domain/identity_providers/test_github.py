@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from domain.identity_providers.github import GitHub
-from domain.identity_providers.relying_party import Client, Upstream
-from domain.outgoing_urls import OutgoingUrl
+from domain.accounts.identity_providers.github import GitHub
+from domain.accounts.identity_providers.relying_party import Client, Upstream
+from domain.delivery.outgoing.urls import OutgoingUrl
 
 
 def nobody(url: OutgoingUrl, *_rest: object) -> tuple[int, bytes]:

@@ -8,12 +8,12 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import orjson
 import pytest
 
-from domain.identity_providers.errors import ProviderAnswerError, ProviderAwayError
-from domain.identity_providers.presets import PRESETS
-from domain.identity_providers.relying_party import Client, RelyingParty, Secrets, Upstream
-from domain.keyring import Keyring
-from domain.outgoing.errors import ConnectionFailedError
-from domain.outgoing_urls import OutgoingUrl
+from domain.accounts.identity_providers.errors import ProviderAnswerError, ProviderAwayError
+from domain.accounts.identity_providers.presets import PRESETS
+from domain.accounts.identity_providers.relying_party import Client, RelyingParty, Secrets, Upstream
+from domain.core.keyring import Keyring
+from domain.delivery.outgoing.errors import ConnectionFailedError
+from domain.delivery.outgoing.urls import OutgoingUrl
 
 ISSUER = "https://login.example"
 SECRETS = Secrets.of("a number", Keyring("a key of tests"))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import InvalidError
-from domain.importing import files
-from domain.importing.files import read_documents
+from domain.core.errors import InvalidError
+from domain.paging.importing import files
+from domain.paging.importing.files import read_documents
 
 
 def archive(path: Path, **contents: bytes) -> Path:

@@ -15,11 +15,11 @@ import pytest
 
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
-from domain.errors import InvalidError
-from domain.importing.files import Document, read_documents
-from domain.importing.grafana_oncall import read_grafana_oncall
-from domain.importing.plan import ImportPlan
-from domain.on_call.plans import Cadence, Restriction, Unit
+from domain.core.errors import InvalidError
+from domain.paging.importing.files import Document, read_documents
+from domain.paging.importing.grafana_oncall import read_grafana_oncall
+from domain.paging.importing.plan import ImportPlan
+from domain.paging.on_call.schedule_values import Cadence, Restriction, Unit
 
 EXPORT = Path(__file__).parents[2] / "payloads" / "exports" / "grafana_oncall" / "export.json"
 DOCUMENT = Path(__file__).parents[3] / "docs" / "moving-from-other-tools.md"

@@ -9,11 +9,11 @@ import pytest
 
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
-from domain.errors import InvalidError
-from domain.importing.files import Document, read_documents
-from domain.importing.opsgenie import read_opsgenie
-from domain.importing.plan import ImportPlan
-from domain.on_call.plans import Cadence, Restriction, Unit
+from domain.core.errors import InvalidError
+from domain.paging.importing.files import Document, read_documents
+from domain.paging.importing.opsgenie import read_opsgenie
+from domain.paging.importing.plan import ImportPlan
+from domain.paging.on_call.schedule_values import Cadence, Restriction, Unit
 
 BACKUP = Path(__file__).parents[2] / "payloads" / "exports" / "opsgenie"
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.keyring import CredentialType, Keyring
-from domain.randomness import is_well_formed, random_credential
+from domain.core.keyring import CredentialType, Keyring
+from domain.core.randomness import is_well_formed, random_credential
 
 RING = Keyring("a master secret that is long enough")
 

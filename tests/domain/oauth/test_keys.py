@@ -10,8 +10,9 @@ from joserfc.jwk import RSAKey
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.errors import InvalidError
-from domain.keyring import Keyring
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring
+from domain.housekeeping.pruning import Retention, prune
 from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
 from domain.oauth.openid.keys import (
     LONGEST_ID_TOKEN,
@@ -23,7 +24,6 @@ from domain.oauth.openid.keys import (
     list_published_keys,
     rotate,
 )
-from domain.upkeep.pruning import Retention, prune
 from models import SigningKey
 
 pytestmark = pytest.mark.one_database("sqlite")

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy.orm import Session
 
 from domain.accounts.signing_in.sessions import RequestSource
+from domain.housekeeping.pruning import Retention, prune
+from domain.oauth.applications.refusals import KEPT, KEPT_FOR, list_refusals, store_refusal
 from domain.oauth.clients.redirect_uris import without_secrets
 from domain.oauth.context import OAuthContext, RefusedRequest
 from domain.oauth.reasons import SCOPE
-from domain.oauth.setting_up.refusals import KEPT, KEPT_FOR, list_refusals, store_refusal
-from domain.upkeep.pruning import Retention, prune
 from models import Application, User
 
 pytestmark = pytest.mark.one_database("sqlite")

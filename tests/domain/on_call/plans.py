@@ -4,8 +4,17 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from domain.on_call.final_schedule import Span, spans
-from domain.on_call.plans import Cadence, Override, Period, Plan, RotationPlan, Stint, Swap, Unit
+from domain.paging.on_call.final_schedule import Span, spans
+from domain.paging.on_call.schedule_values import (
+    Cadence,
+    Override,
+    Period,
+    Plan,
+    RotationPlan,
+    Stint,
+    Swap,
+    Unit,
+)
 
 ALICE, BOB, CAROL = 1, 2, 3
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -7,8 +7,17 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.on_call.final_schedule import Source, spans
-from domain.on_call.plans import Cadence, Override, Period, Plan, Restriction, Stint, Swap, Unit
+from domain.paging.on_call.final_schedule import Source, spans
+from domain.paging.on_call.schedule_values import (
+    Cadence,
+    Override,
+    Period,
+    Plan,
+    Restriction,
+    Stint,
+    Swap,
+    Unit,
+)
 from tests.domain.on_call.plans import (
     ALICE,
     BOB,

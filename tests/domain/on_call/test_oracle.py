@@ -11,8 +11,15 @@ from dateutil.tz import gettz, resolve_imaginary
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from domain.on_call.final_schedule import spans
-from domain.on_call.plans import EVERY_DAY, Cadence, Plan, Restriction, RotationPlan, Unit
+from domain.paging.on_call.final_schedule import spans
+from domain.paging.on_call.schedule_values import (
+    EVERY_DAY,
+    Cadence,
+    Plan,
+    Restriction,
+    RotationPlan,
+    Unit,
+)
 from tests.support.wire.garbage import bounded
 
 #: Halves of hours, changes in the south, at midnight, by half an hour, of a whole day, and none.

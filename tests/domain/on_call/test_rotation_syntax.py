@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import InvalidError
-from domain.on_call.plans import EVERY_DAY, Cadence, Restriction, Unit
-from domain.on_call.rotation_syntax import written_cadence, written_restriction
-from domain.on_call.types import NewRotation
+from domain.core.errors import InvalidError
+from domain.paging.on_call.rotation_syntax import written_cadence, written_restriction
+from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, Unit
+from domain.paging.on_call.types import NewRotation
 
 WORKDAYS = (0, 1, 2, 3, 4)
 

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from domain.access.checks import check_role
 from domain.access.roles import Role
 from domain.accounts.users import NewUser, create_user
-from domain.database.paging import ListPart
-from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.core.database.paging import ListPart
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import creation
 from domain.projects.access import get_group, get_project
 from domain.projects.listing import (

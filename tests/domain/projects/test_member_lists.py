@@ -10,7 +10,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability, Role
-from domain.database.paging import ListPart
+from domain.core.database.paging import ListPart
 from domain.projects.member_lists import (
     MemberFilter,
     find_member_of_all,

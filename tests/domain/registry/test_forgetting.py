@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
+from domain.housekeeping.pruning import Retention, prune
 from domain.registry.notifications import Change, RegistryEvent, record_events
 from domain.registry.repositories import all_tags, list_repositories
 from domain.registry.signing_keys import get_signer, list_keys, rotate
-from domain.upkeep.pruning import Retention, prune
 from models import Project, RegistryManifest, RegistryRepository, RegistryTag
 from tests.support.accounts.people import now
 from tests.support.database.projects import store_project

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from domain.registry.removal import RemovalRule, parse_age, rule_of
 from domain.registry.repositories import TagView
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from domain.on_call.plans import Period
+from domain.paging.on_call.schedule_values import Period
 from domain.reports.figures import percentile
 from domain.reports.noise import NoisyRules
 from domain.reports.rows import CountedAlert, RankedRule, StatusEntry

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.repositories.program import Git
-from domain.repositories.storage import ensure_repository
-from domain.repositories.upkeep import KeptRepository, back_up
+from domain.git.maintenance import KeptRepository, back_up
+from domain.git.program import Git
+from domain.git.storage import ensure_repository
 
 
 def _commit(path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.repositories.readme import readme_among, render_readme
+from domain.git.readme import readme_among, render_readme
 
 
 def rendered(source: str, folder: bytes = b"") -> str:

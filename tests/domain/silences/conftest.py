@@ -13,10 +13,10 @@ from domain.alerts.handling.status import StatusChange, change_status
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.alerts.matching.parser import parse_matchers
 from domain.audit.events import Actor
-from domain.silences.actions import create_silence
-from domain.silences.flapping import store_settings
-from domain.silences.muting import Mute, muted
-from domain.silences.types import FlapSettings, NewSilence, Silence
+from domain.paging.silences.actions import create_silence
+from domain.paging.silences.flapping import store_settings
+from domain.paging.silences.muting import Mute, muted
+from domain.paging.silences.types import FlapSettings, NewSilence, Silence
 from models import Project
 from tests.support.accounts.people import alice, database_of, now
 from tests.support.alerts.senders import Endpoint, connect

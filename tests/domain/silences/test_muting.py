@@ -6,13 +6,19 @@ import pytest
 from sqlalchemy import event, update
 
 from domain.alerts.matching.parser import parse_matchers
-from domain.errors import ConflictError, InvalidError
-from domain.maintenance_windows.actions import create_window
-from domain.maintenance_windows.types import NewWindow
-from domain.silences.actions import create_silence, expire_silence, preview_silence
-from domain.silences.flapping import store_settings
-from domain.silences.muting import muted
-from domain.silences.types import FlapSettings, MuteKind, NewSilence, PreviewQuery, SilenceState
+from domain.core.errors import ConflictError, InvalidError
+from domain.paging.maintenance_windows.actions import create_window
+from domain.paging.maintenance_windows.types import NewWindow
+from domain.paging.silences.actions import create_silence, expire_silence, preview_silence
+from domain.paging.silences.flapping import store_settings
+from domain.paging.silences.muting import muted
+from domain.paging.silences.types import (
+    FlapSettings,
+    MuteKind,
+    NewSilence,
+    PreviewQuery,
+    SilenceState,
+)
 from models import Alert
 from tests.domain.silences.conftest import Quiet
 from tests.support.accounts.people import database_of, now

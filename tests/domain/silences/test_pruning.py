@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.upkeep.pruning import Retention, prune
+from domain.housekeeping.pruning import Retention, prune
 from models import MaintenanceWindow, Silence
 from tests.support.accounts.people import now
 from tests.support.database.projects import store_project

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import InvalidError
-from domain.maintenance_windows.recurrence import Frequency, Recurrence, in_words, parse_rule
+from domain.core.errors import InvalidError
+from domain.paging.maintenance_windows.recurrence import Frequency, Recurrence, in_words, parse_rule
 from tests.support.wire.garbage import bounded
 
 DAY = timedelta(days=1)

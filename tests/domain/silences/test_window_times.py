@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import InvalidError
-from domain.maintenance_windows.recurrence import parse_rule
-from domain.maintenance_windows.windows import WindowTimes
+from domain.core.errors import InvalidError
+from domain.paging.maintenance_windows.recurrence import parse_rule
+from domain.paging.maintenance_windows.windows import WindowTimes
 from tests.support.wire.garbage import bounded
 
 HOUR = timedelta(hours=1)

@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until
 from tests.support.accounts.people import unique

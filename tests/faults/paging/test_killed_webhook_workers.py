@@ -11,7 +11,7 @@ from time import sleep
 import pytest
 from flask import Flask
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until
 from tests.support.database.webhooks import Webhooks

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from models import PageMessage
 from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until

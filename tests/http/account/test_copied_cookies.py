@@ -6,7 +6,7 @@ import pyotp
 import pytest
 import requests
 
-from domain.randomness import random_password
+from domain.core.randomness import random_password
 from tests.support.accounts.people import Person, cookie_domain, make_user, open_browser
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import code_of, give_app, is_signed_in, text_of

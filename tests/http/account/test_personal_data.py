@@ -9,9 +9,9 @@ import requests
 from sqlalchemy import select
 
 from domain.access.roles import Role
-from domain.keyring import Keyring
-from domain.mail.outbox import NewMessage, queue_messages
-from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule, unlisted_columns
+from domain.accounts.personal_data.inventory import PERSONAL_DATA, ErasureRule, unlisted_columns
+from domain.core.keyring import Keyring
+from domain.delivery.mail.outbox import NewMessage, queue_messages
 from models import Application, Base, Member, User
 from tests.support.accounts.administration import at_work, fill_in, id_of, press, root
 from tests.support.accounts.people import (

@@ -7,7 +7,7 @@ import requests
 from sqlalchemy import select
 
 from domain.audit.events import EventKind
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from models import IdentityProvider
 from tests.support.accounts.administration import at_work, fill_in, next_page, press
 from tests.support.accounts.people import database_of, settings_of, unique

@@ -9,7 +9,7 @@ import requests
 from flask import Flask
 
 from domain.access.roles import Role
-from domain.database.paging import Page
+from domain.core.database.paging import Page
 from tests.support.accounts.administration import at_work, root
 from tests.support.accounts.people import alice, signed_in
 from tests.support.accounts.personal_tokens import make_token

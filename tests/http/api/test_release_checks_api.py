@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import requests
 
-from domain.errors import TooManyAttemptsError
+from domain.core.errors import TooManyAttemptsError
 from tests.domain.releases.checker.examples import har, line_of
 from tests.support.accounts.people import make_user
 from tests.support.accounts.personal_tokens import make_token

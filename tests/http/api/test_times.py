@@ -6,7 +6,7 @@ import pytest
 import requests
 from pydantic import BaseModel, ValidationError
 
-from domain.types.base import GivenLocalTime, GivenTime, GivenTimeOrDay
+from domain.core.types.base import GivenLocalTime, GivenTime, GivenTimeOrDay
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import make_project, make_user
 from tests.support.service.live import LiveGatebell

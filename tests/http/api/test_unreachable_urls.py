@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from domain.errors import InvalidError
-from domain.outgoing.addresses import check_can_be_reached
-from domain.outgoing_urls import parse_outgoing_url
+from domain.core.errors import InvalidError
+from domain.delivery.outgoing.addresses import check_can_be_reached
+from domain.delivery.outgoing.urls import parse_outgoing_url
 from tests.support.accounts.administration import root
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import make_project, make_user

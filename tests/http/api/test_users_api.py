@@ -10,7 +10,7 @@ import requests
 
 from domain.access.roles import Role
 from domain.accounts.users import get_user
-from domain.randomness import random_password
+from domain.core.randomness import random_password
 from tests.support.accounts.administration import last_event, root
 from tests.support.accounts.people import (
     Person,

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from models import ApplicationSecret
 from tests.support.accounts.administration import at_work
 from tests.support.accounts.api_caller import api_caller

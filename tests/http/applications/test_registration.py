@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
-from domain.clock import system_clock
-from domain.upkeep.pruning import Retention, prune
+from domain.core.clock import system_clock
+from domain.housekeeping.pruning import Retention, prune
 from models import Application, AuditEvent, User
 from tests.support.oauth.machines import new_key, public_part
 from tests.support.oauth.oauth_wire import PKCE

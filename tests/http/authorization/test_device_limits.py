@@ -9,7 +9,7 @@ import pytest
 import requests
 from sqlalchemy import delete, update
 
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from domain.oauth.devices import new_user_code, shown
 from models import AttemptCount, DeviceAuthorization
 from tests.conftest import KINDS

@@ -8,7 +8,7 @@ import pytest
 import requests
 from sqlalchemy import delete, func, select, update
 
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from models import KeptPage, User
 from tests.support.accounts.people import (
     ClientCredentials,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 
 from domain.accounts.users import get_user
-from domain.randomness import random_hex
+from domain.core.randomness import random_hex
 from models import AccessToken, Authorization
 from tests.support.accounts.people import database_of, make_application, make_user, now
 from tests.support.service.live import LiveGatebell

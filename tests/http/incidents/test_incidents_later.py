@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import delete, select
 
+from domain.housekeeping.deletion import remove_deleted
 from domain.projects.deletion import delete_project
-from domain.upkeep.deletion import remove_deleted
 from models import AlertFollower, Delivery, Incident, IncidentAlert, IncidentNote
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.alerts.incidents import PROJECT, IncidentProject

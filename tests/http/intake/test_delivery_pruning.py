@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from domain.alerts.storing.lifecycle import Action
-from domain.upkeep.pruning import KeptDeliveries, Retention, prune
+from domain.housekeeping.pruning import KeptDeliveries, Retention, prune
 from models import Alert, Delivery
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.alerts.senders import connect, item, webhook

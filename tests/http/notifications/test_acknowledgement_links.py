@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import delete, update
 from werkzeug.test import TestResponse
 
-from domain.notifications.paging import NewPage, withdraw_pages
+from domain.paging.notifications.paging import NewPage, withdraw_pages
 from models import (
     Alert,
     AlertNote,

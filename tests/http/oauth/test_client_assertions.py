@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc.jwk import ECKey, Key, OctKey, RSAKey
 
-from domain.randomness import random_hex
+from domain.core.randomness import random_hex
 from tests.support.accounts.people import ClientCredentials, alice, make_application, now
 from tests.support.oauth.machines import (
     ASSERTION,

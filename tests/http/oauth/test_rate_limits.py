@@ -15,9 +15,9 @@ from sqlalchemy.exc import OperationalError
 from werkzeug.test import TestResponse
 
 from domain.accounts.users import NewUser, create_user, get_user
-from domain.errors import NotFoundError
+from domain.core.errors import NotFoundError
+from domain.core.randomness import random_password
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
-from domain.randomness import random_password
 from tests.support.signing_in.password_rules import RULES
 from web.admin.settings import store_setting
 from web.extensions import db

@@ -18,7 +18,7 @@ from sqlalchemy import delete, update
 
 from domain.access.roles import Role
 from domain.projects.access import INTERNAL, PRIVATE, PUBLIC
-from domain.projects.grants import VISIBILITIES
+from domain.projects.visibility_sql import VISIBILITIES
 from models import AttemptCount, Project
 from tests.support.accounts.people import (
     Person,

@@ -77,7 +77,7 @@ def test_the_worker_notes_what_the_branches_of_a_large_repository_have(
     settings = read_settings(own.environment)
     pack_repositories(settings)
     assert list(packs.glob("*.bitmap")) == []  # it is small
-    monkeypatch.setattr("domain.repositories.upkeep._MANY_OBJECTS", 100)
+    monkeypatch.setattr("domain.git.maintenance._MANY_OBJECTS", 100)
     seen = set()
     for name in ("b", "c"):
         files = {f"{name}/{each}": f"{name} {each}".encode() for each in range(120)}
@@ -162,7 +162,7 @@ def test_the_worker_packs_what_was_pushed_to(
     path = repository_of(own, project)
     assert len(list((path / "objects" / "pack").glob("*.pack"))) == 2
     few = ("-c", "gc.auto=1", "-c", "gc.autoPackLimit=1")
-    monkeypatch.setattr("domain.repositories.upkeep._PACKING", few)
+    monkeypatch.setattr("domain.git.maintenance._PACKING", few)
     assert (path / "gatebell-pushed").exists()
     pack_repositories(read_settings(own.environment))
     assert not (path / "gatebell-pushed").exists()

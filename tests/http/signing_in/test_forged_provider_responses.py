@@ -23,11 +23,11 @@ from joserfc.jwk import ECKey, RSAKey
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Actor, Means
-from domain.identity_providers.errors import ExpiredError, ProviderAnswerError
-from domain.identity_providers.relying_party import Secrets, Upstream
-from domain.identity_providers.signing_in import Asked, finish
-from domain.keyring import Keyring
-from domain.outgoing.addresses import AddressPolicy
+from domain.accounts.identity_providers.errors import ExpiredError, ProviderAnswerError
+from domain.accounts.identity_providers.relying_party import Secrets, Upstream
+from domain.accounts.identity_providers.signing_in import Asked, finish
+from domain.core.keyring import Keyring
+from domain.delivery.outgoing.addresses import AddressPolicy
 from tests.support.accounts.people import (
     cookie_domain,
     make_user,

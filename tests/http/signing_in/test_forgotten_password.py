@@ -7,9 +7,9 @@ from html import unescape
 import pytest
 import requests
 
+from domain.accounts.lifecycle.password_reset import LINK_LIFETIME, SEALED_FOR
 from domain.audit.events import EventKind
-from domain.randomness import random_password
-from domain.users.forgotten_passwords import LINK_LIFETIME, SEALED_FOR
+from domain.core.randomness import random_password
 from models import User
 from tests.http.account.test_copied_cookies import change_password
 from tests.support.accounts.administration import id_of, press

@@ -9,7 +9,7 @@ import requests
 from sqlalchemy import update
 
 from domain.audit.events import EventKind
-from domain.escalations.steps import TargetKind
+from domain.paging.escalations.steps import TargetKind
 from models import (
     EscalationPolicy,
     OnCallOverride,

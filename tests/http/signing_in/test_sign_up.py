@@ -10,10 +10,10 @@ import pytest
 import requests
 from sqlalchemy import delete
 
+from domain.accounts.lifecycle.sign_up import SEALED_FOR
 from domain.accounts.sign_up import LINK_LIFETIME
 from domain.audit.events import EventKind
-from domain.randomness import random_password
-from domain.users.sign_up import SEALED_FOR
+from domain.core.randomness import random_password
 from models import AuditEvent, Mail, User
 from tests.conftest import KINDS
 from tests.support.accounts.administration import at_work, id_of, last_event, press, root

@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 from domain.accounts.directory import AccountFilter, page_of_accounts
 from domain.accounts.users import find_user, get_user
 from domain.alerts.environments import EnvironmentFilter, create_environment, list_environments
-from domain.database.paging import Slice
+from domain.core.database.paging import Slice
 from domain.oauth.personal_tokens.lists import TokenFilter, list_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from models import Environment, Project, User

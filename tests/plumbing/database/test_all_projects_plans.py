@@ -13,7 +13,7 @@ from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
 from domain.alerts.listing.watched_projects import projects_of_member
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from domain.incidents.listing import open_incidents_of
 from domain.projects.views import Viewer
 from models import User

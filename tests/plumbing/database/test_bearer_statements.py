@@ -10,8 +10,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
 from domain.accounts.users import NewUser, create_user
+from domain.core.randomness import random_password
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
-from domain.randomness import random_password
 from models import PersonalAccessToken
 from tests.support.database.sql_statements import SentStatement, postgres_statements, statements_of
 from tests.support.signing_in.password_rules import RULES

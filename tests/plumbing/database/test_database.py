@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from domain.keyring import CredentialType
+from domain.core.keyring import CredentialType
 from models import AccessToken
 from tests.support.accounts.people import now
 from tests.support.alerts.senders import JSON, item, resolved, webhook

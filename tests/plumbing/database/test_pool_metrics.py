@@ -10,8 +10,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import create_engine
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from domain.mail.outbox import NewMessage, queue_messages
-from domain.programs import PRUNE, claim_turn
+from domain.core.hosts import PRUNE, claim_turn
+from domain.delivery.mail.outbox import NewMessage, queue_messages
 from tests.support.accounts.people import now
 from web.database.connections import KeptConnections
 from web.database.engine import engine_options, open_autocommit_engine

@@ -18,10 +18,10 @@ from domain.alerts.handling.occurrences import only_alerts
 from domain.alerts.listing.filters import NOBODY, AlertFilter
 from domain.alerts.listing.queries import as_json, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST, AlertSlice
-from domain.clock import system_clock
-from domain.database.paging import Slice
-from domain.oauth.setting_up.people import page_of_people
-from domain.oauth.setting_up.refusals import Viewer
+from domain.core.clock import system_clock
+from domain.core.database.paging import Slice
+from domain.oauth.applications.people import page_of_people
+from domain.oauth.applications.refusals import Viewer
 from models import Application, Integration, Project
 from tests.plumbing.database.test_hot_plans import made
 from tests.support.database.sql_statements import SentStatement, postgres_statements

@@ -10,16 +10,16 @@ from sqlalchemy import select, text
 from domain.alerts.formats.base import Reading
 from domain.alerts.matching.labels import labels_of
 from domain.alerts.matching.parser import parse_matchers
-from domain.database.paging import Slice
-from domain.silences.actions import (
+from domain.core.database.paging import Slice
+from domain.paging.silences.actions import (
     MOST_ALERTS,
     count_by_state,
     list_silences,
     preview_silence,
     show_page,
 )
-from domain.silences.muting import muted
-from domain.silences.types import PreviewQuery, SilenceQuery, SilenceState
+from domain.paging.silences.muting import muted
+from domain.paging.silences.types import PreviewQuery, SilenceQuery, SilenceState
 from models import Alert
 from tests.support.accounts.people import now
 from tests.support.database.sql_statements import postgres_statements

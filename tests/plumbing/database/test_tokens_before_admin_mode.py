@@ -6,7 +6,7 @@ from datetime import timedelta
 from flask import Flask
 from sqlalchemy import select
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from models import AccessToken, PersonalAccessToken, User
 from web.database.schema import move_to, newest_known_revision
 from web.extensions import db

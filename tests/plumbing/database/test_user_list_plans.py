@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from domain.accounts.directory import list_accounts, list_public_users
 from domain.accounts.types import UserQuery
-from domain.database.paging import ListPart
+from domain.core.database.paging import ListPart
 from tests.support.database.sql_statements import postgres_statements
 from web.extensions import db
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete
 
-from domain.escalations.explanation import EscalationView, pages_among
-from domain.escalations.state import State
-from domain.escalations.types import SentPage
+from domain.paging.escalations.explanation import EscalationView, pages_among
+from domain.paging.escalations.state import State
+from domain.paging.escalations.types import SentPage
 from models import ContactRule, Escalation, User
 from tests.plumbing.escalations.test_handling import time_out
 from tests.support.notifications.escalations import Escalated

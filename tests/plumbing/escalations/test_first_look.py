@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as profile_of
 from hypothesis.strategies import lists, sampled_from
 
-from domain.errors import ConflictError
-from domain.escalations import handling
-from domain.escalations.state import State
-from domain.escalations.types import AlertSnooze
+from domain.core.errors import ConflictError
+from domain.paging.escalations import manual_actions
+from domain.paging.escalations.state import State
+from domain.paging.escalations.types import AlertSnooze
 from models import Alert, Escalation
 from tests.plumbing.escalations.test_handling import do, status, time_out
 from tests.support.mail.mail_server import Mailbox, running_mail_server
@@ -35,19 +35,19 @@ def acknowledge(shop: Escalated, alert: int) -> None:
 
 
 def snooze(shop: Escalated, alert: int) -> None:
-    do(shop, handling.snooze_alert, alert, AlertSnooze(duration=HOUR), by=shop.bob)
+    do(shop, manual_actions.snooze_alert, alert, AlertSnooze(duration=HOUR), by=shop.bob)
 
 
 def escalate(shop: Escalated, alert: int) -> None:
-    do(shop, handling.escalate_alert, alert, by=shop.bob)
+    do(shop, manual_actions.escalate_alert, alert, by=shop.bob)
 
 
 def wake(shop: Escalated, alert: int) -> None:
-    do(shop, handling.wake_alert, alert, by=shop.bob)
+    do(shop, manual_actions.wake_alert, alert, by=shop.bob)
 
 
 def renew(shop: Escalated, alert: int) -> None:
-    do(shop, handling.renew_acknowledgement, alert, by=shop.bob)
+    do(shop, manual_actions.renew_acknowledgement, alert, by=shop.bob)
 
 
 def ignore(shop: Escalated, alert: int) -> None:
@@ -186,7 +186,7 @@ def test_one_that_comes_back_goes_on_although_somebody_is_about_to_escalate_it(
     second = covered.alert(fingerprint=b"same")
     with covered.session() as session:  # This can be undone for a few seconds.
         iid = session.get_one(Alert, second).iid
-        handling.check_can_escalate(covered.work(session), covered.project_view(session), iid)
+        manual_actions.check_can_escalate(covered.work(session), covered.project_view(session), iid)
     covered.follow()
     assert covered.said(second)[0].startswith("It had been over for 4m. Paging goes on")
 

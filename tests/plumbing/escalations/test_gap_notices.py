@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import delete, update
 
 from domain.access.roles import Role
-from domain.on_call.actions import create_schedule
-from domain.on_call.types import NewRotation, NewSchedule
+from domain.paging.on_call.actions import create_schedule
+from domain.paging.on_call.types import NewRotation, NewSchedule
 from models import Mail, Member, OnCallRotation, OnCallTurn, Project, User
 from tests.support.notifications.escalations import Escalated
 from web.jobs.mail import queue_gap_mail

@@ -10,11 +10,11 @@ import pytest
 from domain.access.actor import OPERATOR
 from domain.audit.events import Actor as Author
 from domain.audit.events import EventSource
-from domain.errors import ConflictError, InvalidError
-from domain.escalations import handling
-from domain.escalations.actions import change_policy
-from domain.escalations.state import State
-from domain.escalations.types import AlertPageBody, AlertPaging, AlertSnooze, PolicyChange
+from domain.core.errors import ConflictError, InvalidError
+from domain.paging.escalations import manual_actions
+from domain.paging.escalations.actions import change_policy
+from domain.paging.escalations.state import State
+from domain.paging.escalations.types import AlertPageBody, AlertPaging, AlertSnooze, PolicyChange
 from models import Alert, AlertNote, User
 from tests.plumbing.escalations.test_page_texts import texts_to
 from tests.support.database.work import work_in
@@ -69,10 +69,10 @@ def test_the_next_step_is_taken_at_once(shop: Escalated) -> None:
     shop.policy("0s user:alice", "30m user:bob", repeats=1)
     alert = shop.alert()
     shop.pass_time()
-    do(shop, handling.escalate_alert, alert, by=shop.alice)
+    do(shop, manual_actions.escalate_alert, alert, by=shop.alice)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
-    do(shop, handling.escalate_alert, alert, by=shop.bob)  # the next round
+    do(shop, manual_actions.escalate_alert, alert, by=shop.bob)  # the next round
     shop.pass_time()
     assert shop.paged(alert)[2:] == [("alice", 2, 1)]
     assert told(shop, alert) == [
@@ -91,13 +91,13 @@ def test_an_acknowledged_alert_that_is_escalated_goes_on_with_the_next_step(
     shop.pass_time()
     shop.act(alert, "acknowledged", by=shop.alice)
     # Whether or not the worker has seen it.
-    do(shop, handling.escalate_alert, alert, by=shop.alice)
+    do(shop, manual_actions.escalate_alert, alert, by=shop.alice)
     assert status(shop, alert) == "triggered"
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
     shop.act(alert, "acknowledged", by=shop.bob)
     shop.pass_time(minutes=1)
-    do(shop, handling.escalate_alert, alert, by=shop.bob)  # after the last step
+    do(shop, manual_actions.escalate_alert, alert, by=shop.bob)  # after the last step
     shop.pass_time()
     assert shop.paged(alert)[2:] == [("alice", 1, 1)]
     assert told(shop, alert)[:3] == [
@@ -110,16 +110,16 @@ def test_an_acknowledged_alert_that_is_escalated_goes_on_with_the_next_step(
 def test_nothing_is_escalated_where_nobody_would_be_paged(shop: Escalated) -> None:
     before = shop.alert()
     with pytest.raises(ConflictError, match="No escalation policy"):
-        do(shop, handling.escalate_alert, before)
+        do(shop, manual_actions.escalate_alert, before)
     shop.policy("0s user:alice")
     shop.silence('title=~".+"', hours=1)
     alert = shop.alert()
     shop.pass_time()
     with pytest.raises(ConflictError, match="held back: silence “deploy”"):
-        do(shop, handling.escalate_alert, alert)
+        do(shop, manual_actions.escalate_alert, alert)
     shop.act(alert, "resolved", by=shop.alice)
     with pytest.raises(ConflictError, match="The alert is resolved"):
-        do(shop, handling.escalate_alert, alert)
+        do(shop, manual_actions.escalate_alert, alert)
 
 
 @pytest.mark.long
@@ -129,7 +129,7 @@ def test_when_all_steps_have_run_it_begins_again(shop: Escalated) -> None:
     for _ in range(3):
         shop.pass_time(minutes=2)
     assert shop.escalation(alert).state == State.UNANSWERED
-    do(shop, handling.escalate_alert, alert)
+    do(shop, manual_actions.escalate_alert, alert)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1)] * 2
     assert shop.escalation(alert).state == State.EXHAUSTED
@@ -144,7 +144,7 @@ def test_a_person_is_paged_whether_or_not_the_alert_is_acknowledged(
     alert = shop.alert()
     shop.pass_time()
     shop.act(alert, "acknowledged", by=shop.alice)
-    do(shop, handling.page_person, alert, AlertPageBody(user="@Bob"), by=shop.alice)
+    do(shop, manual_actions.page_person, alert, AlertPageBody(user="@Bob"), by=shop.alice)
     # It leaves although the worker hears only now that somebody acknowledged the alert.
     shop.pass_time()
     (text,) = texts_to(mailbox, "bob")
@@ -165,7 +165,7 @@ def test_who_cannot_be_paged_is_refused_with_the_reason(shop: Escalated) -> None
         ("nobody", "“nobody” is not a member of this project who can see its alerts."),
     ):
         with pytest.raises(InvalidError, match=why):
-            do(shop, handling.page_person, alert, AlertPageBody(user=name))
+            do(shop, manual_actions.page_person, alert, AlertPageBody(user=name))
     assert shop.paged(alert) == []
 
 
@@ -176,7 +176,11 @@ def test_a_snoozed_alert_rests_until_its_time_and_then_begins_anew(shop: Escalat
     alert = shop.alert()
     shop.pass_time()
     view = do(
-        shop, handling.snooze_alert, alert, AlertSnooze(duration=timedelta(hours=1)), by=shop.alice
+        shop,
+        manual_actions.snooze_alert,
+        alert,
+        AlertSnooze(duration=timedelta(hours=1)),
+        by=shop.alice,
     )
     assert (view.state, view.snoozed_until) == (State.SNOOZED, shop.now + timedelta(hours=1))
     with shop.session() as session:  # a further report
@@ -201,9 +205,9 @@ def test_a_snooze_ends_by_hand_by_a_worse_report_and_with_the_alert(shop: Escala
     woken, raised, ended, again = alerts = [shop.alert(severity=2) for _ in range(4)]
     shop.pass_time()
     for each in alerts:
-        do(shop, handling.snooze_alert, each, AlertSnooze(duration=timedelta(hours=8)))
+        do(shop, manual_actions.snooze_alert, each, AlertSnooze(duration=timedelta(hours=8)))
     shop.pass_time(minutes=1)
-    do(shop, handling.wake_alert, woken, by=shop.bob)
+    do(shop, manual_actions.wake_alert, woken, by=shop.bob)
     shop.raise_severity(raised, 0)
     shop.resolve([ended])
     shop.act(again, "triggered", by=shop.bob)
@@ -216,13 +220,13 @@ def test_a_snooze_ends_by_hand_by_a_worse_report_and_with_the_alert(shop: Escala
     shop.pass_time(minutes=9 * 60)
     assert status(shop, ended) == "resolved"
     with pytest.raises(ConflictError, match="not snoozed"):
-        do(shop, handling.wake_alert, woken)
+        do(shop, manual_actions.wake_alert, woken)
 
 
 @pytest.mark.long
 def test_an_alert_that_no_policy_pages_for_rests_as_well(shop: Escalated) -> None:
     alert = shop.alert()
-    do(shop, handling.snooze_alert, alert, AlertSnooze(duration=timedelta(hours=1)))
+    do(shop, manual_actions.snooze_alert, alert, AlertSnooze(duration=timedelta(hours=1)))
     assert status(shop, alert) == "acknowledged"
     shop.pass_time(minutes=61)
     assert status(shop, alert) == "triggered"
@@ -238,7 +242,7 @@ def test_tomorrow_is_nine_o_clock_where_the_person_is(
     alert = shop.alert()
     with shop.session() as session:
         session.get_one(User, shop.alice.id).time_zone = zone
-    view = do(shop, handling.snooze_alert, alert, AlertSnooze(tomorrow=True), by=shop.alice)
+    view = do(shop, manual_actions.snooze_alert, alert, AlertSnooze(tomorrow=True), by=shop.alice)
     assert view.model_dump(mode="json")["snoozed_until"].replace(".000", "") == until
 
 
@@ -251,7 +255,7 @@ def test_an_acknowledgement_runs_out_and_its_author_is_asked_first(shop: Escalat
     shop.pass_time()
     shop.act(alert, "acknowledged", by=shop.bob)
     shop.pass_time(minutes=20)
-    view = do(shop, handling.renew_acknowledgement, alert, by=shop.bob)
+    view = do(shop, manual_actions.renew_acknowledgement, alert, by=shop.bob)
     assert view.acknowledged_until == shop.now + timedelta(minutes=30)
     shop.pass_time(minutes=20)
     assert status(shop, alert) == "acknowledged"
@@ -305,7 +309,7 @@ def test_a_time_out_that_is_resolved_or_never_set_does_nothing(shop: Escalated) 
     shop.pass_time(minutes=10)
     assert (status(shop, endless), status(shop, solved)) == ("acknowledged", "resolved")
     with pytest.raises(ConflictError, match="no acknowledgement that runs out"):
-        do(shop, handling.renew_acknowledgement, endless)
+        do(shop, manual_actions.renew_acknowledgement, endless)
     for length in ("4m", "25h"):
         with pytest.raises(InvalidError, match="5 minutes to 24 hours"):
             time_out(shop, policy.id, length)

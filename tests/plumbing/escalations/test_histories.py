@@ -13,10 +13,10 @@ from hypothesis.stateful import run_state_machine_as_test as run_histories
 from hypothesis.strategies import booleans, integers, sampled_from
 from sqlalchemy import delete, func, select, update
 
-from domain.errors import ConflictError, ForbiddenError
-from domain.escalations.actions import delete_policy
-from domain.escalations.state import State
-from domain.escalations.steps import LONGEST_UNREACHED
+from domain.core.errors import ConflictError, ForbiddenError
+from domain.paging.escalations.actions import delete_policy
+from domain.paging.escalations.state import State
+from domain.paging.escalations.steps import LONGEST_UNREACHED
 from domain.projects.creation import archive, unarchive
 from models import (
     Alert,

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from domain.audit.events import Actor
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from domain.incidents import actions, rule_actions
 from domain.incidents.changes import change_status
+from domain.incidents.timelines.actions import list_incident_timeline
+from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 from domain.incidents.types import (
     IncidentChange,
     IncidentPageBody,
     NewIncident,
     NewIncidentRule,
 )
-from domain.timelines.actions import list_incident_timeline
-from domain.timelines.types import TimelineItem, TimelineQuery
 from models import Incident, IncidentNote
 from tests.plumbing.escalations.test_page_texts import subjects_to, texts_to
 from tests.plumbing.paging.test_rules import AWAY

@@ -9,17 +9,17 @@ import pytest
 from sqlalchemy import update
 
 from domain.access.roles import Role
-from domain.notifications.contact_types.apprise import APPRISE
-from domain.notifications.contact_types.base import Address
-from domain.notifications.contacts import (
+from domain.paging.notifications.batching import gather_due
+from domain.paging.notifications.contact_types.apprise import APPRISE
+from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contacts import (
     Contact,
     Owner,
     delete_contact,
 )
-from domain.notifications.gathering import gather_due
+from domain.paging.silences.flapping import store_settings
+from domain.paging.silences.types import FlapSettings
 from domain.projects.creation import archive, unarchive
-from domain.silences.flapping import store_settings
-from domain.silences.types import FlapSettings
 from models import Alert, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import insert, select
 
-from domain.escalations.running import BATCH
+from domain.paging.escalations.lifecycle import BATCH
 from models import Escalation, EscalationPolicy
 from tests.support.notifications.escalations import Escalated
 from web.jobs.escalations import Escalations

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
 from models import Delivery, Member, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated

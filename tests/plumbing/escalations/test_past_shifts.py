@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
-from domain.errors import DomainError
-from domain.on_call.actions import (
+from domain.core.errors import DomainError
+from domain.paging.on_call.actions import (
     change_schedule,
     create_schedule,
     delete_schedule,
@@ -21,7 +21,7 @@ from domain.on_call.actions import (
     show_balance,
     show_schedule,
 )
-from domain.on_call.change_actions import (
+from domain.paging.on_call.change_actions import (
     create_override,
     create_swap,
     end_override,
@@ -29,9 +29,9 @@ from domain.on_call.change_actions import (
     swaps_ahead,
     undo_swap,
 )
-from domain.on_call.eligibility import note_eligibility
-from domain.on_call.shifts import who_is_on_call
-from domain.on_call.types import (
+from domain.paging.on_call.eligibility import note_eligibility
+from domain.paging.on_call.shifts import who_is_on_call
+from domain.paging.on_call.types import (
     BalanceQuery,
     NewOverride,
     NewRotation,

@@ -10,8 +10,8 @@ from domain.access.actor import Actor, Means
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.audit.events import Actor as Author
 from domain.audit.events import EventSource
-from domain.escalations import handling, pending
-from domain.escalations.explanation import explain
+from domain.paging.escalations import manual_actions, pending
+from domain.paging.escalations.explanation import explain
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from models import Alert, PendingEscalation, User
@@ -119,7 +119,7 @@ def test_the_access_of_who_asked_is_checked_again(shop: Escalated, alert: int) -
 
 def test_the_api_escalates_immediately_and_ends_the_wait(shop: Escalated, alert: int) -> None:
     by_page(shop, pending.ask_to_escalate, alert, shop.alice)
-    by_page(shop, handling.escalate_alert, alert, shop.bob)
+    by_page(shop, manual_actions.escalate_alert, alert, shop.bob)
     assert not is_pending(shop)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]

@@ -13,10 +13,10 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
-from domain.errors import InvalidError
-from domain.notifications.contacts import Owner
-from domain.on_call.plans import Period
-from domain.on_call.schedules import get_schedule
+from domain.core.errors import InvalidError
+from domain.paging.notifications.contacts import Owner
+from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedules import get_schedule
 from domain.reports import reading, rows
 from domain.reports.drafts import draft_of
 from domain.reports.reading import report_of

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from domain.escalations import handling
-from domain.escalations.actions import change_policy
-from domain.escalations.state import State
-from domain.escalations.types import AlertSnooze, PolicyChange
-from domain.silences.flapping import store_settings
-from domain.silences.types import FlapSettings
+from domain.paging.escalations import manual_actions
+from domain.paging.escalations.actions import change_policy
+from domain.paging.escalations.state import State
+from domain.paging.escalations.types import AlertSnooze, PolicyChange
+from domain.paging.silences.flapping import store_settings
+from domain.paging.silences.types import FlapSettings
 from models import Alert
 from tests.plumbing.escalations.test_handling import do, status, time_out, told
 from tests.plumbing.escalations.test_incident_paging import change, rule
@@ -94,7 +94,7 @@ def test_the_order_counts_and_not_when_the_worker_looks(shop: Escalated) -> None
     shop.act(snoozed, "acknowledged", by=shop.bob)
     shop.raise_severity(snoozed, CRITICAL)
     an_hour = AlertSnooze(duration=timedelta(hours=1))
-    do(shop, handling.snooze_alert, snoozed, an_hour, by=shop.bob)
+    do(shop, manual_actions.snooze_alert, snoozed, an_hour, by=shop.bob)
     for _ in range(3):
         shop.follow()
     assert [status(shop, each) for each in (rose, fell_behind, snoozed)] == [
@@ -109,7 +109,7 @@ def test_still_on_it_acknowledges_the_severity_of_that_moment(shop: Escalated) -
     time_out(shop, shop.policy("0s user:alice").id, "30m")
     alert = acknowledged(shop)
     shop.raise_severity(alert, CRITICAL)
-    do(shop, handling.renew_acknowledgement, alert, by=shop.alice)
+    do(shop, manual_actions.renew_acknowledgement, alert, by=shop.alice)
     shop.follow()
     assert status(shop, alert) == "acknowledged"
 

@@ -8,8 +8,8 @@ import pytest
 from domain.access.roles import Role
 from domain.incidents import actions, rule_actions
 from domain.incidents.types import NewIncidentRule
-from domain.on_call.own_actions import show_own_on_call
-from domain.on_call.own_types import OwnOnCallQuery
+from domain.paging.on_call.my_on_call import show_own_on_call
+from domain.paging.on_call.own_types import OwnOnCallQuery
 from models import OnCallSchedule
 from tests.plumbing.escalations.test_incident_paging import (
     answer,

@@ -10,12 +10,12 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.errors import ConflictError
-from domain.escalations import types
-from domain.escalations.actions import change_policy, delete_policy
-from domain.notifications.contact_types.mail import email_address
-from domain.notifications.contacts import Owner
-from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.core.errors import ConflictError
+from domain.paging.escalations import types
+from domain.paging.escalations.actions import change_policy, delete_policy
+from domain.paging.notifications.contact_types.mail import email_address
+from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
 from models import (
     Alert,
     Contact,

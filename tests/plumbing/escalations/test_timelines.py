@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from domain.notifications.contact_types.apprise import APPRISE
-from domain.notifications.contact_types.base import Address
-from domain.notifications.contacts import Owner
-from domain.timelines.actions import list_alert_timeline
-from domain.timelines.types import ItemKind, TimelineItem, TimelineQuery
+from domain.incidents.timelines.actions import list_alert_timeline
+from domain.incidents.timelines.types import ItemKind, TimelineItem, TimelineQuery
+from domain.paging.notifications.contact_types.apprise import APPRISE
+from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contacts import Owner
 from models import Alert
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.receiver import running_telephone

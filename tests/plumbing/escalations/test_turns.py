@@ -6,10 +6,10 @@ from time import sleep
 import pytest
 
 from domain.alerts.formats.base import Reading
-from domain.escalations.dry_run import dry_run, period
-from domain.escalations.steps import Target
-from domain.escalations.turns import lock_turns
-from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.escalations.dry_run import dry_run, period
+from domain.paging.escalations.round_robin import lock_turns
+from domain.paging.escalations.steps import Target
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
 from models import Alert
 from tests.support.notifications.escalations import Escalated
 

@@ -7,15 +7,15 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from domain.access.roles import Role
-from domain.maintenance_windows.actions import create_window
-from domain.maintenance_windows.types import NewWindow
-from domain.notifications.contact_types.mail import email_address
-from domain.notifications.contacts import Owner
-from domain.notifications.paging import NewPage
-from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.housekeeping.clock_corrections import bring_back, times_ahead
+from domain.paging.maintenance_windows.actions import create_window
+from domain.paging.maintenance_windows.types import NewWindow
+from domain.paging.notifications.contact_types.mail import email_address
+from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.paging import NewPage
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
 from domain.projects.creation import archive, create_group, unarchive
-from domain.projects.moving import transfer_project
-from domain.upkeep.clock_corrections import bring_back, times_ahead
+from domain.projects.transfers import transfer_project
 from models import (
     Alert,
     Contact,

@@ -24,18 +24,18 @@ from hypothesis.strategies import booleans, integers, sampled_from
 from sqlalchemy import delete, select, update
 
 from domain.access.roles import Role
-from domain.errors import ConflictError, ForbiddenError, InvalidError
-from domain.escalations.handling import page_person, snooze_alert
-from domain.escalations.types import AlertPageBody, AlertSnooze
-from domain.maintenance_windows.actions import create_window
-from domain.maintenance_windows.types import NewWindow
-from domain.notifications.contact_types.mail import email_address
-from domain.notifications.contacts import Owner
-from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
-from domain.on_call.change_actions import create_override
-from domain.on_call.types import NewOverride
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError
+from domain.paging.escalations.manual_actions import page_person, snooze_alert
+from domain.paging.escalations.types import AlertPageBody, AlertSnooze
+from domain.paging.maintenance_windows.actions import create_window
+from domain.paging.maintenance_windows.types import NewWindow
+from domain.paging.notifications.contact_types.mail import email_address
+from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.on_call.change_actions import create_override
+from domain.paging.on_call.types import NewOverride
 from domain.projects.creation import archive, create_group, unarchive
-from domain.projects.moving import transfer_project
+from domain.projects.transfers import transfer_project
 from models import (
     Alert,
     AlertChange,

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
-from domain.silences.flapping import store_settings
-from domain.silences.types import FlapSettings
-from domain.upkeep.clock_corrections import bring_back, correction_remark, times_ahead
+from domain.housekeeping.clock_corrections import bring_back, correction_remark, times_ahead
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.silences.flapping import store_settings
+from domain.paging.silences.types import FlapSettings
 from models import Alert, Application, BackchannelSession, Contact, Escalation, Page, PageRecipient
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated

@@ -10,7 +10,7 @@ from flask import Flask
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following import (
+from domain.alerts.change_feed import (
     Change,
     ChangeKind,
     Follower,

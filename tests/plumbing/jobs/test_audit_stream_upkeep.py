@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select, update
 
+from domain.accounts.personal_data.erasure import erase_person
 from domain.accounts.users import NewUser, UserView, create_user
 from domain.audit.events import Actor, Event, EventKind, EventSource
 from domain.audit.seals import audit_key
 from domain.audit.streamed_events import stream_event
-from domain.audit_streams.streams import AUDIT_STREAMS
-from domain.keyring import Keyring
-from domain.personal_data.erasure import erase_person
-from domain.upkeep.rekeying import reencrypt
+from domain.core.keyring import Keyring
+from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.housekeeping.rekeying import reencrypt
 from models import AuditStream, AuditStreamEntry, Mail
 from tests.support.database.audit_streams import Streams
 from tests.support.database.work import work_in

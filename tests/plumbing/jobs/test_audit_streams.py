@@ -11,15 +11,15 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from domain.audit.events import EventKind
 from domain.audit.log import get_event
-from domain.audit_streams.streams import (
+from domain.core.errors import ConflictError, InvalidError
+from domain.delivery.audit_streams.streams import (
     AUDIT_STREAMS,
     MOST_STREAMS,
     drop_old_entries,
     remove_orphans,
 )
-from domain.errors import ConflictError, InvalidError
-from domain.outgoing.claims import Attempt
-from domain.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
+from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver, running_receiver
 

@@ -9,10 +9,10 @@ from flask import Flask
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
+from domain.git.storage import repository_path
+from domain.housekeeping.deletion import remove_deleted
 from domain.projects.deletion import delete_project
-from domain.repositories.storage import repository_path
-from domain.upkeep.deletion import remove_deleted
 from models import (
     Alert,
     AlertNote,

@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import delete, select, text, update
 from sqlalchemy.orm import Session
 
-from domain.keyring import Keyring
-from domain.mail.outbox import without_links
-from domain.outgoing.destinations import ENCRYPTED_URL
-from domain.programs import HostReport, record_host_report
-from domain.upkeep.rekeying import reencrypt, rotation
+from domain.core.hosts import HostReport, record_host_report
+from domain.core.keyring import Keyring
+from domain.delivery.mail.outbox import without_links
+from domain.delivery.outgoing.destinations import ENCRYPTED_URL
+from domain.housekeeping.rekeying import reencrypt, rotation
 from models import Host, Mail, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox, write

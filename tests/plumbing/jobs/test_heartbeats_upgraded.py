@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import update
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from models import Heartbeat
 from tests.plumbing.jobs.test_heartbeats import MISSED, SECOND, Night, resolve
 from tests.support.service.live import close_app

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from models import Identity, PersonalAccessToken, User
 from tests.conftest import KINDS
 from tests.support.accounts.administration import id_of

@@ -179,7 +179,7 @@ def test_a_password_never_crosses_a_network_in_the_clear(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The same server, taken for one on another machine.
-    monkeypatch.setattr("domain.mail.smtp.MailServer.is_this_machine", False)
+    monkeypatch.setattr("domain.delivery.mail.smtp.MailServer.is_this_machine", False)
     write(outbox)
     port = outbox.settings.mail_url.rpartition(":")[2]
 
@@ -255,7 +255,7 @@ def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
     *,
     is_trusted: bool,
 ) -> None:
-    monkeypatch.setattr("domain.mail.smtp.MailServer.is_this_machine", False)
+    monkeypatch.setattr("domain.delivery.mail.smtp.MailServer.is_this_machine", False)
     if not is_trusted:
         monkeypatch.setenv("SSL_CERT_FILE", "/dev/null")
     mailbox = Mailbox()

@@ -5,11 +5,11 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
+from domain.housekeeping.pruning import Retention, prune
 from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails
 from domain.projects import creation
 from domain.projects.members import OPERATOR, add_member
-from domain.upkeep.pruning import Retention, prune
 from models import PersonalAccessToken
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from domain.audit_streams.streams import AUDIT_STREAMS
-from domain.audit_streams.types import AuditStream
-from domain.outgoing.claims import Attempt
-from domain.outgoing.destinations import DestinationState
+from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.delivery.audit_streams.types import AuditStream
+from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.destinations import DestinationState
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver
 

@@ -17,9 +17,9 @@ import pytest
 from sqlalchemy import exists, select, text
 from sqlalchemy.orm import Session
 
-from domain.due import NOW, moments
-from domain.job_results import list_failed_jobs
-from domain.programs import last_turn, record_turn
+from domain.core.hosts import last_turn, record_turn
+from domain.core.job_results import list_failed_jobs
+from domain.core.schedule_conditions import NOW, moments
 from models import JobTurn
 from tests.support.database.databases import ON_POSTGRES
 from web.database.driver_statements import RepeatedQuestion

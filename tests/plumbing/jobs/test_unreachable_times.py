@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 from domain.alerts.handling.retention import resolve_silent
-from domain.programs import Unreachable, mark
+from domain.core.hosts import Unreachable, mark
 from models import Alert, HeartbeatPing, Integration, UnreachableTime, WebServer
 from tests.plumbing.jobs.test_heartbeats import MISSED, NOON, Night
 from tests.support.service.commands import operate

@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import delete, select, update
 
-from domain.due import moments
-from domain.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, take_incident_changes
+from domain.core.schedule_conditions import moments
+from domain.delivery.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, take_incident_changes
 from models import Incident
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import delete, func, select, update
 
-from domain.keyring import Keyring
-from domain.upkeep.rekeying import reencrypt
-from domain.webhooks import endpoints
-from domain.webhooks.endpoints import WEBHOOKS, send_again
-from domain.webhooks.types import DeliveryState, Webhook
+from domain.core.keyring import Keyring
+from domain.delivery.webhooks import endpoints
+from domain.delivery.webhooks.endpoints import WEBHOOKS, send_again
+from domain.delivery.webhooks.types import DeliveryState, Webhook
+from domain.housekeeping.rekeying import reencrypt
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver

@@ -8,15 +8,15 @@ import pytest
 from sqlalchemy import delete
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from domain.errors import ConflictError
-from domain.outgoing.destinations import DestinationState
-from domain.webhooks.endpoints import (
+from domain.core.errors import ConflictError
+from domain.delivery.outgoing.destinations import DestinationState
+from domain.delivery.webhooks.endpoints import (
     MOST_ENDPOINTS,
     WEBHOOKS,
     get_delivery,
     send_again,
 )
-from domain.webhooks.types import DeliveryState
+from domain.delivery.webhooks.types import DeliveryState
 from models import Alert, Project
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from domain.outgoing.addresses import AddressPolicy
-from domain.outgoing.errors import AddressRefusedError, NameNotFoundError
+from domain.delivery.outgoing.addresses import AddressPolicy
+from domain.delivery.outgoing.errors import AddressRefusedError, NameNotFoundError
 from web.outgoing.addresses import allowed_addresses
 
 REFUSED = (

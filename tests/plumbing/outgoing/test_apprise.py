@@ -10,8 +10,8 @@ from time import monotonic, sleep
 
 import pytest
 
-from domain.errors import InvalidError
-from domain.notifications.contact_types.base import Problem
+from domain.core.errors import InvalidError
+from domain.paging.notifications.contact_types.base import Problem
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.ports import free_port
 from tests.support.service.receiver import Received, Receiver, running_telephone

@@ -10,9 +10,9 @@ from threading import Thread
 
 import pytest
 
-from domain.outgoing.addresses import AddressPolicy
-from domain.outgoing.errors import OutgoingError
-from domain.outgoing_urls import parse_outgoing_url
+from domain.delivery.outgoing.addresses import AddressPolicy
+from domain.delivery.outgoing.errors import OutgoingError
+from domain.delivery.outgoing.urls import parse_outgoing_url
 from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from tests.support.service.receiver import running_receiver

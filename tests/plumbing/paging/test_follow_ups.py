@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from domain.errors import InvalidError
-from domain.notifications.gathering import Reach, reachable
-from domain.notifications.recipients import (
+from domain.core.errors import InvalidError
+from domain.paging.notifications.batching import Reach, reachable
+from domain.paging.notifications.recipients import (
     PagingPreferences,
     QuietHours,
     change_preferences,

@@ -7,9 +7,9 @@ import pytest
 from domain.access.roles import Role
 from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.audit.events import Actor
-from domain.notifications.contact_types.mail import email_address
-from domain.notifications.contacts import Owner
-from domain.notifications.paging import NewPage, pages_became_critical
+from domain.paging.notifications.contact_types.mail import email_address
+from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.paging import NewPage, pages_became_critical
 from models import Alert, Page, PageRecipient, Project
 from tests.support.database.refusing import refuse_rows
 from tests.support.mail.mail_server import Mailbox

@@ -12,18 +12,18 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import update
 
 from domain.access.roles import Role
-from domain.keyring import Keyring
-from domain.notifications.contact_types.apprise import APPRISE
-from domain.notifications.contact_types.base import Address
-from domain.notifications.contact_types.mail import EMAIL
-from domain.notifications.contacts import Contact as ShownContact
-from domain.notifications.contacts import Owner
-from domain.notifications.messages import page_content
-from domain.notifications.queue_state import queue_state, send_again, states_by_type
-from domain.notifications.queueing import GIVE_UP_AFTER, pause_after
-from domain.notifications.send_checks import seen_projects
-from domain.upkeep.pruning import Retention, prune
-from domain.upkeep.rekeying import reencrypt
+from domain.core.keyring import Keyring
+from domain.housekeeping.pruning import Retention, prune
+from domain.housekeeping.rekeying import reencrypt
+from domain.paging.notifications.contact_types.apprise import APPRISE
+from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contact_types.mail import EMAIL
+from domain.paging.notifications.contacts import Contact as ShownContact
+from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.messages import page_content
+from domain.paging.notifications.queue_state import queue_state, send_again, states_by_type
+from domain.paging.notifications.queueing import GIVE_UP_AFTER, pause_after
+from domain.paging.notifications.send_checks import seen_projects
 from models import Contact, Mail, PageMessage, User
 from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
@@ -354,8 +354,8 @@ def test_an_error_in_one_message_or_recipient_holds_up_no_other(
             raise ZeroDivisionError
         return real_projects(user, *given, **more)
 
-    monkeypatch.setattr("domain.notifications.outbox.page_content", content)
-    monkeypatch.setattr("domain.notifications.send_checks.seen_projects", projects)
+    monkeypatch.setattr("domain.paging.notifications.outbox.page_content", content)
+    monkeypatch.setattr("domain.paging.notifications.send_checks.seen_projects", projects)
     pages.run_for(5)
     assert mailbox.recipients == [["carol@pager.example"]]
     assert alice.contact is not None

@@ -6,15 +6,16 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from domain.contacts.rule_actions import change_rule
-from domain.contacts.rule_types import ContactRuleChange
-from domain.notifications.contact_types.apprise import APPRISE
-from domain.notifications.contact_types.base import Address
-from domain.notifications.contacts import Contact, Owner, delete_contact
-from domain.notifications.gathering import gather_due
-from domain.notifications.paging import pages_became_critical
-from domain.notifications.queue_state import count_overdue, states_by_type
-from domain.notifications.rules import (
+from domain.housekeeping.clock_corrections import bring_back, times_ahead
+from domain.paging.contacts.rule_actions import change_rule
+from domain.paging.contacts.rule_types import ContactRuleChange
+from domain.paging.notifications.batching import gather_due
+from domain.paging.notifications.contact_types.apprise import APPRISE
+from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contacts import Contact, Owner, delete_contact
+from domain.paging.notifications.paging import pages_became_critical
+from domain.paging.notifications.queue_state import count_overdue, states_by_type
+from domain.paging.notifications.rules import (
     WEEK_MINUTES,
     Concern,
     PersonRules,
@@ -22,7 +23,6 @@ from domain.notifications.rules import (
     Window,
     first_delays,
 )
-from domain.upkeep.clock_corrections import bring_back, times_ahead
 from models import Alert, ContactRule, Page
 from tests.support.database.work import user_actor, work_in
 from tests.support.mail.mail_server import Mailbox

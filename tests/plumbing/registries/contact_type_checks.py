@@ -6,10 +6,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from domain.notifications.contact_types.base import Address, Problem
-from domain.notifications.contact_types.registry import CONTACT_TYPE_NAMES
-from domain.notifications.contacts import Contact, Owner
-from domain.notifications.queue_state import states_by_type
+from domain.paging.notifications.contact_types.base import Address, Problem
+from domain.paging.notifications.contact_types.registry import CONTACT_TYPE_NAMES
+from domain.paging.notifications.contacts import Contact, Owner
+from domain.paging.notifications.queue_state import states_by_type
 from tests.plumbing.registries.made_up_contact_type import PIGEON
 from tests.support.notifications.paging import Pages, Person
 from tests.support.oauth.registrations import token_of

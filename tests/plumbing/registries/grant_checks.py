@@ -7,10 +7,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from prometheus_client import REGISTRY
 
+from domain.oauth.applications.refusals import list_refusals
 from domain.oauth.error_help import ERRORS
 from domain.oauth.grants.registry import registrable_grant_types
 from domain.oauth.registration import read_metadata
-from domain.oauth.setting_up.refusals import list_refusals
 from forms.applications import InstanceApplicationForm
 from tests.support.service.commands import operate
 from web.extensions import db

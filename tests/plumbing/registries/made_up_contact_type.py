@@ -4,7 +4,7 @@ import sys
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
-from domain.notifications.contact_types.base import (
+from domain.paging.notifications.contact_types.base import (
     Address,
     ContactType,
     Delivery,
@@ -13,7 +13,7 @@ from domain.notifications.contact_types.base import (
     UrlReader,
 )
 
-_REGISTRY = "domain.notifications.contact_types.registry"
+_REGISTRY = "domain.paging.notifications.contact_types.registry"
 _LINE = "_BY_NAME = {"
 
 

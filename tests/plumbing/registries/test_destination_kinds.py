@@ -11,10 +11,12 @@ from sqlalchemy import MetaData, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from domain.errors import ConflictError, NotFoundError
-from domain.keyring import Keyring
-from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
-from domain.outgoing.destinations import (
+from domain.core.errors import ConflictError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.types.base import columns_of
+from domain.delivery.destination_types import Destination as DestinationShown
+from domain.delivery.outgoing.claims import Attempt, Claim, Delivery, Failure
+from domain.delivery.outgoing.destinations import (
     DestinationDetails,
     DestinationKind,
     DestinationState,
@@ -22,9 +24,7 @@ from domain.outgoing.destinations import (
     Queue,
     Refusal,
 )
-from domain.outgoing.signing import Message
-from domain.types.base import columns_of
-from domain.types.destinations import Destination as DestinationShown
+from domain.delivery.outgoing.signing import Message
 from models.base import Base, BigId
 from models.destination import Destination
 from tests.support.service.receiver import Receiver, running_receiver

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from domain.oauth.applications.refusals import REASONS
 from domain.oauth.grants.registry import GRANTS, GRANTS_BY_TYPE
-from domain.oauth.setting_up.refusals import REASONS
 
 _DOCS = Path(__file__).parents[3] / "docs"
 

@@ -7,9 +7,9 @@ from datetime import date, timedelta
 import pytest
 from flask import Flask
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from domain.releases.version import Release
-from web.releases.listed import date_of, installed_at
+from web.releases.schedule_view import date_of, installed_at
 from web.settings.reader import Settings
 
 

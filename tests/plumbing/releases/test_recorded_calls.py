@@ -6,7 +6,7 @@ from http import HTTPStatus
 import pytest
 from sqlalchemy import delete, select
 
-from domain.api_usage.storing import (
+from domain.releases.usage.storing import (
     ANONYMOUS,
     MOST_COUNTS,
     MOST_SHAPES,
@@ -205,8 +205,8 @@ def test_counts_of_two_times_keep_first_and_last() -> None:
 def test_shapes_of_all_consumers_are_bounded(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.api_usage.storing.MOST_SHAPES_IN_ALL", 5)
-    monkeypatch.setattr("domain.api_usage.storing.OWN_SHAPES", 4)
+    monkeypatch.setattr("domain.releases.usage.storing.MOST_SHAPES_IN_ALL", 5)
+    monkeypatch.setattr("domain.releases.usage.storing.OWN_SHAPES", 4)
     counter = service.app.extensions["gatebell"].calls
     for shape in shapes(4):
         counter.count(ANONYMOUS, shape, address=None, now=NOON)
@@ -224,8 +224,8 @@ def test_shapes_of_all_consumers_are_bounded(
 def test_nobody_takes_the_room_of_all_others(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.api_usage.storing.MOST_SHAPES_IN_ALL", 20)
-    monkeypatch.setattr("domain.api_usage.storing.OWN_SHAPES", 5)
+    monkeypatch.setattr("domain.releases.usage.storing.MOST_SHAPES_IN_ALL", 20)
+    monkeypatch.setattr("domain.releases.usage.storing.OWN_SHAPES", 5)
     counter = service.app.extensions["gatebell"].calls
     mallory, alice = (service.person(name).id for name in ("mallory", "alice"))
     for shape in shapes(20):

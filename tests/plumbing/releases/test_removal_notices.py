@@ -8,8 +8,8 @@ from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from domain.accounts.users import UserView
-from domain.api_usage.storing import ANONYMOUS, Consumer
 from domain.projects.members import OPERATOR, add_member
+from domain.releases.usage.storing import ANONYMOUS, Consumer
 from models import Application, Mail, Member, PersonalAccessToken, User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.stored_texts import stored_mails

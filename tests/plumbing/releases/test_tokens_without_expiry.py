@@ -12,13 +12,13 @@ from sqlalchemy import func, select
 from werkzeug.datastructures import MultiDict
 from werkzeug.test import TestResponse
 
+from domain.accounts.personal_data.inventory import export_person
 from domain.accounts.users import UserView
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
+from domain.housekeeping.pruning import Retention, prune
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes, end_endless_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
-from domain.personal_data.inventory import export_person
-from domain.upkeep.pruning import Retention, prune
 from models import AuditEvent, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, Caller, RecordedService
 from tests.support.wire.html_forms import forms_in

@@ -9,11 +9,11 @@ import pytest
 from flask.testing import FlaskClient
 
 from domain.access.roles import Role
-from domain.api_usage.reading import NEAR_A_LIMIT, concerns_of
-from domain.api_usage.storing import ANONYMOUS, Consumer, Shape
 from domain.projects.members import OPERATOR, add_member
 from domain.releases.changes import Certainty
 from domain.releases.schedule import SCHEDULE
+from domain.releases.usage.reading import NEAR_A_LIMIT, concerns_of
+from domain.releases.usage.storing import ANONYMOUS, Consumer, Shape
 from models import Application, InstanceSetting, User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.releases.recorded_calls import Caller, RecordedService

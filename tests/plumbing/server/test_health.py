@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from domain.programs import PRUNE, WORKER_HEARTBEAT, claim_turn
+from domain.core.hosts import PRUNE, WORKER_HEARTBEAT, claim_turn
 from tests.support.service.live import SECRET_KEY
 from web.database.schema import newest_known_revision
 from web.extensions import db

@@ -10,9 +10,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from domain.notifications.contact_types.apprise import APPRISE
-from domain.notifications.contact_types.base import Address
-from domain.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.apprise import APPRISE
+from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contacts import Owner
 from models import Page
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated

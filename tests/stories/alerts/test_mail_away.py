@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from domain.accounts.lifecycle.password_reset import SEALED_FOR as PASSWORD
+from domain.accounts.lifecycle.sign_up import SEALED_FOR as SIGN_UP
 from domain.accounts.sign_up import LINK_LIFETIME as SIGN_UP_LIFETIME
-from domain.upkeep.pruning import Retention, prune
-from domain.users.forgotten_passwords import SEALED_FOR as PASSWORD
-from domain.users.sign_up import SEALED_FOR as SIGN_UP
+from domain.housekeeping.pruning import Retention, prune
 from models import Mail, User
 from tests.http.api.projects.test_invitations_api import invite
 from tests.http.signing_in.test_forgotten_password import ask_for

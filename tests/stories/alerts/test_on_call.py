@@ -10,10 +10,10 @@ from flask import Flask
 from sqlalchemy import select
 
 from domain.access.actor import Work
-from domain.errors import NotFoundError
-from domain.keyring import Keyring
-from domain.on_call.feeds import open_feed, renew_feed
-from domain.upkeep.pruning import Retention, prune
+from domain.core.errors import NotFoundError
+from domain.core.keyring import Keyring
+from domain.housekeeping.pruning import Retention, prune
+from domain.paging.on_call.feeds import open_feed, renew_feed
 from models import Mail, OnCallSchedule
 from tests.support.database.work import project_in, user_actor, work_in
 from tests.support.mail.stored_texts import readable

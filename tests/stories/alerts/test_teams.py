@@ -10,18 +10,23 @@ from sqlalchemy import select
 
 from domain.access.actor import Work
 from domain.access.roles import Role
-from domain.contacts.actions import delete_channel
-from domain.errors import ConflictError
-from domain.escalations.actions import create_policy, create_route, delete_policy, delete_route
-from domain.escalations.gaps import queue_gap_notices
-from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
-from domain.keyring import Keyring
-from domain.mail.outbox import Sign
-from domain.notifications.contact_types.mail import email_address
-from domain.notifications.contacts import Owner
-from domain.on_call.actions import create_schedule, delete_schedule
-from domain.on_call.change_actions import create_override
-from domain.on_call.types import NewOverride, NewSchedule
+from domain.core.errors import ConflictError
+from domain.core.keyring import Keyring
+from domain.delivery.mail.outbox import Sign
+from domain.paging.contacts.actions import delete_channel
+from domain.paging.escalations.actions import (
+    create_policy,
+    create_route,
+    delete_policy,
+    delete_route,
+)
+from domain.paging.escalations.gaps import queue_gap_notices
+from domain.paging.escalations.types import EscalationPolicy, NewPolicy, NewRoute
+from domain.paging.notifications.contact_types.mail import email_address
+from domain.paging.notifications.contacts import Owner
+from domain.paging.on_call.actions import create_schedule, delete_schedule
+from domain.paging.on_call.change_actions import create_override
+from domain.paging.on_call.types import NewOverride, NewSchedule
 from domain.projects.access import follow_to_group, follow_to_project
 from domain.projects.creation import ReservedNames, create_group
 from domain.projects.deletion import contents_of

@@ -4,7 +4,7 @@ from datetime import date
 
 from sqlalchemy.orm import Session
 
-from domain.database.paging import ListPart
+from domain.core.database.paging import ListPart
 from domain.projects.member_lists import MemberFilter, list_members
 from domain.projects.views import MemberView, Namespace
 

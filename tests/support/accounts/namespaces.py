@@ -4,7 +4,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import get_user
-from domain.errors import NotFoundError
+from domain.core.errors import NotFoundError
 from domain.projects.access import namespace_of
 from domain.projects.members import is_here
 from domain.projects.views import Namespace

@@ -17,11 +17,11 @@ from sqlalchemy.orm import Session
 from domain.accounts.passwords import hash_password
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import ACTIVE, get_user
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_password
 from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails
 from domain.projects import creation
-from domain.randomness import random_password
 from models import User
 from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS

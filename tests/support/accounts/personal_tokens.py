@@ -8,7 +8,7 @@ import requests
 from sqlalchemy import update
 
 from domain.accounts.users import get_user
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from models import PersonalAccessToken
 from tests.support.accounts.people import Person, database_of, now, settings_of

@@ -7,7 +7,7 @@ from typing import Any
 import requests
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
-from domain.randomness import random_password
+from domain.core.randomness import random_password
 from tests.support.accounts.people import Person, unique
 from tests.support.mail.email_links import messages_to
 from tests.support.service.live import SECRET_KEY, LiveGatebell

@@ -5,7 +5,7 @@ from functools import cache
 import requests
 
 from domain.access.roles import Role
-from domain.errors import NotFoundError
+from domain.core.errors import NotFoundError
 from domain.projects.members import OPERATOR, add_member, change_role, remove_member
 from tests.support.accounts.namespaces import find_member, get_namespace
 from tests.support.accounts.people import Person, database_of, make_user, now, signed_in

@@ -16,7 +16,7 @@ import requests
 from domain.alerts.integrations.actions import create_integration
 from domain.alerts.integrations.integrations import get_integration
 from domain.alerts.integrations.types import NewIntegration
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from models import Integration

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from domain.accounts.users import get_user
 from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
 from domain.audit.log import EventFilter, EventView, page_of_events
-from domain.database.paging import Slice
+from domain.core.database.paging import Slice
 from models import AuditEvent
 from tests.support.accounts.people import Person, database_of, now, unique
 from tests.support.accounts.personal_tokens import make_token

@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 
 from domain.audit.events import STREAMED_ONLY, Event, EventKind, EventSource, store_event
 from domain.audit.streamed_events import stream_event
-from domain.audit_streams.streams import AUDIT_STREAMS
-from domain.audit_streams.types import AuditStream
-from domain.keyring import Keyring
-from domain.outgoing.destinations import DestinationDetails, NewSecret
+from domain.core.keyring import Keyring
+from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.delivery.audit_streams.types import AuditStream
+from domain.delivery.outgoing.destinations import DestinationDetails, NewSecret
 from models import AuditStreamEntry
 from tests.support.database.kept_jobs import KeptJobs
 from web.database.engine import open_engine

@@ -10,15 +10,15 @@ from flask import Flask
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following import Follower
+from domain.alerts.change_feed import Follower
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.audit.events import Actor
-from domain.database.paging import Slice
-from domain.keyring import Keyring
-from domain.outgoing.destinations import NewSecret
-from domain.webhooks.endpoints import WEBHOOKS, list_deliveries
-from domain.webhooks.types import EndpointDetails, Webhook, WebhookDelivery
+from domain.core.database.paging import Slice
+from domain.core.keyring import Keyring
+from domain.delivery.outgoing.destinations import NewSecret
+from domain.delivery.webhooks.endpoints import WEBHOOKS, list_deliveries
+from domain.delivery.webhooks.types import EndpointDetails, Webhook, WebhookDelivery
 from models import AlertFollower, WebhookEndpoint
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.alerts.senders import JSON, item, webhook

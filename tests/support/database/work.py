@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import OPERATOR, Actor, Means, Work
 from domain.alerts.formats.base import Reading
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
 from models import Project

@@ -10,7 +10,7 @@ from sqlalchemy import delete, select
 from domain.accounts.email_addresses import Letterhead, request_change
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.users import get_user
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from models import Mail
 from tests.support.accounts.people import (
     Person,

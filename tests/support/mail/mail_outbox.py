@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import NewUser, create_user
-from domain.keyring import Keyring
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.core.keyring import Keyring
+from domain.delivery.mail.outbox import NewMessage, queue_messages
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from models import Mail, User
 from tests.support.mail.mail_server import Mailbox

@@ -6,7 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from models import Mail
 from tests.support.accounts.people import Person, database_of, settings_of
 from tests.support.service.live import LiveGatebell

@@ -11,16 +11,16 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.alerts.matching.parser import parse_matchers
 from domain.audit.events import Actor
-from domain.escalations.actions import create_policy, create_route
-from domain.escalations.explanation import EscalationView, explain
-from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
-from domain.on_call.actions import create_schedule
-from domain.on_call.change_actions import create_swap
-from domain.on_call.types import NewSchedule, NewSwap
+from domain.paging.escalations.actions import create_policy, create_route
+from domain.paging.escalations.explanation import EscalationView, explain
+from domain.paging.escalations.types import EscalationPolicy, NewPolicy, NewRoute
+from domain.paging.on_call.actions import create_schedule
+from domain.paging.on_call.change_actions import create_swap
+from domain.paging.on_call.types import NewSchedule, NewSwap
+from domain.paging.silences.actions import create_silence, expire_silence
+from domain.paging.silences.types import NewSilence
 from domain.projects.access import get_group
 from domain.projects.views import GroupView, Namespace, ProjectView, Viewer
-from domain.silences.actions import create_silence, expire_silence
-from domain.silences.types import NewSilence
 from models import Alert, AlertNote, Escalation, EscalationPage, Mail, User
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.paging import Pages, Person

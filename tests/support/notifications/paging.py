@@ -10,17 +10,17 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.keyring import Keyring
-from domain.notifications.contact_types.base import Address
-from domain.notifications.contact_types.mail import email_address
-from domain.notifications.contacts import (
+from domain.core.keyring import Keyring
+from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contact_types.mail import email_address
+from domain.paging.notifications.contacts import (
     Contact,
     NewContact,
     Owner,
     create_contact,
     view_of,
 )
-from domain.notifications.paging import NewPage, queue_pages, withdraw_pages
+from domain.paging.notifications.paging import NewPage, queue_pages, withdraw_pages
 from domain.projects.creation import create_group, create_project
 from models import Alert, AlertNote, Mail, Member, Page, PageMessage, User
 from models import Contact as ContactRow

@@ -8,8 +8,8 @@ import requests
 from joserfc import jwt
 from joserfc.jwk import ECKey, Key
 
+from domain.core.randomness import random_hex
 from domain.oauth.clients.service_accounts import find_service_account
-from domain.randomness import random_hex
 from tests.support.accounts.people import (
     ClientCredentials,
     Person,

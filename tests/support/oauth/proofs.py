@@ -11,7 +11,7 @@ import requests
 from joserfc.jwk import ECKey, JWKRegistry, Key
 from joserfc.jws import JWSRegistry
 
-from domain.randomness import random_hex
+from domain.core.randomness import random_hex
 from tests.support.accounts.people import ClientCredentials, now
 from tests.support.oauth.oauth_wire import VERIFIER, Changes, changed, machine, post_token
 from tests.support.service.live import LiveGatebell

@@ -9,9 +9,9 @@ from typing import Any
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from sqlalchemy import insert
 
-from domain.keyring import CredentialType, Keyring
+from domain.core.keyring import CredentialType, Keyring
+from domain.core.randomness import random_credential, random_hex
 from domain.oauth.clients.assertions import TYPE as ASSERTION_TYPE
-from domain.randomness import random_credential, random_hex
 from models import (
     AccessToken,
     Application,

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from domain.on_call.shifts import on_call_and_next, who_is_on_call
+from domain.paging.on_call.shifts import on_call_and_next, who_is_on_call
 from tests.support.service.commands import operate
 from web.extensions import db
 

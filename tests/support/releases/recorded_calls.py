@@ -16,14 +16,14 @@ from werkzeug.test import TestResponse
 from domain.access.roles import Role
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
-from domain.api_usage.storing import Consumer, Shape
-from domain.keyring import CredentialType, Keyring
+from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails
 from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.projects import creation
 from domain.projects.members import OPERATOR
+from domain.releases.usage.storing import Consumer, Shape
 from models import AccessToken, CallCount, CallShape, InstanceSetting
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.signing_in.password_rules import RULES

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from domain.randomness import random_hex
+from domain.core.randomness import random_hex
 
 _PRESENT, _VERIFIED, _HAS_KEY = 0x01, 0x04, 0x40
 

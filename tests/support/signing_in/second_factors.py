@@ -13,7 +13,7 @@ from sqlalchemy import select
 from domain.accounts.factors.recovery_codes import renew_codes
 from domain.accounts.factors.totp import new_seed
 from domain.accounts.users import get_user
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from models import AuditEvent, SignIn, TotpDevice
 from tests.support.accounts.people import Person, database_of, now, settings_of
 from tests.support.service.live import LiveGatebell

@@ -8,7 +8,7 @@ _INDENT = "    "
 
 
 class Address(NamedTuple):
-    """A method and a rule of the URL map, with the words of its mark (web/access/marks.py)."""
+    """A method and a rule of the URL map, with the words of its mark (web/access/decorators.py)."""
 
     method: str
     rule: str

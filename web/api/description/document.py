@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core.core_schema import WithDefaultSchema
 
 from domain.access.scopes import SCOPES
-from domain.types.base import GitLabQuery
+from domain.core.types.base import GitLabQuery
 from web.access.bearer_token import PRIVATE_TOKEN
 from web.api.description.described import FORM, JSON, TEXT, Answer
 from web.api.description.views import DescribedView, described_views, is_linked, is_numbered

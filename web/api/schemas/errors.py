@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from domain.types.base import Resource
+from domain.core.types.base import Resource
 
 
 class OpenApiDocument(Resource):

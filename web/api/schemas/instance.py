@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from domain.types.base import Body, Resource
+from domain.core.types.base import Body, Resource
 from web.api.schemas.releases import ReleaseRehearsal
 from web.releases.rehearsal import Rehearsal
 from web.settings.fields import Source, about

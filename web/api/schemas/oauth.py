@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
+from domain.core.types.base import Body, Query, Resource
 from domain.oauth.client_requests import ClientParameters
 from domain.oauth.grants.registry import GRANTS
-from domain.types.base import Body, Query, Resource
 
 Prompt = Literal["none", "login", "consent"]
 

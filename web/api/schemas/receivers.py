@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, RootModel
 from domain.alerts.formats.base import TIMES
 from domain.alerts.formats.http_endpoint import GenericAlert
 from domain.alerts.formats.registry import FORMATS
-from domain.types.base import Body, Resource
+from domain.core.types.base import Body, Resource
 
 
 class GenericAlerts(RootModel[GenericAlert | list[GenericAlert]]):

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from domain.types.base import Body, Query, Resource, Time
+from domain.core.types.base import Body, Query, Resource, Time
 
 
 class RegistryTokenQuery(Query):

@@ -6,14 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field
 
-from domain.api_usage.consumers import ConsumerKind
-from domain.api_usage.reading import Use
-from domain.releases.changes import Certainty, Interface, Kind
-from domain.releases.checker.checker import NEWEST
-from domain.releases.checker.findings import Finding, Report
-from domain.releases.listing import ChangeFilter, State
-from domain.releases.version import Release, parse_release
-from domain.types.base import (
+from domain.core.types.base import (
     Body,
     OffsetQuery,
     PageSize,
@@ -25,8 +18,15 @@ from domain.types.base import (
     columns_of,
     one_of,
 )
-from web.releases.listed import ListedChange, page_of
+from domain.releases.changes import Certainty, Interface, Kind
+from domain.releases.checker.checker import NEWEST
+from domain.releases.checker.findings import Finding, Report
+from domain.releases.listing import ChangeFilter, State
+from domain.releases.usage.consumers import ConsumerKind
+from domain.releases.usage.reading import Use
+from domain.releases.version import Release, parse_release
 from web.releases.rehearsal import Rehearsal
+from web.releases.schedule_view import ListedChange, page_of
 
 #: All of them are on one page.
 _LARGEST_PAGE = 100

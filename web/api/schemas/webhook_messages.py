@@ -7,8 +7,8 @@ from pydantic import Field
 
 from domain.alerts.listing.filters import STATUSES as ALERT_STATUSES
 from domain.alerts.reading.incoming import Severity
-from domain.types.base import Resource, Time, one_of
-from domain.webhooks.types import TESTED, WebhookEvent
+from domain.core.types.base import Resource, Time, one_of
+from domain.delivery.webhooks.types import TESTED, WebhookEvent
 
 _Severity = Annotated[str, one_of(*Severity)]
 

@@ -12,10 +12,10 @@ from sqlalchemy import Connection, delete, func, inspect, select, table, text
 from sqlalchemy.orm import Session
 
 from domain.audit.seals import audit_key, verify
-from domain.clock import system_clock
-from domain.errors import InvalidError
-from domain.keyring import Keyring, UndecipherableError
-from domain.secret_keys import missing_fingerprints
+from domain.core.clock import system_clock
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.secret_keys import missing_fingerprints
 from models import Host
 from web.database.schema import newest_known_revision
 from web.instance_files import write_private_file

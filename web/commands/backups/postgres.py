@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.engine import make_url
 
-from domain.errors import InvalidError
-from domain.keyring import Keyring
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring
 from web.commands.backups.manifest import Contents, faults_of_contents, forget_hosts, table_names
 from web.database.engine import open_engine, psycopg_url
 from web.database.sessions import SharedConnectionsError, open_unlimited_engine

@@ -15,12 +15,12 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.clock import written
-from domain.errors import ConflictError, InvalidError
-from domain.job_results import record_backup, record_failed_backup
-from domain.keyring import Keyring
-from domain.programs import list_present
-from domain.repositories import upkeep
+from domain.core.clock import written
+from domain.core.errors import ConflictError, InvalidError
+from domain.core.hosts import list_present
+from domain.core.job_results import record_backup, record_failed_backup
+from domain.core.keyring import Keyring
+from domain.git import maintenance
 from web.build import running_build
 from web.commands.backups import postgres, sqlite
 from web.commands.backups.manifest import Contents, Manifest, listed, read_contents
@@ -230,7 +230,9 @@ def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> It
 def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
     own = git()
     kept = [
-        each for each in upkeep.list_repositories(own.root, session=db.session()) if each.exists
+        each
+        for each in maintenance.list_repositories(own.root, session=db.session())
+        if each.exists
     ]
     db.session.rollback()
     if not kept:
@@ -240,7 +242,7 @@ def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
     elif problem := own.problem():
         yield f"{len(kept)} Git repositories are not in the backup: Git is {problem}."
     else:
-        upkeep.back_up(own, kept, directory / REPOSITORIES)
+        maintenance.back_up(own, kept, directory / REPOSITORIES)
 
 
 _KEY, _FIRST = "secret_key", "first_administrator.txt"
@@ -366,5 +368,5 @@ def _restore_repositories(directory: Path) -> dict[str, Any]:
     if problem := own.problem():
         return {"repositories": f"not restored: Git is {problem}"}
     with Session(db.engine) as session:
-        kept = upkeep.list_repositories(own.root, session=session)
-    return {"repositories": dict(upkeep.restore(own, kept, source))}
+        kept = maintenance.list_repositories(own.root, session=session)
+    return {"repositories": dict(maintenance.restore(own, kept, source))}

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from domain.clock import system_clock
-from domain.errors import InvalidError
-from domain.keyring import Keyring
+from domain.core.clock import system_clock
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring
 from web.commands.backups.manifest import Contents, faults_of_contents, forget_hosts
 from web.instance_files import make_private_file
 from web.settings.reader import Settings

@@ -1,6 +1,6 @@
 """The policy of Git repositories."""
 
-from domain.repositories.program import Git
+from domain.git.program import Git
 from web.settings.reader import Settings
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.alerts.matching.matchers import matches
 from domain.alerts.matching.parser import parse_matchers
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from tests.support.alerts.monitoring import PROGRAMS, is_installed
 from tests.support.wire.garbage import bounded
 

@@ -6,7 +6,7 @@ import pytest
 
 from domain.alerts.matching.conditions import Conditions, conditions_from, meets
 from domain.alerts.matching.labels import AlertLabels
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 
 ALERT = AlertLabels(
     alert_id=1,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from domain.alerts.matching.matchers import Matcher, Operator, as_text, matches
 from domain.alerts.matching.parser import LONGEST_TEXT, parse_matchers
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from tests.support.wire.garbage import bounded
 
 WATCHDOG = (

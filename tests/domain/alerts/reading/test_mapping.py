@@ -10,7 +10,7 @@ from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.paths import Path, read_path, resolve
-from domain.errors import InvalidError
+from domain.core.errors import InvalidError
 from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted
 from tests.support.wire.garbage import bounded
 

@@ -9,7 +9,7 @@ import pytest
 from domain.access.roles import Role
 from domain.audit.events import EventKind
 from domain.audit.log import EventFilter, page_of_events
-from domain.database.paging import Slice
+from domain.core.database.paging import Slice
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, database_of, make_project, make_user, now
 from tests.support.accounts.team import give_role, person_for

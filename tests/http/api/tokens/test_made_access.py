@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from domain.keyring import Keyring
+from domain.core.keyring import Keyring
 from models import Contact
 from tests.http.api.projects.test_invitations_api import link_to
 from tests.http.api.projects.test_projects_api import made

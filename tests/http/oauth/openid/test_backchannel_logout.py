@@ -15,7 +15,7 @@ import pytest
 import requests
 from sqlalchemy import select, update
 
-from domain.clock import system_clock
+from domain.core.clock import system_clock
 from models import Application, BackchannelSession
 from tests.support.accounts.administration import id_of, press
 from tests.support.accounts.people import (

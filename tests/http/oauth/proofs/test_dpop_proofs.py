@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from joserfc.jwk import OctKey, RSAKey
 from joserfc.jws import JWSRegistry
 
-from domain.randomness import random_hex
+from domain.core.randomness import random_hex
 from tests.support.accounts.people import now
 from tests.support.oauth.oauth_wire import assert_refused, phone_application, post_token
 from tests.support.oauth.proofs import ABSENT, Prover, encoded

@@ -1,0 +1,107 @@
+"""Asks providers whether the accounts through which people sign in are still there."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from domain.access.actor import Work
+from domain.accounts.identity_providers.actions import relying_party
+from domain.accounts.identity_providers.errors import GoneThereError
+from domain.accounts.identity_providers.group_roles import follow_groups
+from domain.accounts.identity_providers.identities import close_sign_ins, has_other_way_in
+from domain.accounts.lifecycle.own_account import end_access
+from domain.accounts.users import ACTIVE
+from domain.audit.events import EventKind
+from domain.core.clock import CLOCK_TOLERANCE
+from domain.core.database.locks import release_locks
+from domain.core.keyring import Keyring, UndecipherableError
+from models import Identity, IdentityProvider, User
+
+EVERY = timedelta(hours=1)
+
+
+def claim_due(*, but: Collection[int], session: Session, now: datetime) -> tuple[int, int] | None:
+    """Return the identity that was not checked for the longest time, if it is due.
+
+    It comes with its provider, which is none of `but`, and is due again only after `EVERY`.
+    """
+    found = session.scalar(
+        select(Identity)
+        .join(IdentityProvider, IdentityProvider.id == Identity.provider_id)
+        .join(User, User.id == Identity.user_id)
+        .where(
+            Identity.refresh_token_ciphertext.is_not(None),
+            # A time ahead of the clock was stored by a clock that was wrong.
+            or_(Identity.checked_at <= now - EVERY, Identity.checked_at > now + CLOCK_TOLERANCE),
+            Identity.provider_id.not_in(but),
+            IdentityProvider.active,
+            User.state == ACTIVE,
+        )
+        .order_by(Identity.checked_at)
+        .limit(1)
+    )
+    if found is None:
+        return None
+    found.checked_at = now
+    claimed = found.id, found.provider_id
+    release_locks(session)
+    return claimed
+
+
+def check_identity(work: Work, identity_id: int) -> None:
+    """Refresh what is known of somebody at a provider; end what it gave if they are gone there.
+
+    Raises ProviderError if the provider did not say: then nothing changes.
+    """
+    session, keyring = work.session, work.policy(Keyring)
+    identity = session.get_one(Identity, identity_id)
+    kept, subject = identity.refresh_token_ciphertext, identity.subject
+    provider = session.get_one(IdentityProvider, identity.provider_id)
+    try:
+        token = keyring.decrypt(kept or "")
+    except UndecipherableError:
+        identity.refresh_token_ciphertext = None  # the secret key was replaced since
+        return
+    party = relying_party(work, provider)
+    release_locks(session)  # the other side may take its time
+    try:
+        tokens = party.refresh(token)
+        if tokens.refresh_token is not None and tokens.refresh_token != token:
+            # Stored at once: the former one may work no more.
+            if (found := _unchanged(identity_id, kept, session=session)) is None:
+                return
+            kept = found.refresh_token_ciphertext = keyring.encrypt(tokens.refresh_token)
+            release_locks(session)
+        seen = party.checked(tokens, subject)
+    except GoneThereError:
+        if (found := _unchanged(identity_id, kept, session=session)) is not None:
+            _end(work, found)
+        return
+    found = _unchanged(identity_id, kept, session=session)
+    if seen is not None and found is not None:
+        found.name, found.email = seen.name or seen.username, seen.email
+        provider = session.get_one(IdentityProvider, found.provider_id)
+        follow_groups(work, provider, found, seen.groups)
+
+
+def _unchanged(identity_id: int, kept: str | None, *, session: Session) -> Identity | None:
+    """Return the identity, unless it is gone, or has another token by a sign-in meanwhile."""
+    found = session.get(Identity, identity_id, populate_existing=True, with_for_update=True)
+    return found if found is not None and found.refresh_token_ciphertext == kept else None
+
+
+def _end(work: Work, identity: Identity) -> None:
+    """Sign out who is gone there; who had no other way in loses tokens and applications, too."""
+    identity.refresh_token_ciphertext = None
+    ended = {"browsers": close_sign_ins(identity, session=work.session)}
+    if not has_other_way_in(identity, session=work.session):
+        ended |= end_access(work, identity.user_id, applications=True, tokens=True)
+    provider = work.session.get_one(IdentityProvider, identity.provider_id)
+    work.record(
+        EventKind.IDENTITY_ENDED,
+        subject=provider.slug,
+        user_id=identity.user_id,
+        details=ended,
+    )

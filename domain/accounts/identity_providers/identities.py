@@ -1,0 +1,177 @@
+"""Identities: accounts at providers that sign in accounts here, found by `sub` alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from domain.access.actions import action
+from domain.access.actor import Work
+from domain.accounts.administration import get_account
+from domain.accounts.identity_providers.arrivals import Arrived
+from domain.accounts.identity_providers.group_roles import take_back
+from domain.accounts.lifecycle.actions import show_account
+from domain.accounts.types import Account
+from domain.accounts.users import lock_account
+from domain.audit.events import EventKind
+from domain.core.errors import ConflictError, NotFoundError
+from domain.core.keyring import Keyring
+from models import Identity, IdentityProvider, Passkey, SignIn, User
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderView:
+    """A provider as people see it, and who they are there."""
+
+    slug: str
+    title: str
+    identity_id: int | None = None
+    #: A name or an address that tells accounts there from each other.
+    known_as: str = ""
+    last_used_at: datetime | None = None
+
+
+def offered(session: Session) -> Sequence[ProviderView]:
+    """Return the providers that people can sign in through, by their titles."""
+    columns = select(IdentityProvider.slug, IdentityProvider.title)
+    rows = session.execute(columns.where(IdentityProvider.active).order_by(IdentityProvider.title))
+    return tuple(ProviderView(**each) for each in rows.mappings())
+
+
+def connections_of(
+    user_id: int, session: Session, *, possible: bool = True
+) -> Sequence[ProviderView]:
+    """Return what a user is connected with, and what is possible, by their titles."""
+    is_mine = (Identity.provider_id == IdentityProvider.id) & (Identity.user_id == user_id)
+    name, email = func.nullif(Identity.name, ""), func.nullif(Identity.email, "")
+    rows = session.execute(
+        select(
+            IdentityProvider.slug,
+            IdentityProvider.title,
+            Identity.id.label("identity_id"),
+            func.coalesce(email, name, Identity.subject, "").label("known_as"),
+            Identity.last_used_at,
+        )
+        .outerjoin(Identity, is_mine)
+        .where(or_(IdentityProvider.active & possible, Identity.id.is_not(None)))
+        .order_by(IdentityProvider.title)
+    )
+    return tuple(ProviderView(**each) for each in rows.mappings())
+
+
+def find_identity(provider_id: int, subject: str, *, session: Session) -> Identity | None:
+    """Return whom a provider knows by this subject."""
+    return session.scalar(
+        select(Identity)
+        .where(Identity.provider_id == provider_id, Identity.subject == subject)
+        .execution_options(populate_existing=True)
+    )
+
+
+def add_identity(work: Work, provider: IdentityProvider, user_id: int, subject: str) -> Identity:
+    """Connect an account with one at a provider; raise ConflictError if either is already."""
+    session = work.session
+    lock_account(user_id, session=session)
+    if find_identity(provider.id, subject, session=session) is not None:
+        message = f"Another account here is connected with this account at {provider.title}."
+        raise ConflictError(message)
+    mine = select(Identity.id).where(
+        Identity.provider_id == provider.id, Identity.user_id == user_id
+    )
+    if session.scalar(mine) is not None:
+        message = f"Your account is connected with another one at {provider.title}: disconnect it."
+        raise ConflictError(message)
+    made = Identity(provider_id=provider.id, subject=subject, user_id=user_id, created_at=work.now)
+    session.add(made)
+    session.flush()
+    work.record(EventKind.IDENTITY_CONNECTED, subject=provider.slug, user_id=user_id)
+    return made
+
+
+def note(work: Work, identity: Identity, seen: Arrived, refresh_token: str | None) -> None:
+    """Store what a provider says at a sign-in; without a refresh token, the former one stays."""
+    identity.name, identity.email = seen.name or seen.username, seen.email
+    identity.last_used_at = identity.checked_at = work.now
+    if refresh_token is not None:
+        identity.refresh_token_ciphertext = work.policy(Keyring).encrypt(refresh_token)
+
+
+@action("own_account.change")
+def disconnect(work: Work, sign_in_id: int, identity_id: int) -> str:
+    """Disconnect an account at a provider; sign out browsers that it signed in, but this one.
+
+    Returns the title of the provider. Raises NotFoundError, or ConflictError for the only way in.
+    """
+    session, user_id = work.session, work.actor.id or 0
+    lock_account(user_id, session=session)
+    identity = session.get(Identity, identity_id)
+    if identity is None or identity.user_id != user_id:
+        raise NotFoundError("This account is not connected any more.")
+    if not has_other_way_in(identity, session=session):
+        raise ConflictError(
+            "This is the only way into your account. Set a password or add a passkey, then "
+            "disconnect it."
+        )
+    provider = session.get_one(IdentityProvider, identity.provider_id)
+    this = update(SignIn).where(SignIn.id == sign_in_id, SignIn.user_id == user_id)
+    session.execute(this.values(identity_id=None))
+    _disconnect(work, provider, identity)
+    return provider.title
+
+
+@action("users.disconnect")
+def disconnect_user(work: Work, user_id: int, provider: str) -> Account:
+    """Disconnect a user from an identity provider, even if it is their only way in.
+
+    Browsers that it signed in are signed out, and roles that it gave end. The provider is given by
+    its slug. Raises NotFoundError.
+    """
+    lock_account(get_account(user_id, session=work.session).id, session=work.session)
+    slug = provider.replace("\x00", "")
+    found = work.session.execute(
+        select(IdentityProvider, Identity)
+        .join(Identity)
+        .where(Identity.user_id == user_id, IdentityProvider.slug == slug)
+    ).one_or_none()
+    if found is None:
+        raise NotFoundError("The user is not connected with this identity provider.")
+    _disconnect(work, *found)
+    return show_account(work, user_id)
+
+
+def _disconnect(work: Work, provider: IdentityProvider, identity: Identity) -> None:
+    user_id = identity.user_id
+    remove_identity(work, provider, identity)
+    work.record(EventKind.IDENTITY_DISCONNECTED, subject=provider.slug, user_id=user_id)
+
+
+def remove_identity(work: Work, provider: IdentityProvider, identity: Identity) -> None:
+    """Remove an identity with its sign-ins and with the roles that its groups gave."""
+    take_back(work, provider, identity)
+    close_sign_ins(identity, session=work.session)
+    work.session.delete(identity)
+    work.session.flush()
+
+
+def close_sign_ins(identity: Identity, *, session: Session) -> int:
+    """Sign out the browsers that an identity signed in, and return how many they were."""
+    mine = SignIn.user_id == identity.user_id, SignIn.identity_id == identity.id
+    return len(session.scalars(delete(SignIn).where(*mine).returning(SignIn.id)).all())
+
+
+def has_other_way_in(identity: Identity, *, session: Session) -> bool:
+    """Return whether its user can sign in without this identity."""
+    user_id = identity.user_id
+    ways: tuple[ColumnElement[bool], ...] = (
+        exists().where(User.id == user_id, User.password_hash != ""),
+        exists().where(Passkey.user_id == user_id),
+        exists().where(
+            Identity.user_id == user_id,
+            Identity.id != identity.id,
+            IdentityProvider.id == Identity.provider_id,
+            IdentityProvider.active,
+        ),
+    )
+    return bool(session.scalar(select(or_(*ways))))

@@ -1,0 +1,415 @@
+"""The relying party's side of OpenID Connect Core, Discovery, PKCE and RFC 9207.
+
+Authlib prepares requests and checks claims, joserfc checks signatures; requests go out as all do to
+URLs that people enter.
+"""
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Protocol
+from urllib.parse import quote, urlencode
+
+import orjson
+from authlib.oauth2.auth import ClientAuth
+from authlib.oauth2.client import DEFAULT_HEADERS, OAuth2Client
+from authlib.oidc.core import CodeIDToken
+from authlib.oidc.discovery import get_well_known_url
+from joserfc import jwt
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import GuestProtocol, KeySet
+from pydantic import BaseModel, ConfigDict, Field
+
+from domain.accounts.identity_providers.arrivals import Arrived
+from domain.accounts.identity_providers.errors import (
+    GoneThereError,
+    ProviderAnswerError,
+    ProviderAwayError,
+    ProviderError,
+    RefusedThereError,
+)
+from domain.accounts.identity_providers.presets import PRESETS
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring
+from domain.delivery.outgoing.errors import OutgoingError, TooLargeError
+from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
+
+#: Only signatures that a client cannot make itself: not `none`, and no HMAC.
+_ALGORITHMS = tuple(f"{kind}{size}" for kind in ("RS", "PS", "ES") for size in (256, 384, 512))
+_KEPT_FOR = timedelta(hours=1)
+#: After it could not be reached.
+_LEFT_ALONE_FOR = timedelta(seconds=10)
+#: How far the clocks of two hosts may be apart.
+LEEWAY = timedelta(minutes=2)
+#: Of the names that become an account's.
+_CLAIMS = ("email", "preferred_username", "name")
+#: What RFC 6749 and GitHub call a refresh token that is not valid. Dex calls it `invalid_request`,
+#: as servers on Authlib do if its user is gone.
+_INVALID_GRANTS = ("invalid_grant", "bad_refresh_token", "invalid_request")
+MISREAD = (ValueError, TypeError, KeyError, AttributeError)
+
+Document = Mapping[str, Any]
+
+
+class Fetch(Protocol):
+    """Sends a request once: a POST if there is a body."""
+
+    def __call__(
+        self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], /
+    ) -> tuple[int, bytes]:
+        """Return the status and the whole body of the response; raise OutgoingError."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """How a deployment asks providers, and what it remembers of their answers."""
+
+    fetch: Fetch
+    #: What is the same for everybody, by its URL: metadata and keys. None if there was no answer.
+    documents: MutableMapping[str, tuple[datetime, Document | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """What this service is to a provider."""
+
+    title: str
+    preset: str
+    issuer: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scopes: str
+    redirect_uri: str
+    #: The claim of the groups, if they matter.
+    groups_claim: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Secrets:
+    """What binds a response to the browser that asked for it; none of it is kept anywhere."""
+
+    state: str = field(repr=False)
+    nonce: str = field(repr=False)
+    #: Of PKCE (RFC 7636).
+    verifier: str = field(repr=False)
+
+    @classmethod
+    def of(cls, number: str, keyring: Keyring) -> "Secrets":
+        """Derive them from the number that the browser keeps."""
+        return cls(
+            **{
+                name: keyring.digest(f"{name} of sign-in {number} at a provider").hex()
+                for name in ("state", "nonce", "verifier")
+            }
+        )
+
+
+class Tokens(BaseModel):
+    """What a token endpoint gave."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    access_token: str = Field(repr=False)
+    id_token: str | None = Field(default=None, repr=False)
+    refresh_token: str | None = Field(default=None, repr=False)
+
+
+class RelyingParty:
+    """Asks one provider about people, at one moment."""
+
+    def __init__(self, client: Client, upstream: Upstream, *, now: datetime) -> None:
+        """Take what this service is there."""
+        self._client = client
+        self._upstream = upstream
+        self._now = now
+
+    def metadata(self, *, afresh: bool = False) -> Document:
+        """Return what the provider says of itself (Discovery section 4)."""
+        address = get_well_known_url(self._client.issuer, external=True)
+        found = self._document(address, afresh=afresh)
+        if found.get("issuer") != self._client.issuer:
+            raise self._wrong("its metadata has another issuer than the one that was entered")
+        for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+            self._url(found.get(name), name)
+        if (userinfo := found.get("userinfo_endpoint")) is not None:
+            self._url(userinfo, "userinfo_endpoint")
+        return found
+
+    def keys(self, *, afresh: bool = False) -> KeySet:
+        """Return the keys with which it signs."""
+        found = self._document(str(self.metadata()["jwks_uri"]), afresh=afresh)
+        try:
+            return KeySet.import_key_set({"keys": [dict(each) for each in found["keys"]]})
+        except (JoseError, *MISREAD) as error:
+            raise self._wrong("its keys cannot be read") from error
+
+    def authorization_url(self, secrets: Secrets, *, is_again: bool) -> str:
+        """Return where to send the browser (Core section 3.1.2.1)."""
+        more = dict(PRESETS[self._client.preset].parameters)
+        if is_again:
+            # The age makes `auth_time` required. Of 0, some providers ask again without an end,
+            # since no sign-in is as young once it is complete.
+            more |= {"prompt": "login", "max_age": str(int(LEEWAY.total_seconds()))}
+        client = OAuth2Client(
+            None,
+            client_id=self._client.client_id,
+            redirect_uri=self._client.redirect_uri,
+            scope=self._client.scopes,
+            code_challenge_method="S256",
+        )
+        url, _ = client.create_authorization_url(
+            self.metadata()["authorization_endpoint"],
+            state=secrets.state,
+            code_verifier=secrets.verifier,
+            nonce=secrets.nonce,
+            **more,
+        )
+        return str(url)
+
+    def code_in(self, response: Mapping[str, str]) -> str:
+        """Return the code in an authorization response whose state was checked.
+
+        Raises ProviderAnswerError if another provider sent it (RFC 9207 section 2.4), and
+        RefusedThereError for an error.
+        """
+        names_itself = self.metadata().get("authorization_response_iss_parameter_supported") is True
+        issuer = response.get("iss", None if names_itself else self._client.issuer)
+        if issuer != self._client.issuer:
+            raise self._wrong("the response is from another provider, or does not say from which")
+        if "error" in response or not response.get("code"):
+            error = response.get("error", "no code")
+            raise RefusedThereError(self._client.title, f"it answered {_printable(error)[:60]}")
+        return response["code"]
+
+    def redeem(self, code: str, secrets: Secrets) -> Tokens:
+        """Exchange a code for tokens (Core section 3.1.3)."""
+        return self._tokens(
+            ProviderAnswerError,
+            "authorization_code",
+            code=code,
+            redirect_uri=self._client.redirect_uri,
+            code_verifier=secrets.verifier,
+        )
+
+    def refresh(self, refresh_token: str) -> Tokens:
+        """Use a refresh token (Core section 12); raise GoneThereError if it is not valid."""
+        return self._tokens(GoneThereError, "refresh_token", refresh_token=refresh_token)
+
+    def arrival(self, tokens: Tokens, nonce: str) -> Arrived:
+        """Return whom the tokens of a sign-in are about."""
+        if tokens.id_token is None:
+            raise self._wrong("there is no ID token")
+        claims = self._verified(tokens.id_token, tokens.access_token, {"nonce": nonce})
+        return self._described(claims, tokens.access_token)
+
+    def checked(self, tokens: Tokens, subject: str) -> Arrived | None:
+        """Return what refreshed tokens say of somebody; None if they say nothing."""
+        if tokens.id_token is not None:
+            # It need not have a nonce (Core section 12.2).
+            claims: Document = self._verified(tokens.id_token, tokens.access_token, {})
+        elif self.metadata().get("userinfo_endpoint"):
+            claims = {"sub": subject}
+        else:
+            return None
+        if claims["sub"] != subject:
+            raise self._wrong("the refreshed tokens are about somebody else")
+        return self._described(claims, tokens.access_token)
+
+    def _tokens(self, invalid_grant: type[ProviderError], grant_type: str, **sent: str) -> Tokens:
+        """Ask the token endpoint, and read its answer (RFC 6749 section 5)."""
+        metadata, client = self.metadata(), self._client
+        methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+        is_basic = "client_secret_basic" in methods
+        # RFC 6749 section 2.3.1 has both encoded before they are put together.
+        encoded = partial(quote, safe="") if is_basic else str
+        auth = ClientAuth(
+            encoded(client.client_id),
+            encoded(client.client_secret),
+            "client_secret_basic" if is_basic else "client_secret_post",
+        )
+        address = metadata["token_endpoint"]
+        body = urlencode({"grant_type": grant_type, **sent})
+        _, headers, body = auth.prepare("POST", address, dict(DEFAULT_HEADERS), body)
+        url = self._url(address, "token_endpoint")
+        _, answer = self._ask(url, body.encode(), headers)
+        given = self._value_in(answer, url)
+        if "error" in given:
+            code = _printable(given["error"])[:60]
+            kind = invalid_grant if code in _INVALID_GRANTS else ProviderAnswerError
+            raise kind(client.title, f"its token endpoint answered {code}")
+        try:
+            return Tokens.model_validate(given)
+        except ValueError as error:
+            raise self._wrong("its token endpoint did not answer with tokens") from error
+
+    def _verified(self, id_token: str, access_token: str, more: Document) -> CodeIDToken:
+        """Return the claims of an ID token (Core section 3.1.3.7)."""
+        client = self._client
+        try:
+            token = self._decoded(id_token)
+            claims = CodeIDToken(
+                token.claims,
+                token.header,
+                options={
+                    "iss": {"essential": True, "value": client.issuer},
+                    "aud": {"essential": True, "value": client.client_id},
+                },
+                params={"client_id": client.client_id, "access_token": access_token, **more},
+            )
+            claims.validate(now=int(self._now.timestamp()), leeway=int(LEEWAY.total_seconds()))
+        except JoseError as error:
+            reason = f"its ID token is not valid: {_printable(str(error))[:120]}"
+            raise self._wrong(reason) from error
+        except MISREAD as error:
+            raise self._wrong("its ID token cannot be read") from error
+        subject = claims["sub"]
+        if not _exact(subject):
+            raise self._wrong("its ID token has no usable sub")
+        return claims
+
+    def _decoded(self, id_token: str) -> jwt.Token:
+        """Check the signature; keys are asked for once more if the one that it names is new."""
+        try:
+            return self._decoded_with(self.keys(), id_token)
+        except InvalidKeyIdError:
+            return self._decoded_with(self.keys(afresh=True), id_token)
+
+    @staticmethod
+    def _decoded_with(keys: KeySet, id_token: str) -> jwt.Token:
+        def named(token: GuestProtocol) -> Any:
+            return keys.get_by_kid(token.headers().get("kid"))
+
+        return jwt.decode(id_token, named, algorithms=_ALGORITHMS)
+
+    def _described(self, claims: Document, access_token: str) -> Arrived:
+        """Return a person, with what the ID token leaves out from userinfo (Core section 5.3)."""
+        groups_claim = self._client.groups_claim
+        wanted = (*_CLAIMS, *([groups_claim] if groups_claim else ()))
+        endpoint = self.metadata().get("userinfo_endpoint")
+        if endpoint and any(name not in claims for name in wanted):
+            said = self._userinfo(access_token)
+            if said.get("sub") != claims["sub"]:
+                raise self._wrong("its userinfo is about somebody else")
+            claims = {**said, **claims}
+        auth_time = claims.get("auth_time")
+        return Arrived(
+            subject=claims["sub"],
+            name=_clean(claims.get("name")),
+            username=_clean(claims.get("preferred_username")),
+            email=_exact(claims.get("email")),
+            is_email_verified=claims.get("email_verified") in (True, "true"),
+            groups=_groups_in(claims, groups_claim),
+            methods=frozenset(map(str, claims.get("amr") or ())),
+            authenticated_at=_moment(auth_time),
+        )
+
+    def _userinfo(self, access_token: str) -> Any:
+        return self._said(self.metadata()["userinfo_endpoint"], access_token)
+
+    def _said(self, address: str, access_token: str, kind: type = dict) -> Any:
+        headers = {"Authorization": f"Bearer {access_token}"}
+        return self._json(self._url(address, "userinfo_endpoint"), headers, kind)
+
+    def _document(self, address: str, *, afresh: bool) -> Document:
+        documents, url = self._upstream.documents, self._url(address, "its address")
+        asked_at, known = documents.get(address, (self._now - _KEPT_FOR, None))
+        if known is not None and not afresh and self._now - asked_at < _KEPT_FOR:
+            return known
+        if known is None and not afresh and self._now - asked_at < _LEFT_ALONE_FOR:
+            # Else strangers could let many requests wait for it.
+            reason = f"{url.shown} did not answer a moment ago"
+            raise ProviderAwayError(self._client.title, reason)
+        try:
+            found: Document = self._json(url, {})
+        except ProviderAwayError:
+            documents[address] = (self._now, None)
+            raise
+        documents[address] = (self._now, found)
+        return found
+
+    def _json(self, url: OutgoingUrl, headers: Mapping[str, str], kind: type = dict) -> Any:
+        status, body = self._ask(url, None, {"Accept": "application/json", **headers})
+        if status != HTTPStatus.OK:
+            raise self._refusal(status, body, url)
+        return self._value_in(body, url, kind)
+
+    def _value_in(self, body: bytes, url: OutgoingUrl, kind: type = dict) -> Any:
+        try:
+            found = orjson.loads(body)
+        except ValueError:
+            found = None
+        if not isinstance(found, kind):
+            name = "object" if kind is dict else "array"
+            raise self._wrong(f"{url.shown} did not answer with a JSON {name}")
+        return found
+
+    def _ask(
+        self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        """Send a request; raise ProviderAwayError or ProviderAnswerError without an answer."""
+        try:
+            status, answer = self._upstream.fetch(url, body, headers)
+        except TooLargeError as error:
+            raise self._wrong(f"{url.shown}: {error}") from error
+        except OutgoingError as error:
+            raise ProviderAwayError(self._client.title, f"{url.shown}: {error}") from error
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise self._refusal(status, answer, url)
+        return status, answer
+
+    def _refusal(self, status: int, _body: bytes, url: OutgoingUrl) -> ProviderError:
+        return ProviderAwayError(self._client.title, f"{url.shown} answered {status}")
+
+    def _url(self, address: object, name: str) -> OutgoingUrl:
+        """Return a URL that the provider named: as well protected as that of its issuer."""
+        try:
+            url = parse_outgoing_url(str(address))
+        except InvalidError as error:
+            raise self._wrong(f"{name} is no URL") from error
+        if self._client.issuer.startswith("https:") and not url.is_encrypted:
+            raise self._wrong(f"{name} is not encrypted")
+        return url
+
+    def _wrong(self, reason: str) -> ProviderAnswerError:
+        return ProviderAnswerError(self._client.title, reason)
+
+
+def _printable(text: object) -> str:
+    return "".join(each if each.isprintable() else "\ufffd" for each in str(text))
+
+
+def _clean(value: object) -> str:
+    """Return a text without what a database or a page cannot hold; empty for anything else."""
+    text = value.encode(errors="ignore").decode() if isinstance(value, str) else ""
+    return "".join(each for each in text if each.isprintable()).strip()[:255]
+
+
+def _exact(value: object) -> str:
+    """Return a text that needs no cleaning, which would make another one of it; else nothing."""
+    return value if isinstance(value, str) and _clean(value) == value else ""
+
+
+def _groups_in(claims: Document, name: str | None) -> frozenset[str] | None:
+    """Return the groups; a provider that leaves the claim out says that there are none.
+
+    Unless it only says where they are (Core section 5.6.2), as Entra does of too many.
+    """
+    if name is None:
+        return frozenset()
+    given = claims.get(name)
+    if given is None:
+        is_elsewhere = name in (claims.get("_claim_names") or ())
+        return None if is_elsewhere else frozenset()
+    return frozenset(map(str, given)) if isinstance(given, list) else frozenset([str(given)])
+
+
+def _moment(seconds: object) -> datetime | None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

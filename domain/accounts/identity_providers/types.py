@@ -1,0 +1,162 @@
+"""Identity providers, as every face takes and shows them."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from domain.access.roles import Role, role_named
+from domain.accounts.identity_providers.presets import PRESETS
+from domain.core.types.base import (
+    Body,
+    Line,
+    Name,
+    OffsetQuery,
+    RequiredText,
+    Resource,
+    Text,
+    Time,
+    Words,
+    partial,
+)
+
+
+class GroupRole(NamedTuple):
+    """A role in a group here for the members of a group at a provider."""
+
+    upstream: str
+    path: str
+    role: Role
+
+    @classmethod
+    def read(cls, text: str) -> "GroupRole":
+        """Return what `upstream group = path: Role` says, or raise ValueError."""
+        # A path has neither of both signs; the name of a group at a provider may.
+        upstream, _, given = text.rpartition("=")
+        path, _, role = given.partition(":")
+        if not upstream.strip() or not path.strip():
+            raise ValueError(f"“{text}” is not of the form “group there = group/here: Role”")
+        return cls(upstream.strip(), path.strip().strip("/"), role_named(role))
+
+    def __str__(self) -> str:
+        """Write it as it is entered."""
+        return f"{self.upstream} = {self.path}: {self.role.label}"
+
+
+def _lines(value: Any) -> Any:
+    return (
+        [each for each in value.splitlines() if each.strip()] if isinstance(value, str) else value
+    )
+
+
+def _group_roles(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(str(GroupRole.read(each)) for each in lines)
+
+
+GroupRoles = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(_lines),
+    AfterValidator(_group_roles),
+    Field(max_length=200),
+]
+
+
+class _Details(Body):
+    title: Annotated[Name, Field(max_length=100)] = Field(
+        description="Name of the provider on the button of the sign-in page."
+    )
+    issuer: Text = Field(default="", description="The URL that it calls itself by.")
+    client_id: RequiredText
+    scopes: Line = Field(default="", description="Separated by spaces.")
+    active: bool = Field(
+        default=True, description="True if people can sign in through the provider."
+    )
+    creates_accounts: bool = Field(
+        default=False,
+        description="True to create an account at the first sign-in of a person without one.",
+    )
+    email_domains: Words = Field(
+        default=(),
+        description="Email domains whose verified addresses get accounts. Empty for all domains.",
+    )
+    vouches_for_email: bool | None = Field(
+        default=None, description="Take its addresses for verified even if it does not say so."
+    )
+    trusts_second_factor: bool = Field(
+        default=False, description="Ask for no second factor here if it says that it did."
+    )
+    groups_claim: Line = Field(default="", description="The claim that has the groups.")
+    group_roles: GroupRoles = Field(
+        default=(), description="Each as `group there = group/here: Role`."
+    )
+    administrators_group: Line = Field(
+        default="", description="The group there whose members are administrators here."
+    )
+
+
+class IdentityProviderBody(_Details):
+    """A new identity provider; what is omitted is filled from its preset."""
+
+    slug: str = Field(
+        pattern=r"^[a-z0-9][a-z0-9-]{0,62}$",
+        description="Its name in URLs: small letters, digits and dashes.",
+    )
+    client_secret: RequiredText = Field(description="Is stored encrypted and never shown.")
+    preset: Literal[*PRESETS] = Field(  # type: ignore[valid-type]
+        default="other", description="The kind of provider."
+    )
+
+
+@partial
+class IdentityProviderChangeBody(_Details):
+    """Changes to an identity provider; its name in URLs stays, since the provider knows it."""
+
+    client_secret: Text = Field(default="", description="Empty keeps the present one.")
+
+
+class IdentityProviderQuery(OffsetQuery):
+    """A list of identity providers, the oldest first."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class IdentityProvider(Resource):
+    """An identity provider, without its client secret."""
+
+    id: int
+    slug: str
+    title: str
+    preset: str
+    issuer: str
+    client_id: str
+    scopes: str
+    active: bool
+    creates_accounts: bool
+    email_domains: tuple[str, ...]
+    vouches_for_email: bool
+    trusts_second_factor: bool
+    groups_claim: str
+    group_roles: tuple[str, ...]
+    administrators_group: str
+    created_at: Time
+    redirect_uri: str = Field(description="Redirect URI to register at the provider.")
+    identities: int = Field(description="Number of connected accounts.")
+
+
+class ConnectionTest(Resource):
+    """Metadata of an identity provider, with the problems that were found."""
+
+    works: bool
+    problem: str | None
+    authorization_endpoint: str | None = None
+    token_endpoint: str | None = None
+    userinfo_endpoint: str | None = None
+    jwks_uri: str | None = None
+    keys: int | None = Field(
+        default=None, description="Number of keys with which the provider signs."
+    )
+    names_itself: bool | None = Field(
+        default=None,
+        description="True if the responses of the provider contain its issuer (RFC 9207).",
+    )

@@ -1,0 +1,154 @@
+"""Accounts of people that nobody uses: they are deactivated, a week after that was noticed.
+
+Their owner is told when it is noticed. Who is on call, or is named in an escalation policy, may
+answer pages without signing in: such accounts are never idle. Neither is that of the administrator
+who signed in last, so that one is always left.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.administration import deactivate_idle
+from domain.accounts.email_addresses import Letterhead
+from domain.accounts.users import IN_USE
+from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.core.database.rows import update_rows
+from domain.delivery.mail.outbox import queue_messages
+from domain.paging.escalations.steps import TargetKind
+from models import (
+    AccessToken,
+    CallCount,
+    EscalationPolicy,
+    IncidentRuleResponder,
+    OnCallOverride,
+    OnCallRotation,
+    OnCallSwap,
+    OnCallTurn,
+    PersonalAccessToken,
+    SignIn,
+    User,
+)
+
+#: Between the message and the deactivation.
+NOTICE = timedelta(days=7)
+_LAST_SEEN = func.coalesce(User.last_sign_in_at, User.created_at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdleAccounts:
+    """The accounts that are idle for a time, and the messages to their owners."""
+
+    days: int
+    head: Letterhead
+    session: Session
+    now: datetime
+    #: Called after each account; the caller commits there, so that locks are short.
+    between: Callable[[], None]
+
+    def settle(self) -> dict[str, int]:
+        """Notice and deactivate idle accounts, each in a transaction; return how many of each."""
+        before, named = self.now - timedelta(days=self.days), _named_in_policies(self.session)
+        is_idle = _is_idle(before, self.now, named)
+        is_nearly_idle = _is_idle(before + NOTICE, self.now, named)
+        is_over = User.idle_noticed_at <= self.now - NOTICE
+        is_new, used_again = User.idle_noticed_at.is_(None), not_(is_nearly_idle)
+        forget = update_rows(User).where(used_again, not_(is_new)).values(idle_noticed_at=None)
+        self.session.execute(forget)
+        self.between()
+        return {
+            "deactivated": self._each(is_idle & is_over, self._deactivate),
+            "noticed": self._each(is_nearly_idle & is_new, self._notice),
+        }
+
+    def _each(self, condition: ColumnElement[bool], act: Callable[[User], bool]) -> int:
+        done, found = 0, select(User).where(condition).order_by(User.id)
+        for user_id in self.session.scalars(found.with_only_columns(User.id)).all():
+            # Again in its own transaction: somebody may have come back meanwhile.
+            still = found.where(User.id == user_id).with_for_update(key_share=True)
+            user = self.session.scalar(still)
+            done += user is not None and act(user)
+            self.between()
+        return done
+
+    def _deactivate(self, user: User) -> bool:
+        if not deactivate_idle(user.id, session=self.session):
+            return False
+        event = Event(
+            kind=EventKind.USER_DEACTIVATED,
+            user_id=user.id,
+            subject=user.username,
+            details={"idle_days": self.days},
+        )
+        store_event(event, EventSource(), session=self.session, now=self.now)
+        return True
+
+    def _notice(self, user: User) -> bool:
+        user.idle_noticed_at, head = self.now, self.head
+        message = head.letter(
+            f"idle user {user.id}, noticed at {self.now.isoformat()}",
+            user.email,
+            f"Your account at {head.instance_name} will be deactivated",
+            f"Nobody has used your account @{user.username} for a long time. It will be "
+            f"deactivated on {(self.now + NOTICE).date()}: its access tokens will not work any "
+            "more. Sign in before then to keep it active:\n"
+            f"{head.base_url}/users/sign_in\n\n"
+            "You can sign in later, too: that activates the account again.",
+        )
+        if head.has_mail_server:
+            queue_messages((message,), session=self.session, keyring=head.keyring, now=self.now)
+        return True
+
+
+def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnElement[bool]:
+    """Return the condition of active accounts of people that nobody has used since a time."""
+    last_administrator = (
+        select(User.id)
+        .where(User.is_admin, IN_USE)
+        .order_by(_LAST_SEEN.desc(), User.id.desc())
+        .limit(1)
+        .correlate(None)
+    )
+    uses = (
+        exists().where(SignIn.user_id == User.id, SignIn.expires_at > now),
+        exists().where(
+            PersonalAccessToken.user_id == User.id, PersonalAccessToken.last_used_at >= before
+        ),
+        exists().where(
+            AccessToken.user_id == User.id,
+            or_(AccessToken.created_at >= before, AccessToken.last_used_at >= before),
+        ),
+        # Of tokens that are removed since.
+        exists().where(CallCount.user_id == User.id, CallCount.day >= before.date()),
+        exists().where(
+            OnCallTurn.user_id == User.id,
+            OnCallRotation.id == OnCallTurn.rotation_id,
+            or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > now),
+        ),
+        exists().where(IncidentRuleResponder.user_id == User.id),
+        exists().where(OnCallOverride.user_id == User.id, OnCallOverride.ends_at > now),
+        exists().where(
+            or_(OnCallSwap.user_id == User.id, OnCallSwap.other_user_id == User.id),
+            OnCallSwap.over_at > now,
+        ),
+    )
+    return and_(
+        IN_USE,
+        before > _LAST_SEEN,
+        User.id.not_in(named),
+        User.id.not_in(last_administrator),
+        *(not_(each) for each in uses),
+    )
+
+
+def _named_in_policies(session: Session) -> frozenset[int]:
+    return frozenset(
+        target_id
+        for steps in session.scalars(select(EscalationPolicy.steps))
+        for step in steps
+        for kind, target_id in step["targets"]
+        if kind == TargetKind.USER
+    )

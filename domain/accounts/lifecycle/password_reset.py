@@ -1,0 +1,123 @@
+"""New passwords for people who forgot theirs, by a link to the e-mail address of the account.
+
+A link is signed and stored nowhere. It holds a stamp of the password and the address that the
+account had, so it ends with the first change of either, whoever makes it, and works once. Whether
+there is an account only the reader of its mail learns. The second factor stays, and is asked for at
+the next sign-in.
+"""
+
+from datetime import timedelta
+from hashlib import sha256
+
+from domain.access.actions import action, question
+from domain.access.actor import Seal, Work
+from domain.accounts.attempt_limits import claim_attempt
+from domain.accounts.email_addresses import Letterhead, vouch
+from domain.accounts.lifecycle.own_account import end_access
+from domain.accounts.passwords import PasswordRules, forget_first_password
+from domain.accounts.signing_in.actions import SignInLimits
+from domain.accounts.signing_in.sessions import close_all_sign_ins
+from domain.accounts.types import PasswordBody
+from domain.accounts.users import (
+    UserView,
+    find_user,
+    find_user_to_sign_in,
+    forget_failed_sign_ins,
+    hash_new_password,
+    lock_account,
+    store_password,
+)
+from domain.audit.events import EventKind
+from domain.core.database.locks import release_locks
+from domain.core.errors import ConflictError, NotFoundError, TooManyAttemptsError
+from domain.core.keyring import Keyring
+from domain.delivery.mail.outbox import queue_messages
+from models import User
+
+LINK_LIFETIME = timedelta(hours=1)
+#: What the links are signed for.
+SEALED_FOR = "forgotten password"
+_INVALID_LINK = (
+    "This link is not valid: it was used or has expired, or the account has changed. Ask for a new "
+    "one."
+)
+
+
+@action("signing_in.prove")
+def send_link(work: Work, login: str) -> None:
+    """Send a link to the account with this user name or e-mail address, if there is one.
+
+    Raises ConflictError if no mail is sent here, and TooManyAttemptsError for too many requests
+    from one IP address. Too many for one account are ignored, so that nobody's mail is flooded.
+    """
+    if not work.policy(Letterhead).has_mail_server:
+        raise ConflictError("This installation sends no e-mail.")
+    limits = work.policy(SignInLimits)
+    session, keyring = work.session, work.policy(Keyring)
+    from_address = limits.address_limit(work.actor.source.address)
+    claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
+    user = find_user(login, session=session)
+    if user is None or find_user_to_sign_in(user.id, session=session) is None:
+        return
+    try:
+        to_account = limits.email_limit(user.id)
+        claim_attempt(to_account, session=session, keyring=keyring, now=work.now)
+    except TooManyAttemptsError:
+        return
+    _queue_link(work, user)
+    work.record(EventKind.PASSWORD_LINK_SENT, subject=user.username, user_id=user.id)
+
+
+@question("signing_in.prove")
+def show_account(work: Work, user_id: int, stamp: str) -> UserView:
+    """Return the account that a link is for, or raise NotFoundError."""
+    user = find_user_to_sign_in(user_id, session=work.session)
+    if user is None or _stamp(work.session.get_one(User, user_id)) != stamp:
+        raise NotFoundError(_INVALID_LINK)
+    return user
+
+
+@action("signing_in.prove")
+def set_password(work: Work, user_id: int, stamp: str, new: PasswordBody) -> None:
+    """Give the account of a link a new password; sign it out everywhere, and let it sign in again.
+
+    The address is confirmed by it. Raises NotFoundError, or InvalidError for a weak password.
+    """
+    user, session = show_account(work, user_id, stamp), work.session
+    release_locks(session)  # to hash a password takes a while
+    hashed = hash_new_password(user, new.new_password, work.policy(PasswordRules))
+    lock_account(user_id, session=session)
+    show_account(work, user_id, stamp)  # Of two at once, one finds the password of the other.
+    store_password(user_id, hashed, session=session, now=work.now)
+    close_all_sign_ins(user_id, session=session)
+    forget_failed_sign_ins(user.username, session=session, keyring=work.policy(Keyring))
+    forget_first_password(user.username, work.settings.instance_path)
+    ended = end_access(work, user_id, applications=new.end_applications, tokens=new.revoke_tokens)
+    subject = user.username
+    work.record(EventKind.PASSWORD_CHANGED, subject=subject, user_id=user_id, details=ended)
+    # An address that another account has as well proves nothing about either of them.
+    if user.is_found_by_email and vouch(work, user_id):
+        work.record(EventKind.EMAIL_CONFIRMED, subject=subject, user_id=user_id)
+
+
+def _queue_link(work: Work, user: UserView) -> None:
+    letterhead = work.policy(Letterhead)
+    stamp = _stamp(work.session.get_one(User, user.id))
+    sealed = work.policy(Seal).sign([user.id, stamp], SEALED_FOR)
+    message = letterhead.message(
+        user.id,
+        user.email,
+        f"A new password for your account at {letterhead.instance_name}",
+        f"Somebody asked for a new password for @{user.username}, from the IP address "
+        f"{work.actor.source.address}. Choose it within an hour:\n"
+        f"{letterhead.base_url}/users/password/{sealed}\n\n"
+        "The link works once. If it was not you, ignore this message: your password stays as it "
+        "is.",
+        secret=f"{sealed} {work.now.isoformat()}",
+    )
+    queue_messages((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)
+
+
+def _stamp(user: User) -> str:
+    """Return what a change of password or address changes; it tells nothing of either."""
+    return sha256(f"{user.password_hash}\n{user.email}".encode()).hexdigest()

@@ -1,0 +1,236 @@
+"""Sign-up: a link to an address, the account that is made by it, and what administrators say.
+
+A link is signed and works once. It is stored only in its message, and so is the address. Whether
+that has an account only its reader learns.
+"""
+
+from datetime import timedelta
+
+from sqlalchemy import exists, select
+
+from domain.access.actions import action, question
+from domain.access.actor import Seal, Work
+from domain.accounts.administration import get_account
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, claim_once
+from domain.accounts.email_addresses import Letterhead
+from domain.accounts.personal_data.erasure import erase_person
+from domain.accounts.sign_up import (
+    LINK_LIFETIME,
+    MESSAGE_KEY,
+    SignUpPolicy,
+    find_owner,
+    make_account,
+    refuse_known,
+)
+from domain.accounts.signing_in.actions import SignInLimits
+from domain.accounts.types import ApprovalResult, OwnAccountBody
+from domain.accounts.users import ACTIVE, IN_USE, PENDING, UserView, checked_email, lock_account
+from domain.audit.events import EventKind
+from domain.audit.seals import audit_key
+from domain.core.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    TooManyAttemptsError,
+)
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_hex
+from domain.delivery.mail.outbox import NewMessage, queue_messages
+from domain.projects.invitation_actions import accept, show_offer
+from models import User
+from models.folding import fold
+
+#: What the links are signed for.
+SEALED_FOR = "sign-up"
+_USED_LINK = "This link was used already. Sign in, or sign up again."
+
+
+@question("sign_up.ask")
+def show_policy(work: Work) -> SignUpPolicy:
+    """Return who may sign up, or raise NotFoundError if nobody may."""
+    policy = work.policy(SignUpPolicy)
+    if not policy.is_offered:
+        raise NotFoundError("Page not found.")
+    return policy
+
+
+@action("sign_up.ask")
+def send_link(work: Work, email: str) -> None:
+    """Send a link to an address, or to the owner of its account the advice to sign in.
+
+    Raises NotFoundError, InvalidError, and TooManyAttemptsError for too many requests from one IP
+    address. Too many for one address are ignored, so that nobody's mail is flooded.
+    """
+    address = checked_email(email)
+    if not show_policy(work).admits(address):
+        raise InvalidError("Only addresses of certain domains can be used here.", field="email")
+    session, keyring, limits = work.session, work.policy(Keyring), work.policy(SignInLimits)
+    from_address = limits.address_limit(work.actor.source.address)
+    claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
+    to_address = AttemptLimit(
+        subject=f"sign-up {fold(address)}", attempts=limits.per_account, window=limits.window
+    )
+    try:
+        claim_attempt(to_address, session=session, keyring=keyring, now=work.now)
+    except TooManyAttemptsError:
+        return
+    owner = find_owner(address, session=session)
+    message = _link_message(work, address) if owner is None else _known_message(work, owner)
+    queue_messages((message,), session=session, keyring=keyring, now=work.now)
+    work.record(EventKind.SIGN_UP_LINK_SENT, user_id=owner.id if owner else None)
+
+
+@question("sign_up.finish")
+def show_link(work: Work, email: str) -> SignUpPolicy:
+    """Return the policy that the account of a link falls under.
+
+    Raises NotFoundError for an address that has an account or may not be signed up with any more.
+    """
+    policy = work.policy(SignUpPolicy)
+    if not policy.admits(email):
+        raise NotFoundError(f"{email} can no longer be signed up with: ask an administrator.")
+    refuse_known(email, session=work.session)
+    return policy
+
+
+@action("sign_up.finish")
+def create_account(work: Work, email: str, number: str, new: OwnAccountBody) -> UserView:
+    """Make the account of a link, which then works no more; it may have to be approved.
+
+    Raises as `show_link` and `make_account`.
+    """
+    needs_approval = show_link(work, email).needs_approval
+    user = make_account(work, email, new, state=PENDING if needs_approval else ACTIVE)
+    session, keyring = work.session, work.policy(Keyring)
+    once = f"sign-up {number}"
+    if not claim_once(once, lifetime=LINK_LIFETIME, session=session, keyring=keyring, now=work.now):
+        raise NotFoundError(_USED_LINK)
+    if needs_approval:
+        _tell_administrators(work, user.id)
+    return user
+
+
+@action("invitations.join")
+def join(work: Work, invitation_id: int, email: str, new: OwnAccountBody) -> UserView:
+    """Make the account of an invited person, and accept the invitation.
+
+    Raises as `show_offer` and `make_account`, and ForbiddenError if invitations are not enough.
+    """
+    show_offer(work, invitation_id, email)
+    if not work.policy(SignUpPolicy).admits_invited(email):
+        raise ForbiddenError("Ask an administrator for an account with this address first.")
+    user = make_account(work, email, new)
+    accept(work.acting_as(user.id, user.username), invitation_id, email)
+    return user
+
+
+@action("users.approve")
+def approve_user(work: Work, user_id: int) -> ApprovalResult:
+    """Approve an account, so that its owner can sign in.
+
+    The owner gets a message.
+
+    Raises NotFoundError, and ConflictError if it does not wait.
+    """
+    user = _get_waiting(work, user_id)
+    work.session.get_one(User, user_id).state = ACTIVE
+    sign_in = f"{work.settings.base_url}/users/sign_in"
+    _tell(work, user, f"Your account @{user.username} was approved. Sign in:\n{sign_in}")
+    work.record(EventKind.USER_APPROVED, user_id=user_id, subject=user.username)
+    return ApprovalResult()
+
+
+@action("users.reject")
+def reject_user(work: Work, user_id: int) -> ApprovalResult:
+    """Reject an account that waits for approval, and delete it.
+
+    The owner gets a message.
+
+    Raises NotFoundError, and ConflictError if it does not wait.
+    """
+    user = _get_waiting(work, user_id)
+    key = audit_key(session=work.session, keyring=work.policy(Keyring), now=work.now)
+    done = erase_person(work, user, heir=None, audit_key=key)
+    _tell(work, user, f"Your account @{user.username} was not approved, and is deleted.")
+    work.record(EventKind.USER_REJECTED, subject=done.pseudonym)
+    return ApprovalResult()
+
+
+def _get_waiting(work: Work, user_id: int) -> UserView:
+    get_account(user_id, session=work.session)
+    lock_account(user_id, session=work.session)  # Of two at once, one finds that it is settled.
+    user = get_account(user_id, session=work.session)
+    if user.state != PENDING:
+        raise ConflictError("This account does not wait for approval.")
+    return user
+
+
+def _tell_administrators(work: Work, user_id: int) -> None:
+    """Tell administrators that an account waits: once a day, unless it is the only one."""
+    session, head = work.session, work.policy(Letterhead)
+    administrators = session.scalars(
+        select(User)
+        .where(User.is_admin, IN_USE)
+        .order_by(User.id)
+        # Of two at once, one waits, and finds the account of the other.
+        .with_for_update(key_share=True)
+    ).all()
+    others = select(exists().where(User.state == PENDING, User.id != user_id))
+    once, day = "administrators told of sign-ups", timedelta(days=1)
+    is_due = claim_once(once, lifetime=day, session=session, keyring=head.keyring, now=work.now)
+    if not is_due and session.scalar(others):
+        return
+    messages = [
+        head.letter(
+            f"sign-ups at {work.now.isoformat()}, to {each.id}",
+            each.email,
+            f"Accounts wait for your approval at {head.instance_name}",
+            "Somebody signed up. Approve or reject the accounts that wait:\n"
+            f"{head.base_url}/admin/users?group=pending\n\n"
+            "You are told once a day at most, as long as accounts wait.",
+        )
+        for each in administrators
+    ]
+    queue_messages(messages, session=work.session, keyring=work.policy(Keyring), now=work.now)
+
+
+def _link_message(work: Work, address: str) -> NewMessage:
+    head, sealed = (
+        work.policy(Letterhead),
+        work.policy(Seal).sign([address, random_hex(16)], SEALED_FOR),
+    )
+    return head.letter(
+        f"{MESSAGE_KEY}{head.keyring.digest(sealed).hex()}",
+        address,
+        f"Your new account at {head.instance_name}",
+        f"Somebody wants to make an account at {head.instance_name} with this e-mail address, from "
+        f"the IP address {work.actor.source.address}. Go on within a day:\n"
+        f"{head.base_url}/users/sign_up/{sealed}\n\n"
+        "The link works once. If it was not you, ignore this message: no account is made.",
+    )
+
+
+def _known_message(work: Work, owner: UserView) -> NewMessage:
+    """Return the message to the address that the account has, which may be spelt differently."""
+    head = work.policy(Letterhead)
+    return head.message(
+        owner.id,
+        owner.email,
+        f"You have an account at {head.instance_name} already",
+        "Somebody wants to make an account with this e-mail address, from the IP address "
+        f"{work.actor.source.address}. It has one already: @{owner.username}. Sign in with it:\n"
+        f"{head.base_url}/users/sign_in\n\n"
+        f"Choose a new password if you forgot it:\n{head.base_url}/users/password/new\n\n"
+        "If it was not you, ignore this message.",
+        secret=work.now.isoformat(),
+    )
+
+
+def _tell(work: Work, user: UserView, text: str) -> None:
+    """Tell somebody what became of their account, if this service sends e-mail."""
+    head = work.policy(Letterhead)
+    if head.has_mail_server:
+        key, subject = f"decision on account {user.id}", f"Your account at {head.instance_name}"
+        message = head.letter(key, user.email, subject, text)
+        queue_messages((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)

@@ -1,0 +1,199 @@
+"""Erases a person: deletes their own data, and pseudonymizes what others still need.
+
+The emptied row of the account stays, so that its id is never reused: applications identify users by
+it (`sub`).
+"""
+
+import re
+from collections.abc import Iterator
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from domain.access.actor import Work
+from domain.accounts.administration import check_erasable
+from domain.accounts.email_addresses import forget_messages
+from domain.accounts.personal_data.inventory import PERSONAL_DATA, ErasureRule
+from domain.accounts.types import Erased
+from domain.accounts.users import UserView, empty_account, find_active_user
+from domain.alerts.handling.activity import NoteKind
+from domain.audit.seals import seal_erased
+from domain.core.database.rows import delete_rows
+from domain.core.errors import ConflictError
+from domain.incidents.types import EntryKind
+from domain.oauth.clients.applications import remove
+from domain.projects.access import namespace_of
+from domain.projects.deletion import delete_group
+from domain.projects.members import groups_owned_alone
+from models import (
+    AlertNote,
+    Application,
+    AuditEvent,
+    AuditStreamEntry,
+    Group,
+    Incident,
+    IncidentNote,
+    Project,
+)
+
+_SLICE = 500
+
+
+def erase_person(work: Work, user: UserView, *, heir: UserView | None, audit_key: bytes) -> Erased:
+    """Erase a person; their applications are transferred to `heir`, or deleted without one.
+
+    Raises ConflictError for the acting account itself, bots, the last administrator, the only Owner
+    of a group or project, and for instance-wide applications without an heir.
+    """
+    session = work.session
+    check_erasable(work, user)
+    _refuse_sole_owner(user, session=session)
+    handed_on, deleted = _settle_applications(user, heir, session=session)
+    projects = _delete_own_projects(work, user)
+    pseudonym = f"deleted user {user.id}"
+    names = _Names(user, pseudonym)
+    _rename_in_activity(user, names, session=session)
+    _rename_in_incidents(user, names, session=session)
+    _rename_in_audit_events(user, names, session=session, key=audit_key)
+    _rename_in_streamed_events(user, names, session=session)
+    forget_messages(user.id, session=session)
+    for table in PERSONAL_DATA:
+        if table.on_erasure is ErasureRule.DELETED:
+            session.execute(delete_rows(table.model).where(table.of(user)))
+    empty_account(user.id, pseudonym=pseudonym, session=session)
+    session.flush()
+    return Erased(
+        user_id=user.id,
+        pseudonym=pseudonym,
+        applications_handed_on=handed_on,
+        applications_deleted=deleted,
+        projects_deleted=projects,
+    )
+
+
+def count_applications(user: UserView, *, session: Session) -> int:
+    """Return how many applications are transferred or deleted with their owner."""
+    mine = select(func.count(Application.id)).where(Application.owner_id == user.id)
+    return session.scalar(mine) or 0
+
+
+def count_own_projects(user: UserView, *, session: Session) -> int:
+    """Return how many projects are deleted with the personal namespace."""
+    own = select(func.count(Project.id)).join(Group).where(Group.owner_id == user.id)
+    return session.scalar(own.where(Project.deleted_at.is_(None))) or 0
+
+
+def _delete_own_projects(work: Work, user: UserView) -> int:
+    own = work.session.scalar(select(Group).where(Group.owner_id == user.id))
+    if own is None:
+        return 0
+    own.owner_id = None  # what is deleted belongs to nobody
+    return len(delete_group(namespace_of(own), session=work.session, now=work.now))
+
+
+def _refuse_sole_owner(user: UserView, *, session: Session) -> None:
+    paths = groups_owned_alone(user.id, session=session)
+    if paths:
+        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""  # noqa: PLR2004 - a few
+        message = f"{user.username} is the only Owner of {', '.join(paths[:3])}{more}: "
+        raise ConflictError(message + "make somebody else an Owner first.")
+
+
+def _settle_applications(
+    user: UserView, heir: UserView | None, *, session: Session
+) -> tuple[int, int]:
+    mine = Application.owner_id == user.id
+    if heir is not None:
+        if heir.id == user.id or find_active_user(heir.id, session=session) is None:
+            message = "The new owner of the applications must be another user who can sign in."
+            raise ConflictError(message, field="heir")
+        handed_on = session.scalars(
+            update(Application).where(mine).values(owner_id=heir.id).returning(Application.id)
+        ).all()
+        return len(handed_on), 0
+    if session.scalar(select(Application.id).where(mine, Application.is_instance_wide).limit(1)):
+        message = "Some of their applications are instance-wide: choose a new owner."
+        raise ConflictError(message, field="heir")
+    return 0, remove(mine, session=session)
+
+
+class _Names:
+    """The names of a person and their replacement."""
+
+    def __init__(self, user: UserView, pseudonym: str) -> None:
+        self.username = user.username
+        self.pseudonym = pseudonym
+        # The longest first: the e-mail address may begin with the user name.
+        names = sorted({user.email, user.username, user.name} - {""}, key=len, reverse=True)
+        either = "|".join(re.escape(name) for name in names)
+        self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
+
+    def in_text(self, text: str) -> str:
+        """Return a text with the person's names replaced."""
+        return self._pattern.sub(self.pseudonym, text)
+
+    def without(self, value: object) -> object:
+        """Return a JSON value with the person's names replaced, at any depth."""
+        if isinstance(value, str):
+            return self.in_text(value)
+        if isinstance(value, list):
+            return [self.without(each) for each in value]
+        if isinstance(value, dict):
+            return {name: self.without(each) for name, each in value.items()}
+        return value
+
+
+def _rename_in_activity(user: UserView, names: _Names, *, session: Session) -> None:
+    theirs = update(AlertNote).where(AlertNote.user_id == user.id)
+    session.execute(theirs.values(user_name=names.pseudonym))
+    assigned = (AlertNote.kind == NoteKind.ASSIGNEE.value) & (AlertNote.text == names.username)
+    session.execute(update(AlertNote).where(assigned).values(text=names.pseudonym))
+    # `domain/paging/escalations/manual_actions.py` writes it.
+    was_paged = (AlertNote.kind == NoteKind.HANDLING.value) & (
+        AlertNote.text == f"paged @{names.username}"
+    )
+    session.execute(update(AlertNote).where(was_paged).values(text=f"paged @{names.pseudonym}"))
+
+
+def _rename_in_incidents(user: UserView, names: _Names, *, session: Session) -> None:
+    opened = update(Incident).where(Incident.author_id == user.id)
+    session.execute(opened.values(author_name=names.pseudonym))
+    theirs = update(IncidentNote).where(IncidentNote.user_id == user.id)
+    session.execute(theirs.values(user_name=names.pseudonym))
+    kinds = (EntryKind.ASSIGNED.value, EntryKind.UNASSIGNED.value, EntryKind.PAGED.value)
+    assigned = IncidentNote.kind.in_(kinds) & (IncidentNote.text == names.username)
+    session.execute(update(IncidentNote).where(assigned).values(text=names.pseudonym))
+
+
+def _rename_in_audit_events(user: UserView, names: _Names, *, session: Session, key: bytes) -> None:
+    for event in _events_of(user, session):
+        is_actor = event.actor_id == user.id
+        if is_actor:
+            event.actor_name = names.pseudonym
+        if is_actor or event.actor_id is None:
+            event.address = event.user_agent = None
+        event.subject = names.in_text(event.subject)
+        event.details = {name: names.without(each) for name, each in event.details.items()}
+        seal_erased(event, key=key)
+
+
+def _rename_in_streamed_events(user: UserView, names: _Names, *, session: Session) -> None:
+    mine = select(AuditStreamEntry).where(AuditStreamEntry.actor_id == user.id)
+    for entry in session.scalars(mine):
+        shown = dict(entry.payload or {})
+        details = {**shown.get("details", {}), "ip_address": None, "user_agent": None}
+        renamed = {name: names.without(each) for name, each in shown.items()}
+        entry.payload = {**renamed, "details": names.without(details)}
+
+
+def _events_of(user: UserView, session: Session) -> Iterator[AuditEvent]:
+    last = 0
+    mine = (AuditEvent.actor_id == user.id) | (AuditEvent.user_id == user.id)
+    while True:
+        later = select(AuditEvent).where(mine, AuditEvent.id > last).order_by(AuditEvent.id)
+        events = session.scalars(later.limit(_SLICE)).all()
+        if not events:
+            return
+        yield from events
+        last = events[-1].id
+        session.flush()

@@ -1,0 +1,285 @@
+"""Hands the changes of alerts to those who follow them, in order for each alert.
+
+A trigger stores a change in the transaction that makes it (migrations 0051 and 0059), so none is
+lost. It is deleted in the transaction that handles it, so none is handled twice. Two workers share
+the work: each locks the changes that it takes, and the other skips them.
+
+What is more urgent comes first, and projects take turns, so one alert does not wait for the storm
+of another project.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    column,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    values,
+)
+from sqlalchemy.orm import Session, aliased
+
+from domain.alerts.reading.incoming import Severity
+from domain.core.database.rows import delete_rows, insert_into, update_rows
+from domain.core.schedule_conditions import NOW, Moment
+from domain.core.types.base import Resource
+from domain.projects.policy_scope import ESCALATIONS
+from models import AlertChange, AlertFollower
+
+#: The pause after the first failure; each further one is twice as long, up to the longest.
+_FIRST_PAUSE = timedelta(seconds=2)
+LONGEST_PAUSE = timedelta(minutes=5)
+_LONGEST_ERROR = 500
+#: So many projects have a share of a transaction, each of at least so many changes.
+_LEAST_SHARE = 10
+
+
+class Follower(StrEnum):
+    """A part of the service that acts when an alert changes."""
+
+    ESCALATIONS = ESCALATIONS
+    INCIDENTS = "incidents"
+    WEBHOOKS = "webhooks"
+
+
+def follow(project_id: int, follower: Follower, *, session: Session) -> None:
+    """Tell a follower of the changes of a project's alerts from now on."""
+    insert = insert_into(AlertFollower, session=session)
+    row = {"project_id": project_id, "follower": follower.value}
+    session.execute(insert.values(row).on_conflict_do_nothing())
+
+
+def unfollow(project_id: int, follower: Follower, *, session: Session) -> None:
+    """Tell a follower no more; it still handles the changes that were made before."""
+    session.execute(
+        delete(AlertFollower).where(
+            AlertFollower.project_id == project_id, AlertFollower.follower == follower.value
+        )
+    )
+
+
+class ChangeKind(StrEnum):
+    """What happened to an alert."""
+
+    OPENED = "opened"
+    ACKNOWLEDGED = "acknowledged"
+    IGNORED = "ignored"
+    RESOLVED = "resolved"
+    #: Its status is triggered again.
+    REOPENED = "reopened"
+    #: A further report made it more urgent.
+    RAISED = "raised"
+
+
+#: After these an alert is triggered.
+OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
+
+
+class Change(Resource):
+    """A change of an alert that one follower has to handle; the alert may be deleted since."""
+
+    id: int
+    project_id: int
+    alert_id: int
+    kind: ChangeKind
+    #: By the clock of the database.
+    created_at: datetime
+    #: Failed attempts.
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """The changes of one severity in one project."""
+
+    severity: int
+    project_id: int
+
+
+@dataclass
+class Turns:
+    """Which project of each severity was the last one whose changes a follower took."""
+
+    last: dict[int, int] = field(default_factory=dict)
+
+    def ordered(self, lanes: Sequence[_Lane]) -> Sequence[_Lane]:
+        """Return the most urgent lanes first, and of those alike the next project first."""
+        return sorted(lanes, key=lambda lane: (lane.severity, self._was(lane), lane.project_id))
+
+    def _was(self, lane: _Lane) -> bool:
+        return lane.project_id <= self.last.get(lane.severity, 0)
+
+    def took(self, lane: _Lane) -> None:
+        """Note that it was this lane's turn."""
+        self.last[lane.severity] = lane.project_id
+
+
+def changes_are_due(followers: Collection[Follower]) -> ColumnElement[bool]:
+    """Return the condition that a change waits for one of the followers."""
+    return or_(
+        *(exists().where(AlertChange.follower == each.value, _is_due(NOW)) for each in followers)
+    )
+
+
+def take_changes(
+    follower: Follower, *, turns: Turns, session: Session, now: datetime, limit: int
+) -> Sequence[Change]:
+    """Lock and return changes that are due, at most one of each alert.
+
+    A change is not returned before all earlier ones of its alert are handled.
+    """
+    lanes = _lanes(follower, session=session)
+    alike = Counter(lane.severity for lane in lanes)
+    taken: list[AlertChange] = []
+    full: list[tuple[_Lane, int]] = []
+    for lane in turns.ordered(lanes):
+        share = min(max(limit // alike[lane.severity], _LEAST_SHARE), limit - len(taken))
+        rows = _take(follower, lane, share, session=session, now=now)
+        taken += rows
+        if rows:
+            turns.took(lane)
+        if len(rows) == share:
+            full.append((lane, rows[-1].id))
+        if len(taken) == limit:
+            break
+    for lane, last_id in full:  # what the shares of others left over
+        rest = limit - len(taken)
+        taken += _take(follower, lane, rest, after=last_id, session=session, now=now)
+    return [Change.model_validate(row) for row in taken]
+
+
+def _lanes(follower: Follower, *, session: Session) -> Sequence[_Lane]:
+    """Return the lanes in which something waits, each by one look into an index."""
+    ranks = values(column("severity", Integer)).data([(each.rank,) for each in Severity]).cte()
+    waiting = select(func.min(AlertChange.project_id)).where(AlertChange.follower == follower.value)
+    first = waiting.where(AlertChange.severity == ranks.c.severity).scalar_subquery()
+    lanes = select(ranks.c.severity, first.label("project_id")).cte("lanes", recursive=True)
+    following = waiting.where(
+        AlertChange.severity == lanes.c.severity, AlertChange.project_id > lanes.c.project_id
+    ).scalar_subquery()
+    lanes = lanes.union_all(
+        select(lanes.c.severity, following).where(lanes.c.project_id.is_not(None))
+    )
+    found = session.execute(
+        select(lanes.c.severity, lanes.c.project_id).where(lanes.c.project_id.is_not(None))
+    )
+    return [_Lane(severity=rank, project_id=project_id) for rank, project_id in found]
+
+
+def _take(
+    follower: Follower, lane: _Lane, limit: int, *, session: Session, now: datetime, after: int = 0
+) -> Sequence[AlertChange]:
+    if not limit:
+        return []
+    earlier = aliased(AlertChange)
+    waits = exists().where(
+        earlier.follower == AlertChange.follower,
+        earlier.alert_id == AlertChange.alert_id,
+        earlier.id < AlertChange.id,
+    )
+    return session.scalars(
+        select(AlertChange)
+        .where(
+            AlertChange.follower == follower.value,
+            AlertChange.severity == lane.severity,
+            AlertChange.project_id == lane.project_id,
+            AlertChange.id > after,
+            _is_due(now),
+            ~waits,
+        )
+        .order_by(AlertChange.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True, of=AlertChange)
+    ).all()
+
+
+def _is_due(now: Moment) -> ColumnElement[bool]:
+    return or_(AlertChange.next_try_at.is_(None), AlertChange.next_try_at <= now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backlog:
+    """The changes of one alert that a follower has not handled yet."""
+
+    kinds: frozenset[ChangeKind]
+    #: When the first of them was made, by the clock of the database.
+    since: datetime
+    #: Failed attempts to handle the first of them.
+    tries: int
+
+
+def find_backlog(follower: Follower, alert_id: int, *, session: Session) -> Backlog | None:
+    """Return the changes of an alert that a follower has not handled yet, or None."""
+    rows = session.execute(
+        select(AlertChange.kind, AlertChange.created_at, AlertChange.tries)
+        .where(AlertChange.follower == follower.value, AlertChange.alert_id == alert_id)
+        .order_by(AlertChange.id)
+    ).all()
+    if not rows:
+        return None
+    kinds = frozenset(ChangeKind(row.kind) for row in rows)
+    return Backlog(kinds=kinds, since=rows[0].created_at, tries=rows[0].tries)
+
+
+def waits_since(
+    follower: Follower, project_ids: Collection[int], *, session: Session
+) -> datetime | None:
+    """Return since when the oldest change of alerts in projects waits; None if none does."""
+    ranks = [each.rank for each in Severity]
+    return session.scalar(
+        select(func.min(AlertChange.created_at)).where(
+            AlertChange.follower == follower.value,
+            # Only with the severities, the index finds those of the project.
+            AlertChange.severity.in_(ranks),
+            AlertChange.project_id.in_(project_ids),
+        )
+    )
+
+
+def oldest_changes(*, session: Session) -> Mapping[Follower, datetime]:
+    """Return since when the oldest change waits, for each follower that has not handled all."""
+    oldest = select(AlertChange.follower, func.min(AlertChange.created_at))
+    rows = session.execute(oldest.group_by(AlertChange.follower)).all()
+    return {Follower(name): since for name, since in rows}
+
+
+def reopened_later(
+    changes: Sequence[Change], follower: Follower, *, session: Session
+) -> Collection[int]:
+    """Return the alerts of changes that were triggered again later, which is not handled yet."""
+    rows = session.scalars(
+        select(AlertChange.alert_id).where(
+            AlertChange.follower == follower.value,
+            AlertChange.alert_id.in_([each.alert_id for each in changes]),
+            AlertChange.kind == ChangeKind.REOPENED.value,
+            AlertChange.id.not_in([each.id for each in changes]),
+        )
+    )
+    return set(rows)
+
+
+def finish(changes: Sequence[Change], *, session: Session) -> None:
+    """Forget changes that were handled."""
+    ids = [change.id for change in changes]
+    session.execute(delete_rows(AlertChange).where(AlertChange.id.in_(ids)))
+
+
+def postpone(change: Change, reason: str, *, session: Session, now: datetime) -> datetime:
+    """Note that a change could not be handled; return when it is tried again."""
+    next_try_at: datetime = now + min(_FIRST_PAUSE * 2 ** min(change.tries, 10), LONGEST_PAUSE)
+    session.execute(
+        update_rows(AlertChange)
+        .where(AlertChange.id == change.id)
+        .values(
+            tries=AlertChange.tries + 1, next_try_at=next_try_at, last_error=reason[:_LONGEST_ERROR]
+        )
+    )
+    return next_try_at

@@ -1,0 +1,1 @@
+"""Modules that every other package uses: errors, clock, encryption, database, field types."""

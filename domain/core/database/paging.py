@@ -1,0 +1,217 @@
+"""Pages of lists: by key, whose cost does not depend on their position, and numbered ones.
+
+Unknown parameters of lists are refused.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from sqlalchemy import Row, Select, SQLColumnExpression, func
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from domain.core.errors import QueryError
+
+Item = TypeVar("Item")
+Other = TypeVar("Other")
+LARGEST_ID = 2**63 - 1
+_LONGEST_ID = len(str(LARGEST_ID))
+LONGEST_SEARCH = 200
+#: So much of an unknown name is said again.
+_LONGEST_ECHO = 50
+
+
+class _HasId(Protocol):
+    @property
+    def id(self) -> int | None: ...
+
+
+Identified = TypeVar("Identified", bound=_HasId)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """The requested part of a list: newest first, below or above an id."""
+
+    size: int
+    before: int | None = None
+    after: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Generic[Item]):
+    """A page of a list, with the cursors of its neighbours."""
+
+    items: tuple[Item, ...]
+    next_before: int | str | None = None
+    previous_after: int | str | None = None
+
+    def with_items(self, items: Iterable[Other]) -> "Page[Other]":
+        """Return the page with other items in the place of its own."""
+        before, after = self.next_before, self.previous_after
+        return Page(items=tuple(items), next_before=before, previous_after=after)
+
+
+def parse_id(text: str) -> int | None:
+    """Return a row id of decimal digits, or None for other texts and numbers above 63 bits."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID):
+        return None
+    number = int(text)
+    return number if number <= LARGEST_ID else None
+
+
+def read_cursor(text: str | None) -> int | None:
+    """Return the id in a cursor, or raise QueryError for a forged one."""
+    if not text:
+        return None
+    number = parse_id(text)
+    if number is None:
+        message = "This page of the list does not exist. Go to the first page."
+        raise QueryError(message, field="cursor")
+    return number
+
+
+def fetch_page(
+    statement: Select[*tuple[Any, ...]],
+    key: InstrumentedAttribute[int],
+    part: Slice,
+    *,
+    session: Session,
+    view: Callable[[Row[*tuple[Any, ...]]], Identified],
+) -> Page[Identified]:
+    """Return a page of a statement's rows, newest first; items have the key as `id`."""
+    limited = statement.limit(part.size + 1)
+    if part.after is not None:
+        newer = session.execute(limited.where(key > part.after).order_by(key)).all()
+        rows = newer[: part.size][::-1]
+        has_newer, has_older = len(newer) > part.size, True
+    else:
+        older = limited if part.before is None else limited.where(key < part.before)
+        found = session.execute(older.order_by(key.desc())).all()
+        rows = found[: part.size]
+        has_newer, has_older = part.before is not None, len(found) > part.size
+    items = tuple(view(row) for row in rows)
+    return Page(
+        items=items,
+        next_before=items[-1].id if items and has_older else None,
+        previous_after=items[0].id if items and has_newer else None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListPart:
+    """The requested part of a list that has both numbered pages and pages by key."""
+
+    size: int
+    #: Of a numbered page.
+    offset: int = 0
+    is_by_key: bool = False
+    #: Of a page by key: the id of the last item of the page before.
+    last_id: int | None = None
+    order_by: str = "id"
+    is_descending: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(Generic[Item]):
+    """A part of a list: a numbered page with the total, or one by key with the next cursor."""
+
+    items: tuple[Item, ...]
+    total: int | None = None
+    next_cursor: str | None = None
+
+
+def fetch_part(
+    statement: Select[*tuple[Any, ...]],
+    orders: Mapping[str, SQLColumnExpression[Any]],
+    part: ListPart,
+    *,
+    session: Session,
+) -> Listed[Row[*tuple[Any, ...]]]:
+    """Return a part of a statement's rows, each of which is one item.
+
+    `orders` has what a part can be ordered by; `id` is the key, and decides between equals.
+    """
+    key = orders["id"]
+    if part.is_by_key:
+        return _fetch_by_key(statement, key, part, session=session)
+    wanted = dict.fromkeys((orders[part.order_by], key))
+    order = [each.desc() if part.is_descending else each.asc() for each in wanted]
+    rows = session.execute(statement.order_by(*order).offset(part.offset).limit(part.size)).all()
+    counted = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
+    return Listed(items=tuple(rows), total=session.scalar(counted) or 0)
+
+
+def _fetch_by_key(
+    statement: Select[*tuple[Any, ...]],
+    key: SQLColumnExpression[int],
+    part: ListPart,
+    *,
+    session: Session,
+) -> Listed[Row[*tuple[Any, ...]]]:
+    keyed = statement.add_columns(key.label("list_key"))
+    if part.last_id is not None:
+        keyed = keyed.where(key < part.last_id if part.is_descending else key > part.last_id)
+    order = key.desc() if part.is_descending else key.asc()
+    rows = session.execute(keyed.order_by(order).limit(part.size + 1)).all()
+    shown = rows[: part.size]
+    has_more = len(rows) > part.size
+    return Listed(items=tuple(shown), next_cursor=str(shown[-1].list_key) if has_more else None)
+
+
+def check_known(
+    given: Iterable[tuple[str, Sequence[str]]], known: Sequence[str], unsaid: Sequence[str] = ()
+) -> None:
+    """Raise QueryError for an unknown or a repeated parameter.
+
+    What is `unsaid` is known as well, and is not named among what the list takes.
+    """
+    for name, values in given:
+        if name not in known and name not in unsaid:
+            raise QueryError(
+                f"{shown_name(name)} is not a known parameter; {_takes(known)}.", field=name
+            )
+        if len(values) > 1:
+            raise QueryError(f"{name} can be given only once.", field=name)
+
+
+def shown_name(name: str) -> str:
+    """Return the beginning of an unknown name, as errors repeat it."""
+    if not name:
+        return "A value without a name"
+    return f"{name[:_LONGEST_ECHO]}…" if len(name) > _LONGEST_ECHO else name
+
+
+def _takes(known: Sequence[str]) -> str:
+    return f"known parameters: {', '.join(known)}" if known else "this list has no parameters"
+
+
+def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
+    """Return the chosen value, or the default without one; raise QueryError for others."""
+    value = given.get(name) or usual
+    if value != usual and value not in choices:
+        raise QueryError(f"{name} must be one of {', '.join(choices)}.", field=name)
+    return value
+
+
+def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) -> str:
+    """Return a text, which may be empty; raise QueryError if it is too long."""
+    value = given.get(name, "")
+    if len(value) > most:  # a truncated text would match more
+        raise QueryError(f"{name} can have at most {most} characters.", field=name)
+    return value
+
+
+def row_id(given: Mapping[str, str], name: str) -> int | None:
+    """Return a row id, or raise QueryError."""
+    text = given.get(name, "")
+    number = parse_id(text)
+    if text and number is None:
+        raise QueryError(f"{name} must be a whole number.", field=name)
+    return number
+
+
+def slice_of(given: Mapping[str, str], *, size: int) -> Slice:
+    """Return the slice that `before` or `after` begins."""
+    before, after = read_cursor(given.get("before")), read_cursor(given.get("after"))
+    return Slice(size=size, before=before, after=after)

@@ -1,0 +1,267 @@
+"""TLS of outgoing connections: 1.2 or higher, verified, without weak or huge keys; else why not.
+
+Keys have at least 112 bits of security (NIST SP 800-57), and RSA at most 8192 bits. Every key that
+reaches the service passes one of these checks before it is used, so that a huge key costs no time.
+RSA and DSA need 2048 bits for that strength, elliptic curves 224. The parameters of Diffie-Hellman
+are OpenSSL's to check.
+"""
+
+import ssl
+from base64 import urlsafe_b64decode
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
+from cryptography.hazmat.primitives.serialization import (
+    load_pem_private_key,
+)
+
+from domain.core.errors import InvalidError
+
+LEAST_RSA_BITS, MOST_RSA_BITS = 2048, 8192
+LEAST_CURVE_BITS = 224
+#: OpenSSL's limit too: a larger public exponent makes each verification as slow as a signature.
+_MOST_EXPONENT_BITS = 64
+_LEAST_EXPONENT = 3
+#: The curves of RFC 7518, RFC 8037 and RFC 8812, with their bits.
+_CURVES = {
+    "P-192": 192,
+    "P-224": 224,
+    "P-256": 256,
+    "P-384": 384,
+    "P-521": 521,
+    "secp256k1": 256,
+    "Ed25519": 255,
+    "X25519": 255,
+    "Ed448": 448,
+    "X448": 448,
+}
+
+#: Members of a JWK that only its owner may know (RFC 7518 section 6, RFC 8037).
+PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+Key: TypeAlias = PublicKeyTypes | PrivateKeyTypes
+
+
+class RefusedKeyError(InvalidError):
+    """The key is too weak, too large, or of an unknown kind; the text says which."""
+
+
+def check_key(key: Key) -> None:
+    """Raise RefusedKeyError unless the key has the strength and size of this module."""
+    if isinstance(key, rsa.RSAPublicKey):
+        check_rsa(key.key_size, key.public_numbers().e)
+    elif isinstance(key, rsa.RSAPrivateKey):
+        check_key(key.public_key())
+    elif isinstance(key, dsa.DSAPublicKey | dsa.DSAPrivateKey):
+        _check_modulus("DSA", key.key_size)
+    elif isinstance(key, ec.EllipticCurvePublicKey | ec.EllipticCurvePrivateKey):
+        _check_curve(key.curve.name, key.curve.key_size)
+    # All others are of Edwards and Montgomery curves, or post-quantum, none of which is weak.
+
+
+def check_rsa(bits: int, exponent: int) -> None:
+    """Raise RefusedKeyError for an RSA key that is too weak or too large."""
+    _check_modulus("RSA", bits)
+    if exponent < _LEAST_EXPONENT or exponent % 2 == 0 or exponent >> _MOST_EXPONENT_BITS:
+        raise RefusedKeyError(
+            f"The public exponent of the RSA key must be odd, at least {_LEAST_EXPONENT} and of at "
+            f"most {_MOST_EXPONENT_BITS} bits."
+        )
+
+
+def _check_modulus(kind: str, bits: int) -> None:
+    if bits < LEAST_RSA_BITS:
+        raise RefusedKeyError(
+            f"The {kind} key has {bits} bits, which is too weak: use at least {LEAST_RSA_BITS}."
+        )
+    if bits > MOST_RSA_BITS:
+        raise RefusedKeyError(
+            f"The {kind} key has {bits} bits, which is too large: use at most {MOST_RSA_BITS}."
+        )
+
+
+def _check_curve(name: str, bits: int) -> None:
+    if bits < LEAST_CURVE_BITS:
+        raise RefusedKeyError(
+            f"The curve {name} has {bits} bits, which is too weak: use at least {LEAST_CURVE_BITS}."
+        )
+
+
+def check_jwk(jwk: Mapping[str, object]) -> None:
+    """Raise RefusedKeyError for a weak, huge or unknown asymmetric key (RFC 7517).
+
+    Reads the members alone, so that a key can be refused before a library computes with it.
+    """
+    kind = jwk.get("kty")
+    if kind == "RSA":
+        modulus, exponent = _number(jwk, "n"), _number(jwk, "e")
+        check_rsa(modulus.bit_length(), exponent)
+    elif kind == "EC" or kind == "OKP":  # noqa: PLR1714 - it may be unhashable
+        curve = jwk.get("crv")
+        if not isinstance(curve, str) or curve not in _CURVES:
+            raise RefusedKeyError(f"The curve of the key is not one of {', '.join(_CURVES)}.")
+        _check_curve(curve, _CURVES[curve])
+    else:
+        raise RefusedKeyError("The kty of the key must be RSA, EC or OKP.")
+
+
+#: base64url of as many bytes as the largest modulus has, without padding (RFC 7515 section 2).
+_LONGEST_NUMBER = -(-MOST_RSA_BITS // 6)
+
+
+def _number(jwk: Mapping[str, object], name: str) -> int:
+    """Return a Base64urlUInt (RFC 7518 section 2)."""
+    text = jwk.get(name)
+    if not isinstance(text, str) or not text.isascii():
+        raise RefusedKeyError(f"The RSA key needs {name} in base64url.")
+    if len(text) > _LONGEST_NUMBER:
+        bits = len(text) * 6 // 8 * 8
+        raise RefusedKeyError(
+            f"The RSA key has a number of {bits} bits, which is too large: use at most "
+            f"{MOST_RSA_BITS}."
+        )
+    try:
+        return int.from_bytes(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except ValueError as error:
+        raise RefusedKeyError(f"The RSA key needs {name} in base64url.") from error
+
+
+def load_private_key(pem: bytes) -> PrivateKeyTypes:
+    """Return the checked private key of a PEM text; raise RefusedKeyError.
+
+    The primes of an RSA key are tested only when its size is known to be good: with 16,384 bits
+    that takes seconds.
+    """
+    try:
+        unchecked = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
+        check_key(unchecked)
+        return load_pem_private_key(pem, None)
+    except TypeError as error:
+        raise RefusedKeyError("The private key is encrypted with a password.") from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise RefusedKeyError("This is not a valid private key in PEM format.") from error
+
+
+#: OpenSSL's level 2: RSA, DSA and DH of 2048 bits, curves of 224, no SHA-1 and no MD5.
+SECURITY_LEVEL = "@SECLEVEL=2"
+OUTGOING_SUITES = (
+    f"{SECURITY_LEVEL}:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
+)
+#: The errors of OpenSSL's verification (`openssl verify`, X509_V_ERR_…) that occur in practice.
+_VERIFICATION = {
+    9: "its certificate is not valid yet",
+    10: "its certificate has expired",
+    18: "its certificate is self-signed, and not in TRUSTED_CA_FILE",
+    19: "the issuer of its certificate is unknown: add it to TRUSTED_CA_FILE",
+    20: "the issuer of its certificate is unknown: add it to TRUSTED_CA_FILE",
+    21: "the issuer of its certificate is unknown: add it to TRUSTED_CA_FILE",
+    62: "its certificate is for another host name",
+    64: "its certificate is for another IP address",
+    66: "the key of its certificate is too weak: RSA needs 2048 bits, a curve 224",
+    67: "the key of a certificate authority is too weak: RSA needs 2048 bits, a curve 224",
+    68: "its certificate is signed with a weak digest such as SHA-1",
+}
+_OLD = "it does not offer TLS 1.2 or higher"
+_NO_TLS = "it does not answer in TLS"
+#: The reason codes of OpenSSL and the alerts of servers, by their names.
+_REASONS = {
+    "UNSUPPORTED_PROTOCOL": _OLD,
+    "NO_PROTOCOLS_AVAILABLE": _OLD,
+    "TLSV1_ALERT_PROTOCOL_VERSION": _OLD,
+    "WRONG_SSL_VERSION": _OLD,
+    "WRONG_VERSION_NUMBER": _NO_TLS,
+    "RECORD_LAYER_FAILURE": _NO_TLS,
+    "HTTP_REQUEST": _NO_TLS,
+    "DH_KEY_TOO_SMALL": "its Diffie-Hellman key is too weak: it needs 2048 bits",
+    "EE_KEY_TOO_SMALL": _VERIFICATION[66],
+    "BAD_SIGNATURE": "its signature is wrong",
+    "WRONG_SIGNATURE_TYPE": "it signs with a weak digest or key",
+    "NO_SUITABLE_SIGNATURE_ALGORITHM": "it signs with a weak digest or key",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "it has no strong cipher suite in common with this service",
+    "SSL/TLS_ALERT_HANDSHAKE_FAILURE": "it has no strong cipher suite in common with this service",
+    "NO_CIPHERS_AVAILABLE": "it has no strong cipher suite in common with this service",
+    "UNEXPECTED_EOF_WHILE_READING": "it closed the connection during the handshake",
+}
+
+
+class RefusedPeerError(ssl.SSLError):
+    """The key of the server's certificate is refused; the text says why."""
+
+
+class _CheckedSocket(ssl.SSLSocket):
+    """A TLS connection that is given up if the key of the server is too large.
+
+    OpenSSL's security level has no upper limit.
+    """
+
+    def do_handshake(self, block: bool = False) -> None:  # noqa: FBT001, FBT002 - the standard library's signature
+        """Shake hands, then check the server's certificate before anything is sent."""
+        # gevent's socket has no `block`.
+        super().do_handshake(*([block] if block else []))
+        encoded = self.getpeercert(binary_form=True)
+        if encoded is not None:
+            _check_certificate(encoded)
+
+
+def _check_certificate(encoded: bytes) -> None:
+    try:
+        check_key(x509.load_der_x509_certificate(encoded).public_key())
+    except RefusedKeyError as error:
+        raise RefusedPeerError(ssl.SSL_ERROR_SSL, str(error)) from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        message = "the key of the server's certificate cannot be read"
+        raise RefusedPeerError(ssl.SSL_ERROR_SSL, message) from error
+
+
+def outgoing_tls_context(trusted_ca_file: Path | None = None) -> ssl.SSLContext:
+    """Return the context for an outgoing connection, which verifies certificate and host name.
+
+    It trusts the certificate authorities of the system, and those of a PEM file if there is one
+    (the setting TRUSTED_CA_FILE). Reading them takes some 20 ms, so keep the context for several
+    connections. `refusal_reason` (`domain/core/encryption.py`) explains its errors.
+    """
+    context = ssl.create_default_context()
+    if trusted_ca_file is not None:
+        context.load_verify_locations(trusted_ca_file)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(OUTGOING_SUITES)
+    context.sslsocket_class = _CheckedSocket
+    return context
+
+
+def refusal_reason(error: BaseException) -> str | None:
+    """Return in a few words why a TLS connection to a server failed; None for other errors.
+
+    Clients wrap the error of the handshake into others, which are searched. The text holds nothing
+    that the server has sent.
+    """
+    for each in _causes(error):
+        if isinstance(each, RefusedPeerError):
+            text = str(each.strerror).rstrip(".")
+            return text[:1].lower() + text[1:]
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return _VERIFICATION.get(each.verify_code, "its certificate cannot be verified")
+        if isinstance(each, ssl.SSLError):
+            return _REASONS.get(each.reason or "", "the TLS handshake failed")
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Return an error and everything that it was raised from, each once."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        linked = (*current.args, getattr(current, "reason", None), current.__cause__)
+        waiting += [each for each in (*linked, current.__context__) if _is_error(each)]
+
+
+def _is_error(value: object) -> bool:
+    return isinstance(value, BaseException)

@@ -1,0 +1,103 @@
+"""Results of backups, and failures of the worker's jobs, which are kept in `job_turns`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.core.database.rows import insert_into
+from models import JobTurn
+
+#: A backup is due each day; this leaves time for one that takes long.
+LONGEST_WITHOUT_BACKUP = timedelta(hours=36)
+#: How long the failure of a job is shown.
+FAILURE_SHOWN_FOR = timedelta(hours=1)
+_BACKUP, _FAILED_BACKUP = "backup", "backup failed"
+_FAILED_JOB = "failed: "
+_LONGEST_DETAIL = 255
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackupState:
+    """The last backup that succeeded, and the last one that failed."""
+
+    succeeded_at: datetime | None = None
+    #: The size of the last backup that succeeded.
+    bytes: int | None = None
+    failed_at: datetime | None = None
+    #: The reason of the last failure.
+    reason: str | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the last backup failed."""
+        return self.failed_at is not None and (
+            self.succeeded_at is None or self.failed_at > self.succeeded_at
+        )
+
+    def is_overdue(self, now: datetime) -> bool:
+        """Return whether the last backup that succeeded is too old, or there is none."""
+        return self.succeeded_at is None or now - self.succeeded_at > LONGEST_WITHOUT_BACKUP
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedJob:
+    """The last failure of a job of the worker."""
+
+    name: str
+    failed_at: datetime
+    reason: str
+
+
+def record_backup(size: int, *, session: Session, now: datetime) -> None:
+    """Record a backup that succeeded, with its size in bytes."""
+    _record(_BACKUP, str(size), session, now)
+
+
+def record_failed_backup(reason: str, *, session: Session, now: datetime) -> None:
+    """Record a backup that failed."""
+    _record(_FAILED_BACKUP, reason, session, now)
+
+
+def record_failed_job(name: str, reason: str, *, session: Session, now: datetime) -> None:
+    """Record that a job of the worker failed."""
+    _record(f"{_FAILED_JOB}{name}", reason, session, now)
+
+
+def backup_state(*, session: Session) -> BackupState:
+    """Return what is known of backups."""
+    rows = session.scalars(select(JobTurn).where(JobTurn.name.in_((_BACKUP, _FAILED_BACKUP))))
+    found = {row.name: row for row in rows}
+    good, bad = found.get(_BACKUP), found.get(_FAILED_BACKUP)
+    return BackupState(
+        succeeded_at=good.taken_at if good else None,
+        bytes=int(good.detail or 0) if good else None,
+        failed_at=bad.taken_at if bad else None,
+        reason=bad.detail if bad else None,
+    )
+
+
+def list_failed_jobs(*, session: Session) -> Sequence[FailedJob]:
+    """Return the last failure of each job that ever failed, by name."""
+    rows = session.scalars(
+        select(JobTurn).where(JobTurn.name.startswith(_FAILED_JOB)).order_by(JobTurn.name)
+    )
+    return [
+        FailedJob(
+            name=row.name.removeprefix(_FAILED_JOB),
+            failed_at=row.taken_at,
+            reason=row.detail or "",
+        )
+        for row in rows
+    ]
+
+
+def _record(name: str, detail: str, session: Session, now: datetime) -> None:
+    values = {"taken_at": now, "detail": detail[:_LONGEST_DETAIL]}
+    session.execute(
+        insert_into(JobTurn, session=session)
+        .values(name=name, **values)
+        .on_conflict_do_update(index_elements=[JobTurn.name], set_=values)
+    )

@@ -1,0 +1,147 @@
+"""Hashes and encrypts secrets for storage.
+
+One master secret gives, by HKDF (RFC 5869), a key for hashing and one for encryption. Random
+credentials need no slow hash: a keyed SHA-256 cannot be searched without the key. Older master
+secrets may be kept beside the new one, so that a rotation loses nothing.
+"""
+
+import base64
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from domain.core.randomness import is_well_formed, random_credential
+
+_FINGERPRINT_DIGITS = 16
+
+
+class CredentialType(StrEnum):
+    """The type of a credential; the value is its prefix."""
+
+    ACCESS_TOKEN = "gba-"  # noqa: S105 - a prefix
+    REFRESH_TOKEN = "gbr-"  # noqa: S105 - a prefix
+    CLIENT_SECRET = "gbs-"  # noqa: S105 - a prefix
+    PERSONAL_ACCESS_TOKEN = "gbp-"  # noqa: S105 - a prefix
+    INTEGRATION_KEY = "gbk-"
+    AUTHORIZATION_CODE = "gbc-"
+    SIGN_IN = "gbi-"
+    PUSHED_REQUEST = "gbq-"
+    REGISTRATION = "gbg-"
+    REGISTRY_NOTIFICATIONS = "gbn-"
+    CALENDAR_FEED = "gbf-"
+    EMAIL_CONFIRMATION = "gbe-"
+
+
+class UndecipherableError(Exception):
+    """No key of the ring decrypts this text: the master secret was replaced, not rotated."""
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A new secret: the text to show once, and the digest to store."""
+
+    clear: str = field(repr=False)
+    digest: bytes = field(repr=False)
+
+
+class Keyring:
+    """Hashes and encrypts with the newest key; verifies and decrypts with all keys."""
+
+    def __init__(self, master: str, *older: str) -> None:
+        """Derive the keys; `older` are former master secrets, newest first."""
+        masters = (master, *older)
+        #: Whether something may still be under an older key.
+        self.has_older = bool(older)
+        # Copied for each digest: setting one up takes longer than hashing a credential.
+        self._hashes = tuple(
+            hmac.new(_derive(each, b"gatebell credential digest"), digestmod="sha256")
+            for each in masters
+        )
+        #: One for each key, the newest first; it tells keys apart, and nothing leads back to them.
+        self.fingerprints = tuple(
+            _derive(each, b"gatebell fingerprint").hex()[:_FINGERPRINT_DIGITS] for each in masters
+        )
+        self._derivation_keys = tuple(_derive(each, b"gatebell successor") for each in masters)
+        fernets = [
+            Fernet(base64.urlsafe_b64encode(_derive(each, b"gatebell encryption")))
+            for each in masters
+        ]
+        self._newest_fernet, self._fernet = fernets[0], MultiFernet(fernets)
+
+    def issue(self, credential_type: CredentialType) -> Credential:
+        """Return a new random credential."""
+        clear = random_credential(credential_type)
+        return Credential(clear=clear, digest=self.digest(clear))
+
+    def derived_credentials(self, text: str, credential_type: CredentialType) -> tuple[str, ...]:
+        """Return the credential derived from another one, the same each time.
+
+        One for each key of the ring, the newest first. Nobody can tell it from a random one
+        without the key, and with the key nobody can tell it without the other credential.
+        """
+        message = f"{credential_type} after {text}".encode("utf-8", "surrogatepass")
+        seeds = (hmac.digest(key, message, "sha256") for key in self._derivation_keys)
+        return tuple(random_credential(credential_type, seed=seed) for seed in seeds)
+
+    def digest(self, text: str) -> bytes:
+        """Return the keyed SHA-256 (32 bytes) under the newest key."""
+        return self.digests(text)[0]
+
+    def digests(
+        self, text: str, credential_type: CredentialType | None = None
+    ) -> tuple[bytes, ...]:
+        """Return the digest under every key of the ring, the newest first.
+
+        A credential that is malformed for its type has none.
+        """
+        if credential_type is not None and not is_well_formed(text, prefix=credential_type):
+            return ()
+        encoded, found = text.encode("utf-8", "surrogatepass"), []
+        for each in self._hashes:
+            own = each.copy()
+            own.update(encoded)
+            found.append(own.digest())
+        return tuple(found)
+
+    def rehashed(self, text: str, digest: bytes) -> bytes | None:
+        """Return the digest under the newest key if this one is of an older key."""
+        newest = self.digest(text) if self.has_older else digest
+        return None if hmac.compare_digest(newest, digest) else newest
+
+    def matches(self, text: str, digests: Sequence[bytes | None]) -> bool:
+        """Return whether the text has one of these digests, in constant time."""
+        found = False
+        for candidate in self.digests(text):
+            for digest in digests:
+                found |= digest is not None and hmac.compare_digest(candidate, digest)
+        return found
+
+    def encrypt(self, text: str) -> str:
+        """Encrypt (AES-128-CBC with HMAC, as Fernet specifies)."""
+        return self._fernet.encrypt(text.encode()).decode()
+
+    def decrypt(self, ciphertext: str) -> str:
+        """Decrypt, or raise UndecipherableError."""
+        try:
+            return self._fernet.decrypt(ciphertext.encode()).decode()
+        except InvalidToken as error:
+            raise UndecipherableError from error
+
+    def is_of_newest_key(self, ciphertext: str) -> bool:
+        """Return whether the newest key decrypts this text."""
+        try:
+            self._newest_fernet.decrypt(ciphertext.encode())
+        except InvalidToken:
+            return False
+        return True
+
+
+def _derive(master: str, purpose: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=b"gatebell", info=purpose).derive(
+        master.encode()
+    )

@@ -1,0 +1,123 @@
+"""Tracks the secret keys of a database, to detect a wrong one at startup.
+
+What is kept is a fingerprint of each key and when it was last written with. A program fits if it
+knows every key that is in use: else it could not read what the others write.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import delete, select, text
+from sqlalchemy.orm import Session
+
+from domain.core.database.rows import insert_into
+from domain.core.errors import DomainError
+from domain.core.hosts import LONGEST_SILENCE
+from domain.core.keyring import Keyring, UndecipherableError
+from models import (
+    AuditKey,
+    AuditStream,
+    IdentityProvider,
+    Integration,
+    RegistryKey,
+    SecretKeyUse,
+    SigningKey,
+    TotpDevice,
+)
+
+#: The number of secrets of each kind that are tried.
+_SAMPLE = 20
+_ADVICE = (
+    "Set it to the key that this database was used with, or add that one to "
+    "SECRET_KEY_FALLBACKS; if it is lost, `gatebell secrets forget` starts anew, and every token "
+    "and stored key is void."
+)
+
+
+class WrongSecretKeyError(DomainError):
+    """A secret key that the stored data needs is missing."""
+
+
+def missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
+    """Return the fingerprints of keys in use that the ring lacks."""
+    uses = session.execute(select(SecretKeyUse.fingerprint, SecretKeyUse.last_used_at)).all()
+    latest = max((use.last_used_at for use in uses), default=None)
+    return tuple(
+        use.fingerprint
+        for use in uses
+        if latest is not None
+        and use.last_used_at > latest - LONGEST_SILENCE
+        and use.fingerprint not in keyring.fingerprints
+    )
+
+
+def check(keyring: Keyring, *, session: Session) -> None:
+    """Raise WrongSecretKeyError unless the ring knows every key that is in use."""
+    if missing := missing_fingerprints(keyring, session=session):
+        what = f"{', '.join(missing)} is in use, and ours are {', '.join(keyring.fingerprints)}"
+        message = f"SECRET_KEY is not the right one for this database (fingerprints: {what})."
+        raise WrongSecretKeyError(f"{message} {_ADVICE}")
+
+
+def register_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
+    """Register that a program writes with the newest key of the ring.
+
+    Raises WrongSecretKeyError if it does not fit. Of two that are first at once with different
+    keys, the second is refused.
+    """
+    if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer
+        session.execute(text("LOCK TABLE secret_key_uses IN SHARE ROW EXCLUSIVE MODE"))
+    check(keyring, session=session)
+    is_first = session.scalar(select(SecretKeyUse.fingerprint).limit(1)) is None
+    if is_first and not _opens_something(keyring, session=session):
+        message = (
+            "SECRET_KEY is not the right one for this database: it cannot decrypt anything in it."
+        )
+        raise WrongSecretKeyError(f"{message} {_ADVICE}")
+    record_use(keyring, session=session, now=now)
+
+
+def record_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
+    """Store the time of the last use of the newest key."""
+    session.execute(
+        insert_into(SecretKeyUse, session=session)
+        .values(fingerprint=keyring.fingerprints[0], first_used_at=now, last_used_at=now)
+        .on_conflict_do_update(
+            index_elements=[SecretKeyUse.fingerprint], set_={"last_used_at": now}
+        )
+    )
+
+
+def forget_missing_keys(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
+    """Delete the records of keys that the ring lacks, and return their fingerprints."""
+    known = SecretKeyUse.fingerprint.in_(keyring.fingerprints)
+    gone = session.scalars(delete(SecretKeyUse).where(~known).returning(SecretKeyUse.fingerprint))
+    return tuple(gone)
+
+
+def _opens_something(keyring: Keyring, *, session: Session) -> bool:
+    """Return whether the ring decrypts any stored secret; True if there is none."""
+    kept = list(_encrypted(session))
+    return not kept or any(_opens(keyring, each) for each in kept)
+
+
+def _encrypted(session: Session) -> Iterable[str]:
+    samples = (
+        select(SigningKey.private_ciphertext).order_by(SigningKey.id.desc()),
+        select(Integration.key_ciphertext).order_by(Integration.id.desc()),
+        select(TotpDevice.seed_ciphertext).order_by(TotpDevice.id.desc()),
+        select(AuditKey.ciphertext),
+        select(AuditStream.secret_ciphertext).order_by(AuditStream.id.desc()),
+        select(IdentityProvider.client_secret_ciphertext).order_by(IdentityProvider.id.desc()),
+        select(RegistryKey.private_ciphertext).order_by(RegistryKey.id.desc()),
+    )
+    for sample in samples:
+        yield from session.scalars(sample.limit(_SAMPLE))
+
+
+def _opens(keyring: Keyring, ciphertext: str) -> bool:
+    try:
+        keyring.decrypt(ciphertext)
+    except UndecipherableError:
+        return False
+    return True

@@ -1,0 +1,519 @@
+"""The bases of all types that faces and actions exchange, and the kinds of their fields.
+
+A feature declares them in `domain/<feature>/types.py`: what a list can be asked for (`Query`), what
+a request may set (`Body`) and what is returned (`Resource`). They check requests, write responses,
+describe both at /api/openapi.json, and are what commands are made from. Pydantic builds each at its
+first use: a process uses few of them, and building all is a twelfth of its start.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    AnyUrl,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    RootModel,
+    StringConstraints,
+    TypeAdapter,
+    ValidationInfo,
+    WithJsonSchema,
+    create_model,
+    field_validator,
+)
+from pydantic.fields import FieldInfo
+
+from domain.core.clock import written
+from domain.core.database.paging import (
+    LARGEST_ID,
+    LONGEST_SEARCH,
+    Listed,
+    ListPart,
+    Page,
+    Slice,
+    read_cursor,
+)
+from domain.core.durations import duration_text, parse_duration
+from domain.core.grace_period import GracePeriod
+
+Item = TypeVar("Item", bound=BaseModel)
+SomeBody = TypeVar("SomeBody", bound="Body")
+Value = TypeVar("Value")
+
+LARGEST_NUMBER = 2**31 - 1
+_LARGEST_PAGE = 100
+_USUAL_PAGE = 20
+WITHOUT_NUL = r"^[^\x00]*$"
+_URL: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
+
+
+def _in_utc(value: Any) -> datetime:
+    """Return a time of RFC 3339 in UTC; raise ValueError for anything else."""
+    read = _local_or_utc(value)
+    if read.tzinfo is None:
+        example = f"{read.isoformat(timespec='seconds')}Z"
+        raise ValueError(f"must have an offset, such as {example} for UTC or +02:00 instead of Z")
+    return read
+
+
+def _local_or_utc(value: Any) -> datetime:
+    """Return a time in UTC, or a local time if it has no offset; raise ValueError."""
+    try:
+        read = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if isinstance(read, datetime):
+            return read if read.tzinfo is None else read.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError("must be a time like 2027-05-31T12:00:00Z") from error
+    raise ValueError("must be a time like 2027-05-31T12:00:00Z")
+
+
+def _in_utc_or_day(value: Any) -> datetime:
+    """Return a time of RFC 3339, or the beginning of a day, in UTC; raise ValueError."""
+    with suppress(ValueError):
+        if isinstance(value, str):
+            return datetime.combine(date.fromisoformat(value), time(), UTC)
+    return _in_utc(value)
+
+
+def _not_empty(value: Any) -> Any:
+    if value in ("", ()):
+        raise ValueError("is empty")
+    return value
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be one line, without control characters")
+    return text.strip()
+
+
+def _web_url(text: str) -> str:
+    try:
+        scheme = _URL.validate_python(text).scheme if text else "https"
+    except ValueError:
+        scheme = ""
+    if scheme not in {"http", "https"}:
+        raise ValueError("must be a URL with http or https")
+    return text
+
+
+def split(value: Any) -> Any:
+    """Return the words of a text that is separated by commas or spaces."""
+    return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
+def once_each(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return values without doubles, in their order."""
+    return tuple(dict.fromkeys(values))
+
+
+def one_text(value: Any) -> Any:
+    """Return options of a command, of which each may have several words, as one text."""
+    is_words = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+    return " ".join(value) if is_words else value
+
+
+def _first_page(number: int) -> int:
+    # A client that counts pages would read the first one for ever.
+    if number not in {0, 1}:
+        raise ValueError("can only be 1: follow the link with rel=next to the next page")
+    return 1
+
+
+def _dropped(_given: Any) -> str:
+    return ""
+
+
+def one_of(*words: str) -> WithJsonSchema:
+    """Describe a text of a response by what it can be; the text itself is not checked."""
+    return WithJsonSchema({"type": "string", "enum": [*words]})
+
+
+#: A text that both databases can store.
+Text = Annotated[str, StringConstraints(pattern=WITHOUT_NUL)]
+#: A URL with http or https, or an empty text, which means none.
+WebUrl = Annotated[Text, AfterValidator(_web_url)]
+#: A line without control characters, and without spaces at its ends.
+Line = Annotated[Text, AfterValidator(_one_line)]
+#: Such a line that is not empty.
+Name = Annotated[Line, AfterValidator(_not_empty)]
+#: A text to search for.
+Search = Annotated[Text, Field(max_length=LONGEST_SEARCH)]
+#: A text that is needed; where it is stored, its characters are checked.
+RequiredText = Annotated[str, AfterValidator(_not_empty)]
+#: The id of a row.
+Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
+#: Words: a JSON array, or a text separated by commas or spaces.
+Words = Annotated[tuple[Text, ...], BeforeValidator(split)]
+#: Words, at least one.
+RequiredWords = Annotated[Words, AfterValidator(_not_empty)]
+#: Numbers: a JSON array, or a text separated by commas or spaces.
+Numbers = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=LARGEST_NUMBER)], ...], BeforeValidator(split)
+]
+#: A time of a request, with its offset.
+GivenTime = Annotated[
+    datetime, BeforeValidator(_in_utc), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+#: A time of a request of one schedule. Without an offset it is a local time of the schedule's zone,
+#: in which `in_zone` reads it.
+GivenLocalTime = Annotated[
+    datetime,
+    BeforeValidator(_local_or_utc),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "description": "A time with an offset, or a local time of the schedule's time zone "
+            "without one.",
+            "examples": ["2027-05-31T12:00:00Z", "2027-05-31T14:00"],
+        }
+    ),
+]
+#: A time of a list that GitLab has too, which also takes a day: its beginning in UTC.
+GivenTimeOrDay = Annotated[
+    datetime,
+    BeforeValidator(_in_utc_or_day),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "format": "date-time"},
+                {"type": "string", "format": "date"},
+            ]
+        }
+    ),
+]
+#: The number of a page; clients written for GitLab send 0 for the first one.
+PageNumber = Annotated[
+    int, Field(ge=0, le=LARGEST_NUMBER), AfterValidator(lambda number: number or 1)
+]
+#: The number of items of a page; clients written for GitLab send 0 for the usual one.
+PageSize = Annotated[
+    int,
+    Field(ge=0, le=LARGEST_NUMBER, description="Number of items of a page, at most 100."),
+]
+#: A day of a request.
+GivenDay = Annotated[date, WithJsonSchema({"type": "string", "format": "date"})]
+#: A time of a response: UTC with milliseconds and `Z`.
+Time = Annotated[
+    datetime,
+    PlainSerializer(written, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+
+
+@dataclass(frozen=True)
+class Option:
+    """What the command line calls a field, if that is not its name.
+
+    `Option("--for")`, or for what can be turned off `Option("--on/--off")`. With `null`, a flag
+    that sends null instead: `Option("--policy", null="--nobody")`. A former name still works.
+    """
+
+    words: str
+    null: str = ""
+    former: str = ""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What the command line calls a field that it takes as an argument, not as an option."""
+
+    name: str
+
+
+def _length(value: Any, info: ValidationInfo) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    text = str(value)
+    is_number = text.isascii() and text.isdecimal()
+    return parse_duration(f"{text}s" if is_number else text, field=info.field_name or "")
+
+
+def _overlap(value: Any) -> Any:
+    return timedelta(0) if value == GracePeriod.NOW.key else value
+
+
+#: A length of time: a text such as `1h30m`, or a number of seconds. Written as the text.
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_length),
+    PlainSerializer(duration_text, return_type=str),
+    WithJsonSchema({"type": "string"}),
+]
+#: How long what is replaced stays valid: a length of time, or `now` for not at all.
+Overlap = Annotated[Duration, BeforeValidator(_overlap), Option("--overlap")]
+
+
+class Body(BaseModel):
+    """Parameters of a request that changes something: from its query, form or JSON body.
+
+    Unknown ones are ignored: clients written for GitLab send more than a resource has here.
+    Pydantic tells which were given.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The fields that the request has, by name."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+def partial(body: type[SomeBody]) -> type[SomeBody]:
+    """Make every field of a body one that can be omitted: `given` has those that were not.
+
+    Of a field that a request omits, the value is None whatever its type says.
+    """
+    fields: dict[str, Any] = {
+        name: (
+            Annotated[each.annotation, *each.metadata] if each.metadata else each.annotation,
+            Field(default=None, description=each.description, json_schema_extra=_without_default),
+        )
+        for name, each in body.model_fields.items()
+    }
+    made: type[SomeBody] = create_model(
+        body.__name__, __base__=body, __module__=body.__module__, __doc__=body.__doc__, **fields
+    )
+    return made
+
+
+_WITHOUT_EFFECT = BeforeValidator(_dropped)
+#: What GitLab adds to its responses, or how it looks for items: without effect here.
+WithoutEffect = Annotated[
+    str,
+    _WITHOUT_EFFECT,
+    Field(description="Accepted for clients written for GitLab, without effect."),
+]
+_ABSENT = object()
+#: A filter of GitLab by something that nothing here has: `true` leaves nothing.
+AbsentFlag = Annotated[
+    bool,
+    Field(
+        description="Accepted for clients written for GitLab. Nothing here has this property, so "
+        "`true` finds nothing."
+    ),
+    _ABSENT,
+]
+#: A filter of GitLab by something that nothing here has: any value leaves nothing.
+AbsentWord = Annotated[
+    Text,
+    Field(
+        description="Accepted for clients written for GitLab. Nothing here has this property, so "
+        "every value finds nothing."
+    ),
+    _ABSENT,
+]
+
+
+def has_effect(field: FieldInfo) -> bool:
+    """Return whether a parameter is not for clients written for GitLab alone."""
+    return not {id(_WITHOUT_EFFECT), id(_ABSENT)} & {id(each) for each in field.metadata}
+
+
+class Query(BaseModel):
+    """Parameters of a GET; unknown ones are an error, so that a misspelt filter is noticed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class GitLabQuery(Query):
+    """Parameters of a GET that GitLab has as well: unknown ones are ignored, and named.
+
+    What GitLab documents is a field: with its effect where the data is here, otherwise of one of
+    the three types above.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it asks for what nothing here has."""
+        return any(getattr(self, name) for name in _absent_fields(type(self)))
+
+
+@cache
+def _absent_fields(schema: type[GitLabQuery]) -> Sequence[str]:
+    return [name for name, field in schema.model_fields.items() if _ABSENT in field.metadata]
+
+
+def _size(per_page: int, schema: type[Query]) -> int:
+    usual: int = schema.model_fields["per_page"].default
+    return min(per_page or usual, _LARGEST_PAGE)
+
+
+class OffsetQuery(Query):
+    """Parameters of a list with numbered pages.
+
+    Clients send `pagination` and `order_by` with every list: they are accepted, and the pages are
+    numbered in any case.
+    """
+
+    page: PageNumber = 1
+    per_page: PageSize = _USUAL_PAGE
+    pagination: Literal["offset", "legacy", "keyset"] = "offset"
+
+    @property
+    def size(self) -> int:
+        """The number of items of a page."""
+        return _size(self.per_page, type(self))
+
+    @property
+    def offset(self) -> int:
+        """The number of items before the page."""
+        return (self.page - 1) * self.size
+
+    @property
+    def part(self) -> ListPart:
+        """The requested part."""
+        return ListPart(size=self.size, offset=self.offset)
+
+
+class KeysetQuery(Query):
+    """Parameters of a list whose next page the `Link` header leads to, without page numbers."""
+
+    cursor: str = Field(
+        default="", description="Position in the list, taken from the link to the next page."
+    )
+    per_page: PageSize = _USUAL_PAGE
+    pagination: Literal["keyset"] = "keyset"
+    page: Annotated[int, AfterValidator(_first_page)] = Field(
+        default=1, description="Only 1: the link with rel=next leads to the next page."
+    )
+
+    @property
+    def size(self) -> int:
+        """The number of items of a page."""
+        return _size(self.per_page, type(self))
+
+    @property
+    def part(self) -> Slice:
+        """The requested part, the newest first; raises QueryError for a forged cursor."""
+        return Slice(size=self.size, before=read_cursor(self.cursor))
+
+
+#: Of lists of what a project or group has: what it uses of the groups above belongs to them.
+IncludeAncestorGroups = Annotated[
+    bool, Field(description="True to list the items of the groups above as well.")
+]
+
+
+class PagedQuery(OffsetQuery):
+    """Parameters of a list that has both: numbered pages, and with `pagination=keyset` links.
+
+    A list with other orders, or with another usual one, overrides `order_by` and `sort`.
+    """
+
+    cursor: str = Field(
+        default="",
+        description="Position in a list with keyset pagination, taken from the link to the next "
+        "page.",
+    )
+    #: Overridden by a `Literal`: mypy takes one for a `str`, and none for another `Literal`.
+    order_by: str = Field(default="id", pattern="^id$")
+    sort: Literal["asc", "desc"] = "desc"
+
+    @field_validator("pagination")
+    @classmethod
+    def _counts_no_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
+        if value == "keyset" and others.data.get("page", 1) != 1:
+            raise ValueError(
+                "can only be keyset without a page number: the link with rel=next leads to the "
+                "next part of this list"
+            )
+        return value
+
+    @field_validator("cursor")
+    @classmethod
+    def _is_of_a_keyset_page(cls, value: str, others: ValidationInfo) -> str:
+        if value and others.data.get("pagination") != "keyset":
+            raise ValueError("is for pagination=keyset")
+        return value
+
+    @field_validator("order_by")
+    @classmethod
+    def _is_the_key_of_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
+        if value != "id" and others.data.get("pagination") == "keyset":
+            raise ValueError("can only be id with pagination=keyset")
+        return value
+
+    @property
+    def part(self) -> ListPart:
+        """The requested part; raises QueryError for a forged cursor."""
+        is_by_key = self.pagination == "keyset"
+        return ListPart(
+            size=self.size,
+            offset=self.offset,
+            is_by_key=is_by_key,
+            last_id=read_cursor(self.cursor),
+            # Without a word of its own, a keyset page is ordered by id.
+            order_by="id" if is_by_key else self.order_by,
+            is_descending=self.sort == "desc",
+        )
+
+
+class Resource(BaseModel):
+    """What a response is made of."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
+
+
+def columns_of(row: object, view: type[Any]) -> dict[str, Any]:
+    """Return the fields of a resource or a dataclass that a row has as columns of the same name."""
+    names = view.model_fields if issubclass(view, Resource) else view.__dataclass_fields__
+    return {name: getattr(row, name) for name in names if hasattr(row, name)}
+
+
+class Done(RootModel[Literal[True]]):
+    """`true`, which clients written for GitLab wait for after some actions."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class SecretResource(Resource):
+    """What a response is made of that shows a secret once: nobody keeps a copy of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found(Generic[Item]):
+    """A page of a list: with `total` of one with numbered pages, else with the next cursor.
+
+    A list whose numbered pages a release removes has both, so that its links stay valid.
+    """
+
+    items: Sequence[Item]
+    total: int | None = None
+    next_cursor: str | None = None
+
+    def has_more_than(self, number: int) -> bool:
+        """Return whether this is a numbered page of a list with more than so many items."""
+        return self.total is not None and self.total > number and bool(self.items)
+
+    @classmethod
+    def of(cls, listed: Listed[Any], present: Callable[[Any], Item]) -> "Found[Item]":
+        """Present a part of a list that has both kinds of pages (`PagedQuery`)."""
+        return cls(
+            items=[present(each) for each in listed.items],
+            total=listed.total,
+            next_cursor=listed.next_cursor,
+        )
+
+    @classmethod
+    def of_page(cls, page: Page[Any], present: Callable[[Any], Item]) -> "Found[Item]":
+        """Present a page of a list that a cursor leads through (`KeysetQuery`)."""
+        following = page.next_before
+        return cls(
+            items=[present(each) for each in page.items],
+            next_cursor=None if following is None else str(following),
+        )

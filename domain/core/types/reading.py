@@ -1,0 +1,186 @@
+"""Reads the parameters of a request by a schema, and says what is wrong with them."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from domain.core.database.paging import shown_name
+from domain.core.errors import InvalidParametersError, InvalidQueryError, InvalidValue
+from domain.core.types.base import WITHOUT_NUL, GitLabQuery
+
+#: A pattern that is a choice of words, as `PagedQuery` has for orders.
+_WORDS = re.compile(r"\^(?:\(\?:)?(\w+(?:\|\w+)*)\)?\$")
+_WHOLE: TypeAdapter[int] = TypeAdapter(int)
+Schema = TypeVar("Schema", bound=BaseModel)
+
+
+def read_body(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
+    """Return the parameters of a request, or raise InvalidParametersError with all mistakes."""
+    try:
+        return schema.model_validate(_without_empty(schema, given))
+    except ValidationError as error:
+        raise InvalidParametersError([_problem(each) for each in _errors(error)]) from error
+
+
+def read_query(schema: type[Schema], given: Mapping[str, Sequence[str]]) -> Schema:
+    """Return the parameters of a list, or raise InvalidQueryError with all mistakes."""
+    unknown = unknown_names(schema, given)
+    known = {name: values for name, values in given.items() if name not in unknown}
+    repeated = [
+        name for name, values in known.items() if len(values) > 1 and not name.endswith("[]")
+    ]
+    problems = [InvalidValue(name, "can be given only once") for name in repeated]
+    if unknown and not issubclass(schema, GitLabQuery):
+        problems = [*_unknown(schema, unknown), *problems]
+    flat = {
+        _field_name(name): values if name.endswith("[]") else values[0]
+        for name, values in known.items()
+        if name not in repeated
+    }
+    try:
+        found = schema.model_validate(_without_empty(schema, flat))
+    except ValidationError as error:
+        problems += [_problem(each) for each in _errors(error)]
+        raise InvalidQueryError(problems) from error
+    if problems:
+        raise InvalidQueryError(problems)
+    return found
+
+
+def _unknown(schema: type[BaseModel], names: Sequence[str]) -> Sequence[InvalidValue]:
+    """Return the problems of unknown parameters; the last one lists the known parameters."""
+    shown, reason = [shown_name(each) for each in names], "is not a known parameter"
+    last = f"{reason}; {_takes(schema.model_fields)}"
+    return [*(InvalidValue(each, reason) for each in shown[:-1]), InvalidValue(shown[-1], last)]
+
+
+def with_plain_numbers(schema: type[BaseModel], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return parameters with each whole number in its usual digits, however it was written."""
+    numbers = {
+        name: _plain_number(given[name])
+        for name, field in schema.model_fields.items()
+        if field.annotation is int and name in given
+    }
+    return {**given, **numbers}
+
+
+def _plain_number(value: Any) -> Any:
+    try:
+        return str(_WHOLE.validate_python(value))
+    except ValidationError:
+        return value  # the schema says what is wrong with it
+
+
+def unknown_names(schema: type[BaseModel], given: Iterable[str]) -> Sequence[str]:
+    """Return the names of those parameters that a schema does not have."""
+    return [name for name in given if _field_name(name) not in schema.model_fields]
+
+
+def _field_name(name: str) -> str:
+    return name.removesuffix("[]")
+
+
+def _takes(known: Mapping[str, Any]) -> str:
+    return f"known parameters: {', '.join(known)}" if known else "this URL has no parameters"
+
+
+def _without_empty(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out empty values where they are no value: they count as missing, as in forms."""
+    takes = _takes_empty(schema)
+    return {
+        name: value
+        for name, value in given.items()
+        if not (
+            (value == "" and name not in takes[str]) or (value is None and name not in takes[None])
+        )
+    }
+
+
+@cache
+def _takes_empty(schema: type[BaseModel]) -> Mapping[type[str] | None, frozenset[str]]:
+    """Return the names of fields for which an empty text, or null, is a value."""
+    kinds = {name: set(_parts(field.annotation)) for name, field in schema.model_fields.items()}
+    return {
+        str: frozenset(name for name, found in kinds.items() if str in found),
+        None: frozenset(name for name, found in kinds.items() if NoneType in found),
+    }
+
+
+def _parts(annotation: Any) -> Sequence[Any]:
+    """Return the types of a union, without what is annotated to them."""
+    if get_origin(annotation) is Annotated:
+        return _parts(get_args(annotation)[0])
+    if get_origin(annotation) is None or get_origin(annotation) in {tuple, list, dict, Literal}:
+        return (annotation,)
+    return [part for each in get_args(annotation) for part in _parts(each)]
+
+
+def _errors(error: ValidationError) -> list[ErrorDetails]:
+    return error.errors(include_url=False, include_input=False)
+
+
+def _problem(error: ErrorDetails) -> InvalidValue:
+    field = ".".join(str(part) for part in error["loc"])
+    return InvalidValue(field=field, reason=_reason(error))
+
+
+def _reason(error: ErrorDetails) -> str:
+    """Return what is wrong with a value, in words that follow its name."""
+    found, details = error["type"], error.get("ctx", {})
+    if found == "value_error":
+        return str(details["error"])
+    if found in {"literal_error", "enum"}:
+        return f"must be one of {_choices(details['expected'])}"
+    if found == "string_pattern_mismatch":
+        return _pattern_reason(details["pattern"])
+    if found in _BOUNDS:
+        return _BOUNDS[found].format(*details.values())
+    return next(
+        (text for beginning, text in _REASONS if found.startswith(beginning)),
+        f"is not valid: {error['msg']}",
+    )
+
+
+def _pattern_reason(pattern: str) -> str:
+    if pattern == WITHOUT_NUL:
+        return "must not contain a NUL character"
+    if words := _WORDS.fullmatch(pattern):
+        return f"must be one of {words[1].replace('|', ', ')}"
+    return f"must match {pattern}"
+
+
+def _choices(expected: str) -> str:
+    """Return `a, b, c` for the library's `'a', 'b' or 'c'`."""
+    return expected.replace("' or '", "', '").replace("'", "")
+
+
+#: By the library's name of the error; the bound fills the gap.
+_BOUNDS = {
+    "greater_than_equal": "must be at least {}",
+    "less_than_equal": "must be at most {}",
+    "string_too_long": "can have at most {} characters",
+    "string_too_short": "must have at least {} characters",
+}
+#: By how the library's names of errors begin.
+_REASONS = (
+    ("missing", "is missing"),
+    ("extra", "is not a known parameter or field"),
+    ("string_unicode", "contains something that is not a character"),
+    ("string", "must be a string"),
+    ("int", "must be a whole number"),
+    ("float", "must be a number"),
+    ("bool", "must be true or false"),
+    ("datetime", "must be a time like 2027-05-31T12:00:00Z"),
+    ("date", "must be a date like 2027-05-31"),
+    ("list", "must be a list"),
+    ("tuple", "must be a list"),
+    ("too_long", "has too many items"),
+    ("too_short", "has too few items"),
+    ("dict", "must be an object"),
+    ("model", "must be an object"),
+)

@@ -1,0 +1,1 @@
+"""Messages to other systems: emails, signed requests, webhooks and audit streams."""

@@ -1,0 +1,41 @@
+"""Destinations of the audit log, as every face takes and shows them."""
+
+from pydantic import Field
+
+from domain.core.types.base import Body, RequiredText, SecretResource, Text, Time
+from domain.delivery.destination_types import Destination
+
+
+class AuditStreamBody(Body):
+    """A new destination."""
+
+    url: RequiredText = Field(description="An https or http URL.")
+    paused: bool = Field(
+        default=False, description="`true` creates it paused: events wait until it is resumed."
+    )
+
+
+class AuditStreamChangeBody(Body):
+    """Changes to a destination; omitted fields are kept."""
+
+    url: Text | None = None
+    paused: bool | None = Field(
+        default=None, description="`false` also ends a pause after failures."
+    )
+
+
+class AuditStream(Destination):
+    """A destination of the audit log, and the state of its delivery."""
+
+    set_aside: int = Field(
+        description="Events that the receiver refused, again and again. Resume the destination "
+        "to send them again."
+    )
+    dropped: int = Field(description="Events that waited too long and were given up.")
+    last_dropped_at: Time | None
+
+
+class NewAuditStream(AuditStream, SecretResource):
+    """A destination with its secret, which is shown once."""
+
+    secret: str = Field(description="Secret of signatures as in Standard Webhooks: `whsec_…`.")

@@ -1,0 +1,241 @@
+"""What people do with destinations of any kind, each with its audit event."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from domain.access.actor import Work
+from domain.accounts import message_limits as claimed
+from domain.audit.events import EventKind
+from domain.core.clock import written
+from domain.core.database.locks import release_locks
+from domain.core.keyring import Keyring
+from domain.core.types.base import Found
+from domain.delivery.destination_types import Destination, DestinationQuery, SecretRotationBody
+from domain.delivery.mail.outbox import NewMessage, Sign
+from domain.delivery.outgoing.addresses import check_can_be_reached
+from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.destinations import DestinationDetails, DestinationKind, NewSecret
+from domain.delivery.outgoing.signing import Message
+from domain.delivery.outgoing.urls import parse_outgoing_url
+from domain.projects.bots import Maintainer
+from domain.projects.views import ProjectView
+from models import User
+
+ViewT = TypeVar("ViewT", bound=Destination)
+DetailsT = TypeVar("DetailsT", bound=DestinationDetails)
+
+
+class Sender(Protocol):
+    """Sends a message once, and returns what came of it."""
+
+    def __call__(self, url: str, message: Message, secrets: Sequence[str], /) -> Attempt:
+        """Send a message, signed by each of the secrets."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sending:
+    """How a deployment sends messages at once."""
+
+    send: Sender
+
+
+@dataclass(frozen=True, kw_only=True)
+class DestinationEvents:
+    """What the audit log calls the changes of a kind of destinations."""
+
+    created: EventKind
+    changed: EventKind
+    secret_rotated: EventKind
+    removed: EventKind
+
+
+@dataclass(frozen=True)
+class Changes(Generic[ViewT, DetailsT]):
+    """What is done with the destinations of a kind: those of a project, or of the instance."""
+
+    kind: DestinationKind[Any, ViewT, DetailsT]
+    events: DestinationEvents
+
+    def list(
+        self, work: Work, query: DestinationQuery, project: ProjectView | None = None
+    ) -> Found[ViewT]:
+        """Return a part of a list."""
+        found = self.kind.list_all(
+            owner=_owner(project),
+            session=work.session,
+            keyring=work.policy(Keyring),
+            now=work.now,
+        )
+        shown = found[query.offset : query.offset + query.size]
+        return Found(items=shown, total=len(found))
+
+    def get(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+        """Return a destination, or raise NotFoundError."""
+        return self.kind.get(
+            number,
+            owner=_owner(project),
+            session=work.session,
+            keyring=work.policy(Keyring),
+            now=work.now,
+        )
+
+    def create(
+        self,
+        work: Work,
+        details: DetailsT,
+        project: ProjectView | None = None,
+        *,
+        is_paused: bool = False,
+    ) -> NewSecret[ViewT]:
+        """Create a destination, which gets messages from now on."""
+        _check_url(work, details.url)
+        if project is None:
+            # Before the destination, which may get this event as its first.
+            self._record(work, self.events.created, details.url, None, 0)
+            work.session.flush()
+        made = self.kind.create(
+            details,
+            owner=_owner(project),
+            session=work.session,
+            keyring=work.policy(Keyring),
+            now=work.now,
+        )
+        number = made.destination.id
+        if project is not None:
+            self._record(work, self.events.created, details.url, project, number)
+        if is_paused:
+            paused = self.pause(work, number, project)
+            return NewSecret(destination=paused, secret=made.secret)
+        return made
+
+    def change(
+        self, work: Work, number: int, details: DetailsT, project: ProjectView | None = None
+    ) -> ViewT:
+        """Change a destination."""
+        before = self.get(work, number, project)
+        if details.url != before.url:
+            _check_url(work, details.url)
+        owner, keyring = _owner(project), work.policy(Keyring)
+        if self.kind.change(number, details, owner=owner, session=work.session, keyring=keyring):
+            before_url = before.shown_url
+            self._record(work, self.events.changed, details.url, project, number, before=before_url)
+        return self.get(work, number, project)
+
+    def pause(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+        """Stop sending to a destination."""
+        before = self.get(work, number, project)
+        if before.paused_at is None:
+            self._record(work, self.events.changed, before.url, project, number, change="paused")
+        self.kind.pause(number, owner=_owner(project), session=work.session, now=work.now)
+        return self.get(work, number, project)
+
+    def resume(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+        """Send to a destination, at once what waits."""
+        before = self.get(work, number, project)
+        if before.paused_at is not None:
+            self._record(work, self.events.changed, before.url, project, number, change="resumed")
+        self.kind.resume(number, owner=_owner(project), session=work.session)
+        return self.get(work, number, project)
+
+    def rotate_secret(
+        self,
+        work: Work,
+        number: int,
+        rotation: SecretRotationBody,
+        project: ProjectView | None = None,
+    ) -> NewSecret[ViewT]:
+        """Create a new secret; the old one signs beside it until a moment."""
+        until = rotation.until(work.now)
+        made = self.kind.rotate_secret(
+            number,
+            owner=_owner(project),
+            previous_until=until,
+            session=work.session,
+            keyring=work.policy(Keyring),
+            now=work.now,
+        )
+        url, ends = made.destination.url, written(max(until, work.now))
+        self._record(work, self.events.secret_rotated, url, project, number, old_secret_ends=ends)
+        return made
+
+    def remove(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+        """Remove a destination, and return what it was; what waits for it is never sent."""
+        before = self.get(work, number, project)
+        self._record(
+            work, self.events.removed, before.url, project, number, undelivered=before.backlog
+        )
+        self.kind.remove(number, owner=_owner(project), session=work.session)
+        return before
+
+    def send(
+        self, work: Work, number: int, message: Message, project: ProjectView | None = None
+    ) -> Attempt:
+        """Send a message at once, before those that wait, and return what came of it."""
+        url, keyring = self.get(work, number, project).url, work.policy(Keyring)
+        sender_id = None if work.actor.is_trusted else work.actor.id
+        about = claimed.Sending(recipient=url, sender_id=sender_id)
+        limit = claimed.TEST_REQUESTS
+        claimed.claim_sending(limit, about, session=work.session, keyring=keyring, now=work.now)
+        secrets = self.kind.secrets(number, session=work.session, keyring=keyring, now=work.now)
+        release_locks(work.session)  # The other side may take its time.
+        return work.policy(Sending).send(url, message, secrets)
+
+    def _record(
+        self,
+        work: Work,
+        kind: EventKind,
+        url: str,
+        project: ProjectView | None,
+        number: int,
+        **details: object,
+    ) -> None:
+        of_project = {"project": project.path, f"{self.kind.noun}_id": number} if project else {}
+        work.record(kind, subject=parse_outgoing_url(url).shown, details={**of_project, **details})
+
+
+def _check_url(work: Work, url: str) -> None:
+    """Raise InvalidError for a URL that cannot be read, or never be reached."""
+    networks = work.settings.outgoing_private_addresses
+    check_can_be_reached(parse_outgoing_url(url), networks)
+
+
+def _owner(project: ProjectView | None) -> int | None:
+    return None if project is None else project.id
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoticeSettings(Sign):
+    """The settings that messages about destinations name."""
+
+    #: After so long events of the audit log are given up, or a webhook is paused.
+    days: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """What people are told by e-mail about a destination."""
+
+    key: str
+    subject: str
+    lines: Sequence[str]
+    #: Of its page, below the URL of the instance.
+    path: str
+    #: Why they get the message: what each of them is.
+    role: str
+
+    def to(self, person: Maintainer | User, sign: NoticeSettings) -> NewMessage:
+        """Return the message to one of them."""
+        lines = "\n".join(self.lines)
+        return NewMessage(
+            key=f"{self.key}, to {person.id}",
+            recipient=person.email,
+            subject=self.subject,
+            text=(
+                f"Hello {person.name},\n\n{lines}\n\n"
+                f"See {sign.base_url}/{self.path}\n\n"
+                f"-- \n{sign.instance_name}, {sign.base_url}\n"
+                f"You receive this message because you are {self.role}.\n"
+            ),
+        )

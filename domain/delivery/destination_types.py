@@ -1,0 +1,95 @@
+"""What is asked of destinations of any kind, and how they are shown."""
+
+from datetime import datetime, timedelta
+from typing import Literal, Self
+
+from pydantic import Field
+
+from domain.core.grace_period import GracePeriod
+from domain.core.types.base import Body, GivenTime, OffsetQuery, Resource, Time
+from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.destinations import DestinationState
+from domain.delivery.outgoing.signing import USUAL_OVERLAP
+from domain.delivery.outgoing.urls import parse_outgoing_url
+
+_OVERLAPS = tuple(each.key for each in GracePeriod)
+
+
+class DestinationQuery(OffsetQuery):
+    """A list of destinations, the oldest first."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class SecretRotationBody(Body):
+    """Overlap in which the old secret also signs."""
+
+    previous_secret_expires_at: GivenTime | None = Field(
+        default=None,
+        description="Time until which the old secret also signs, at most 90 days from now. The "
+        "default is a day from now.",
+    )
+    overlap: Literal[*_OVERLAPS] | None = Field(  # type: ignore[valid-type]
+        default=None, description="The same, as a length of time from now."
+    )
+
+    def until(self, now: datetime) -> datetime:
+        """Return when the old secret ends."""
+        if self.previous_secret_expires_at is not None:
+            return self.previous_secret_expires_at
+        length: timedelta = GracePeriod.of(self.overlap).length if self.overlap else USUAL_OVERLAP
+        return now + length
+
+
+class Destination(Resource):
+    """A destination, and the state of its delivery."""
+
+    id: int
+    url: str
+    state: DestinationState
+    created_at: Time
+    paused_at: Time | None
+    previous_secret_expires_at: Time | None = Field(
+        description="Time until which the old secret also signs. Null if it no longer signs."
+    )
+    backlog: int = Field(description="Number of messages in the queue.")
+    oldest_event_at: Time | None = Field(description="Time of the oldest message in the queue.")
+    last_delivered_at: Time | None
+    failures: int = Field(description="Failed attempts since the last success.")
+    failing_since: Time | None
+    last_failed_at: Time | None
+    last_error: str | None
+    next_try_at: Time | None
+
+    @property
+    def shown_url(self) -> str:
+        """The URL without what may be a secret."""
+        return parse_outgoing_url(self.url).shown
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether messages are sent over TLS."""
+        return parse_outgoing_url(self.url).is_encrypted
+
+
+class SentTest(Resource):
+    """The result of a test message."""
+
+    delivered: bool
+    status: int | None = Field(description="Status code of the response, if there was one.")
+    error: str | None
+    duration_ms: int | None
+
+    @classmethod
+    def of(cls, result: Attempt, **more: object) -> Self:
+        """Present a result."""
+        return cls.model_validate(
+            {
+                "delivered": result.problem is None,
+                "status": result.status,
+                "error": result.problem,
+                "duration_ms": result.milliseconds,
+                **more,
+            }
+        )

@@ -1,0 +1,47 @@
+"""Records assignments whose assignees get an email.
+
+`domain/housekeeping/assignment_mail.py` writes one email to each assignee about all recorded
+assignments, so a change of many alerts causes one email.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import insert
+from sqlalchemy.orm import Session
+
+from models import AssignmentNotice
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewAssignment:
+    """A user who was assigned to an alert or an incident."""
+
+    user_id: int
+    alert_id: int | None = None
+    incident_id: int | None = None
+
+
+def note_assignments(
+    assignments: Collection[NewAssignment],
+    *,
+    by_id: int | None,
+    by_name: str,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Note whom somebody assigned; who did it need not be told."""
+    rows = [
+        {
+            "user_id": each.user_id,
+            "alert_id": each.alert_id,
+            "incident_id": each.incident_id,
+            "by_name": by_name,
+            "created_at": now,
+        }
+        for each in assignments
+        if each.user_id != by_id
+    ]
+    if rows:
+        session.execute(insert(AssignmentNotice), rows)

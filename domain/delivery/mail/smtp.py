@@ -1,0 +1,282 @@
+"""Delivers messages to a mail server (RFC 5321), over TLS unless it is on this machine."""
+
+import smtplib
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from email import policy
+from email.errors import MessageError
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.utils import format_datetime
+from hashlib import sha256
+from ipaddress import ip_address
+from pathlib import Path
+from socket import SHUT_RDWR, socket
+from typing import Any, Self
+
+from domain.core.encryption import outgoing_tls_context, refusal_reason
+from domain.delivery.mail.outbox import Message
+
+#: The timeout of connections and commands.
+_TIMEOUT_SECONDS = 15.0
+#: The first digit of a permanent error.
+_PERMANENT = 5
+_OK = 250
+_LONGEST_REPLY = 200
+
+
+class MailError(Exception):
+    """The message was not accepted; the text contains no address and no secret."""
+
+    def __init__(self, message: str, *, reply: str = "") -> None:
+        """Store the text and the server's reply, which may repeat the recipient's address."""
+        super().__init__(message)
+        self.reply = reply
+
+
+class TemporaryMailError(MailError):
+    """The message was not accepted now; a retry may succeed."""
+
+
+class MailServerUnavailableError(TemporaryMailError):
+    """The mail server is unavailable, so no other message can be delivered either."""
+
+
+class LostAnswerError(MailServerUnavailableError):
+    """The connection ended before the server answered to a whole message: it may have arrived."""
+
+
+class PermanentMailError(MailError):
+    """The message was rejected permanently; a retry is useless."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MailServer:
+    """A mail server and the credentials for it."""
+
+    host: str
+    port: int
+    user: str = ""
+    password: str = field(default="", repr=False)
+    #: TLS from the first byte (RFC 8314); otherwise STARTTLS (RFC 3207).
+    has_implicit_tls: bool = False
+    #: Certificate authorities to trust beside those of the system, in PEM.
+    trusted_ca_file: Path | None = None
+
+    @property
+    def is_this_machine(self) -> bool:
+        """Whether the server is reached over the loopback interface."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sender:
+    """The sender of all messages."""
+
+    name: str
+    address: str
+
+
+class _Connection(smtplib.SMTP):
+    """A connection that notes whether the text of a message is on its way."""
+
+    is_in_data = False
+
+    def data(self, msg: Any) -> tuple[int, bytes]:
+        """Send the text of a message, and return the answer."""
+        self.is_in_data = True
+        answer = super().data(msg)
+        self.is_in_data = False
+        return answer
+
+
+class _TlsConnection(_Connection, smtplib.SMTP_SSL):
+    """The same over TLS from the first byte."""
+
+
+class Mailer:
+    """An SMTP client that opens its connection for the first message and keeps it."""
+
+    def __init__(
+        self, server: MailServer, sender: Sender, *, timeout_seconds: float = _TIMEOUT_SECONDS
+    ) -> None:
+        """Store the server and the sender; nothing is opened yet.
+
+        The timeout is that of connecting and of each command.
+        """
+        self._server = server
+        self._sender = sender
+        self._timeout_seconds = timeout_seconds
+        self._connection: _Connection | None = None
+        self._last: _Connection | None = None
+
+    def __enter__(self) -> Self:
+        """Return the mailer; nothing is opened yet."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Close the connection with QUIT."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection with QUIT; the next message opens another one."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            connection.quit()
+        except (smtplib.SMTPException, OSError):
+            connection.close()
+
+    def abort(self) -> None:
+        """End what another thread waits for in `send`, which raises an error then."""
+        connection = self._connection
+        sock = getattr(connection, "sock", None)
+        if isinstance(sock, socket):
+            with suppress(OSError):
+                sock.shutdown(SHUT_RDWR)
+
+    def check(self) -> None:
+        """Connect and sign in; raise MailServerUnavailableError if that fails."""
+        try:
+            self._open()
+        except (smtplib.SMTPException, OSError) as error:
+            self.close()
+            raise MailServerUnavailableError(_describe(error)) from None
+
+    def send(self, message: Message, *, now: datetime) -> None:
+        """Deliver a message.
+
+        Raises TemporaryMailError, PermanentMailError, or MailServerUnavailableError; the latter is
+        a LostAnswerError if the message may have arrived.
+        """
+        email = compose(message, self._sender, now=now)
+        self._last = None
+        try:
+            connection = self._last = self._open()
+            connection.is_in_data = False
+            connection.send_message(email)
+        except smtplib.SMTPRecipientsRefused as error:
+            code, reply = max(error.recipients.values(), default=(0, b""))
+            raise _error_of("recipient refused", code, reply) from None
+        except (smtplib.SMTPDataError, smtplib.SMTPNotSupportedError) as error:
+            self.close()
+            code, reply = getattr(error, "smtp_code", 550), getattr(error, "smtp_error", b"")
+            raise _error_of("message refused", code, reply) from None
+        except (smtplib.SMTPException, OSError) as error:
+            self.close()
+            kind = LostAnswerError if self.may_have_arrived else MailServerUnavailableError
+            raise kind(_describe(error)) from None
+
+    @property
+    def may_have_arrived(self) -> bool:
+        """Whether the last message that failed may have reached the server as a whole."""
+        return self._last is not None and self._last.is_in_data
+
+    def _open(self) -> _Connection:
+        if self._connection is not None and not _is_alive(self._connection):
+            self.close()
+        if self._connection is None:
+            self._connection = _connect(self._server, self._timeout_seconds)
+        return self._connection
+
+
+def _is_alive(connection: _Connection) -> bool:
+    """Return whether the server still listens on a kept connection."""
+    try:
+        return connection.noop()[0] == _OK
+    except (smtplib.SMTPException, OSError):
+        return False
+
+
+def _connect(server: MailServer, timeout_seconds: float) -> _Connection:
+    """Connect and log in; the password is never sent over a network without TLS."""
+    if server.has_implicit_tls:
+        connection: _Connection = _TlsConnection(
+            server.host,
+            server.port,
+            timeout=timeout_seconds,
+            context=outgoing_tls_context(server.trusted_ca_file),
+        )
+    else:
+        connection = _Connection(server.host, server.port, timeout=timeout_seconds)
+    try:
+        _prepare(connection, server)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: smtplib.SMTP, server: MailServer) -> None:
+    connection.ehlo_or_helo_if_needed()
+    is_private = server.has_implicit_tls or server.is_this_machine
+    if not is_private and connection.has_extn("starttls"):
+        connection.starttls(context=outgoing_tls_context(server.trusted_ca_file))
+        connection.ehlo()
+        is_private = True
+    if not server.user:
+        return
+    if not is_private:
+        # An attacker on the way can strip STARTTLS as well.
+        email = "the mail server does not offer encryption, so the password is not sent"
+        raise smtplib.SMTPException(email)
+    connection.login(server.user, server.password)
+
+
+def _error_of(what: str, code: int, reply: bytes | str) -> MailError:
+    """Return the permanent (5yz) or temporary (4yz) error of a reply (RFC 5321, 4.2.1)."""
+    is_final = code // 100 == _PERMANENT
+    error = PermanentMailError if is_final else TemporaryMailError
+    words = reply.decode(errors="replace") if isinstance(reply, bytes) else reply
+    return error(f"{what} ({code})", reply=f"{code} {_line(words)}"[:_LONGEST_REPLY])
+
+
+def _describe(error: Exception) -> str:
+    """Describe an error without the server's text, which may repeat credentials or addresses."""
+    code = getattr(error, "smtp_code", None)
+    if isinstance(error, smtplib.SMTPResponseException) and code is not None:
+        return f"{type(error).__name__} ({code})"
+    if type(error) is smtplib.SMTPException:
+        return str(error)  # our own sentence
+    if reason := refusal_reason(error):
+        return f"the mail server was refused: {reason}"
+    return type(error).__name__
+
+
+def compose(message: Message, sender: Sender, *, now: datetime) -> EmailMessage:
+    """Return the e-mail to send; raise PermanentMailError for a malformed recipient address."""
+    email = EmailMessage(policy=policy.SMTP)
+    try:
+        to = Address(addr_spec=message.recipient)
+        email["From"] = Address(display_name=_line(sender.name), addr_spec=sender.address)
+        email["To"] = to
+    except (ValueError, MessageError, IndexError):
+        raise PermanentMailError("the address is none") from None
+    email["Subject"] = _line(message.subject)
+    email["Date"] = format_datetime(now)
+    # The same for each attempt, so that clients recognize a duplicate after a crash.
+    name = sha256(f"{message.id} {message.key}".encode()).hexdigest()[:32]
+    email["Message-ID"] = f"<{name}@{_domain(sender.address)}>"
+    # RFC 3834 section 5: suppresses automatic replies.
+    email["Auto-Submitted"] = "auto-generated"
+    email.set_content(message.text)
+    return email
+
+
+def _domain(address: str) -> str:
+    """Return the domain of an e-mail address."""
+    return address.rpartition("@")[2]
+
+
+def _line(text: str) -> str:
+    """Return a text on one line: a header ends where a line does (RFC 5322 section 2.2)."""
+    spaced = (
+        " " if unicodedata.category(character)[0] in "CZ" else character for character in text
+    )
+    return " ".join("".join(spaced).split())

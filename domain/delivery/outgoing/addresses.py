@@ -1,0 +1,114 @@
+"""The IP addresses that outgoing requests may reach.
+
+Addresses that do not lead to the public Internet are refused, so that a URL that somebody enters
+cannot reach services of this machine, of its network or of its cloud. The setting
+OUTGOING_PRIVATE_ADDRESSES allows networks of them.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from socket import inet_aton
+
+from domain.core.errors import InvalidError
+from domain.delivery.outgoing.urls import OutgoingUrl
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+#: The registries of special-purpose addresses (RFC 6890) and what clouds put elsewhere.
+_SPECIAL: tuple[tuple[Network, str], ...] = tuple(
+    (ip_network(network), words)
+    for network, words in (
+        ("0.0.0.0/8", "unspecified"),
+        ("10.0.0.0/8", "private"),
+        ("100.64.0.0/10", "shared by customers of a provider"),
+        ("127.0.0.0/8", "loopback"),
+        ("168.63.129.16/32", "of the cloud that this machine runs in"),
+        ("169.254.0.0/16", "link-local"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "reserved"),
+        ("192.0.2.0/24", "for documentation"),
+        ("192.88.99.0/24", "reserved"),
+        ("192.168.0.0/16", "private"),
+        ("198.18.0.0/15", "for benchmarks"),
+        ("198.51.100.0/24", "for documentation"),
+        ("203.0.113.0/24", "for documentation"),
+        ("224.0.0.0/4", "multicast"),
+        ("240.0.0.0/4", "reserved"),
+        ("::/128", "unspecified"),
+        ("::1/128", "loopback"),
+        ("64:ff9b::/96", "translated to IPv4 (NAT64)"),
+        ("64:ff9b:1::/48", "translated to IPv4 (NAT64)"),
+        ("fc00::/7", "private"),
+        ("fe80::/10", "link-local"),
+        ("ff00::/8", "multicast"),
+        ("2001::/23", "reserved"),
+        ("2001:db8::/32", "for documentation"),
+        ("2002::/16", "translated to IPv4 (6to4)"),
+        ("3fff::/20", "for documentation"),
+    )
+)
+#: All addresses of IPv6 that are routed publicly.
+_PUBLIC_V6 = IPv6Network("2000::/3")
+
+
+@dataclass(frozen=True)
+class AddressPolicy:
+    """Which addresses may be reached: the public ones, and those of some other networks."""
+
+    allowed: tuple[Network, ...] = ()
+
+    @classmethod
+    def of(cls, networks: str) -> "AddressPolicy":
+        """Return the policy that allows a comma-separated list of networks as well."""
+        return _policy(networks)
+
+    def refusal(self, address: Address) -> str | None:
+        """Return of what kind an address is that may not be reached, or None."""
+        if any(address in network for network in self.allowed):
+            return None
+        words = next((words for network, words in _SPECIAL if address in network), None)
+        if words is None and isinstance(address, IPv6Address) and address not in _PUBLIC_V6:
+            return "reserved"
+        return words
+
+
+@cache
+def _policy(networks: str) -> AddressPolicy:
+    return AddressPolicy(
+        tuple(ip_network(part.strip()) for part in networks.split(",") if part.strip())
+    )
+
+
+def literal_address(host: str) -> Address | None:
+    """Return the address that a host name is by itself, such as `127.1` or `localhost`.
+
+    None stands for a name that only DNS can resolve.
+    """
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return IPv4Address("127.0.0.1")
+    with suppress(ValueError):
+        found = ip_address(name.partition("%")[0])
+        return getattr(found, "ipv4_mapped", None) or found
+    with suppress(OSError, ValueError):
+        # Other spellings of IPv4 addresses, which connections accept.
+        return IPv4Address(inet_aton(name)) if name[:1].isdecimal() else None
+    return None
+
+
+def check_can_be_reached(url: OutgoingUrl, networks: str, *, field: str = "url") -> None:
+    """Raise InvalidError for a URL on an address that the settings exclude.
+
+    `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. A name is resolved when a request is sent.
+    """
+    address = literal_address(url.host)
+    kind = None if address is None else AddressPolicy.of(networks).refusal(address)
+    if kind is not None:
+        message = (
+            f"The URL can never be reached: {url.host} is {kind}. Enter a public address, or ask "
+            "an administrator to allow this one in OUTGOING_PRIVATE_ADDRESSES."
+        )
+        raise InvalidError(message, field=field)

@@ -1,0 +1,193 @@
+"""Hands the messages of a destination to one worker at a time.
+
+A worker claims a destination for a while, and renews the claim before each message. The number of
+the claim rises each time, so what a worker says that lost its claim while it was held up changes
+nothing of the destination.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.core.database.rows import update_rows
+from domain.core.schedule_conditions import Moment
+from domain.delivery.outgoing.signing import Message
+from models.destination import Destination
+
+#: Longer than a request may take (`web/outgoing/client.py`), so that a claim outlives it.
+CLAIM_LIFETIME = timedelta(seconds=25)
+
+#: Other statuses speak of the receiver as a whole: its URL, its rights, its state. A receiver that
+#: fails at one message answers 500.
+_OF_THE_MESSAGE = frozenset({400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 451, 500, 501})
+
+Kind = type[Destination]
+#: After the first failures; with the widest variation the longest is two minutes. The first is
+#: short: one refusal among many messages says little, and all others wait as well.
+_FIRST_SECONDS = (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)
+_LONGEST_SECONDS = 3 * 3600
+#: Pauses differ by a fifth in both directions, so that destinations on one host do not return
+#: all at once.
+_VARIATION = 0.2
+_MOST_DOUBLINGS = 10
+LONGEST_PAUSE = timedelta(seconds=_LONGEST_SECONDS)
+_LONGEST_FIRST_SECONDS = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """The right to deliver to a destination."""
+
+    destination_id: int
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """The next message of a destination, and what it takes to send it."""
+
+    entry_id: int
+    url: str = field(repr=False)
+    message: Message
+    secrets: Sequence[str] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """What came of an attempt."""
+
+    #: None for a success; else it continues a sentence that names the destination.
+    problem: str | None
+    #: What the header Retry-After asked for.
+    asked_seconds: int | None = None
+    #: Of the response, if there was one.
+    status: int | None = None
+    #: The first bytes of the response.
+    response: bytes = b""
+    milliseconds: int | None = None
+
+    @property
+    def refuses_message(self) -> bool:
+        """Whether the receiver works, and refuses what it was sent (RFC 9110 section 15)."""
+        return self.status in _OF_THE_MESSAGE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A failed attempt."""
+
+    failures: int
+    failing_since: datetime
+    next_try_at: datetime
+    #: Whether the message goes behind later ones.
+    sets_aside: bool = False
+
+
+def is_due(kind: Kind, now: Moment) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for destinations that a worker may deliver to."""
+    is_free = or_(kind.claimed_until.is_(None), kind.claimed_until < now)
+    may_try = or_(kind.next_try_at.is_(None), kind.next_try_at <= now)
+    return kind.paused_at.is_(None), is_free, may_try
+
+
+def is_ours(kind: Kind, claim: Claim) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for the destination of a claim that was not lost."""
+    return kind.id == claim.destination_id, kind.claim == claim.number
+
+
+def claim_all(
+    kind: Kind, found: Select[int], *, session: Session, now: datetime
+) -> Sequence[Claim]:
+    """Claim the destinations that a statement finds and that nobody else works on."""
+    # In one order, so that two workers do not wait for each other.
+    claims = [_claim(kind, each, session, now) for each in sorted(session.scalars(found))]
+    return [each for each in claims if each is not None]
+
+
+def _claim(kind: Kind, destination_id: int, session: Session, now: datetime) -> Claim | None:
+    number = session.scalar(
+        update_rows(kind)
+        # Postgres looks at the conditions again if another worker was quicker.
+        .where(kind.id == destination_id, *is_due(kind, now))
+        .values(claim=kind.claim + 1, claimed_until=now + CLAIM_LIFETIME)
+        .returning(kind.claim)
+    )
+    return None if number is None else Claim(destination_id=destination_id, number=number)
+
+
+def release(kind: Kind, claim: Claim, *, session: Session) -> None:
+    """Give up a claim, so that others need not wait for its end."""
+    _change(kind, claim, session, claimed_until=None)
+
+
+def record_success(kind: Kind, claim: Claim, *, session: Session, now: datetime) -> None:
+    """Record that a destination has taken a message."""
+    _change(
+        kind,
+        claim,
+        session,
+        last_delivered_at=now,
+        tries=0,
+        failing_since=None,
+        last_error=None,
+        next_try_at=None,
+    )
+
+
+def _change(kind: Kind, claim: Claim, session: Session, **values: Any) -> None:
+    session.execute(update_rows(kind).where(*is_ours(kind, claim)).values(**values))
+
+
+def record_failure(
+    kind: Kind,
+    claim: Claim,
+    attempt: Attempt,
+    *,
+    pause: Callable[[int], timedelta],
+    session: Session,
+    now: datetime,
+) -> Failure | None:
+    """Schedule the next attempt, and give up the claim; return None if it was lost.
+
+    The problem is shown to people; `pause` takes the number of failures since the last success.
+    """
+    tries = session.scalar(select(kind.tries).where(*is_ours(kind, claim)).with_for_update())
+    if tries is None:
+        return None
+    next_try_at = now + pause(tries + 1)
+    failing_since = session.scalars(
+        update_rows(kind)
+        .where(*is_ours(kind, claim))
+        .values(
+            tries=tries + 1,
+            failing_since=func.coalesce(kind.failing_since, now),
+            last_failed_at=now,
+            last_error=attempt.problem,
+            next_try_at=next_try_at,
+            claimed_until=None,
+        )
+        .returning(kind.failing_since)
+    ).one()
+    return Failure(failures=tries + 1, failing_since=failing_since or now, next_try_at=next_try_at)
+
+
+def pause_after(failures: int, *, share: float, asked_seconds: int | None = None) -> timedelta:
+    """Return the pause after so many failures in a row; `share` from 0 to 1 varies it.
+
+    A destination that asks for a longer pause (Retry-After) gets it, up to two minutes during the
+    first ten failures and up to three hours after them.
+    """
+    most = _LONGEST_FIRST_SECONDS if failures <= len(_FIRST_SECONDS) else _LONGEST_SECONDS
+    varied = _seconds(failures) * (1 - _VARIATION + 2 * _VARIATION * share)
+    return timedelta(seconds=min(max(varied, asked_seconds or 0), most))
+
+
+def _seconds(failures: int) -> int:
+    if failures <= len(_FIRST_SECONDS):
+        return _FIRST_SECONDS[max(failures, 1) - 1]
+    doublings = min(failures - len(_FIRST_SECONDS), _MOST_DOUBLINGS)
+    return int(min(_LONGEST_FIRST_SECONDS * 2**doublings, _LONGEST_SECONDS))

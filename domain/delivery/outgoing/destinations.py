@@ -1,0 +1,539 @@
+"""Destinations: URLs that people enter, each with a secret, a state and messages that wait for it.
+
+This module creates, changes, pauses and prunes all kinds of destinations, and delivers to them. A
+kind declares its tables and its differences: `domain/delivery/audit_streams/streams.py` and
+`domain/delivery/webhooks/endpoints.py`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from sys import maxsize
+from typing import Any, ClassVar, Generic, TypeVar
+
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, exists, func, select
+from sqlalchemy.orm import Session
+
+from domain.core.database.rows import delete_rows
+from domain.core.errors import ConflictError, NotFoundError
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.schedule_conditions import NOW, Moment
+from domain.delivery.outgoing import claims
+from domain.delivery.outgoing.claims import (
+    CLAIM_LIFETIME,
+    Attempt,
+    Claim,
+    Delivery,
+    Failure,
+    pause_after,
+)
+from domain.delivery.outgoing.signing import (
+    Message,
+    new_secret,
+    previous_ends_at,
+    replace_secret,
+    secrets_of,
+)
+from domain.delivery.outgoing.urls import parse_outgoing_url
+from models.destination import Destination
+
+#: A destination that has taken nothing for so long is failing: people are told.
+FAILING_AFTER = timedelta(days=1)
+#: The value of `url` in a row whose URL is encrypted. Hosts of older releases cannot send to it, so
+#: the message waits until a newer host sends it. Pages show it if the key was replaced.
+ENCRYPTED_URL = "https://encrypted.invalid/"
+#: Threads that destinations which failed last time do not get.
+_RESERVED = 16
+#: Entries that are removed or changed in one transaction.
+_SLICE = 500
+
+
+class DestinationState(StrEnum):
+    """The state of a destination; the value is shown."""
+
+    ACTIVE = "active"
+    RETRYING = "retrying"
+    FAILING = "failing"
+    PAUSED = "paused"
+
+
+def state_of(row: Destination, *, now: datetime) -> DestinationState:
+    """Return the state of a destination."""
+    if row.paused_at is not None:
+        return DestinationState.PAUSED
+    if row.failing_since is None:
+        return DestinationState.ACTIVE
+    is_failing = now - row.failing_since >= FAILING_AFTER
+    return DestinationState.FAILING if is_failing else DestinationState.RETRYING
+
+
+def read_url(row: Destination, keyring: Keyring) -> str:
+    """Return the URL of a destination, or raise UndecipherableError."""
+    return row.url if row.url_ciphertext is None else keyring.decrypt(row.url_ciphertext)
+
+
+def _visible_url(row: Destination, keyring: Keyring) -> str:
+    try:
+        return read_url(row, keyring)
+    except UndecipherableError:
+        return ENCRYPTED_URL
+
+
+def encrypted_url(url: str, keyring: Keyring) -> dict[str, str]:
+    """Return the columns that store a URL."""
+    return {"url": ENCRYPTED_URL, "url_ciphertext": keyring.encrypt(url)}
+
+
+Between = Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DestinationDetails:
+    """What people decide about a destination."""
+
+    url: str = field(repr=False)
+
+
+RowT = TypeVar("RowT", bound=Destination)
+ViewT = TypeVar("ViewT")
+DetailsT = TypeVar("DetailsT", bound=DestinationDetails)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewSecret(Generic[ViewT]):
+    """A destination with its new secret, which is shown once."""
+
+    destination: ViewT
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """How failures are treated."""
+
+    #: From 0 to 1; it varies the pauses.
+    share: float
+    #: A destination that took nothing for so long may be paused.
+    patience: timedelta
+
+    def pause(self, attempt: Attempt, failures: int) -> timedelta:
+        """Return the pause after so many failures in a row."""
+        return pause_after(failures, share=self.share, asked_seconds=attempt.asked_seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """The table of the messages of a kind of destinations."""
+
+    entry: type[Any]
+    #: Its columns for the destination, and for the time since when a message waits.
+    destination: SQLColumnExpression[int]
+    queued_at: SQLColumnExpression[datetime]
+    is_waiting: ColumnElement[bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """A failed attempt, and how it is treated."""
+
+    #: None if the secrets of the destination cannot be read.
+    delivery: Delivery | None
+    attempt: Attempt
+    failure: Failure
+    retries: RetryPolicy
+
+
+class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
+    """What the destinations of one kind have in common, and what is done with them."""
+
+    #: What log lines and commands call one, with a plural in -s.
+    noun: ClassVar[str]
+    #: What log lines call one of its messages.
+    message_noun: ClassVar[str]
+    #: The most that an owner may have.
+    most: ClassVar[int]
+    #: The texts of errors.
+    too_many: ClassVar[str]
+    not_found: ClassVar[str]
+    #: The pauses of a destination grow no more after so many failures.
+    most_counted_failures: ClassVar[int] = maxsize
+    #: After so long a destination lets others have its thread.
+    turn_seconds: ClassVar[float] = float("inf")
+    #: The table of the destinations, the column of their owners or None if the instance has them,
+    #: and the table of their messages.
+    row: type[RowT]
+    owner_column: ClassVar[str | None] = None
+    queue: ClassVar[Queue]
+    #: Columns that views have besides those of all kinds.
+    more_columns: Sequence[ColumnElement[Any]] = ()
+
+    @abstractmethod
+    def view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
+        """Return the view of a row; `shared` has the fields of all kinds that are no columns."""
+
+    @abstractmethod
+    def first(self, row: RowT, *, session: Session, now: datetime) -> tuple[int, Message] | None:
+        """Return what is sent next to a destination, by the id of its entry."""
+
+    @abstractmethod
+    def taken(
+        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+    ) -> None:
+        """Note that a message was taken, even if the claim was lost meanwhile."""
+
+    @abstractmethod
+    def refused(
+        self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
+    ) -> Failure:
+        """Note that a message was not taken."""
+
+    def columns(self, details: DetailsT) -> Mapping[str, object]:
+        """Return what is stored of details besides the URL, or raise InvalidError."""
+        del details
+        return {}
+
+    def may_be_sent(self, now: Moment) -> ColumnElement[bool]:
+        """Return the condition for messages that are due."""
+        del now
+        return self.queue.is_waiting
+
+    def lock(self, owner: int | None, session: Session) -> None:
+        """Let one change of an owner's destinations follow the other."""
+
+    def changed(self, owner: int | None, session: Session) -> None:
+        """Follow a change of an owner's destinations."""
+
+    def begin_again(self, row: RowT, session: Session) -> None:
+        """Try from the beginning what was given up for a while."""
+
+    def create(
+        self,
+        details: DetailsT,
+        *,
+        owner: int | None = None,
+        session: Session,
+        keyring: Keyring,
+        now: datetime,
+    ) -> NewSecret[ViewT]:
+        """Create a destination, which gets messages from now on."""
+        parse_outgoing_url(details.url)
+        values = dict(self.columns(details))
+        self.lock(owner, session)
+        count = select(func.count()).select_from(self.row).where(*self._is_of(owner))
+        if (session.scalar(count) or 0) >= self.most:
+            raise ConflictError(self.too_many)
+        if self.owner_column is not None:
+            values[self.owner_column] = owner
+        secret = new_secret()
+        sealed = keyring.encrypt(secret)
+        values |= encrypted_url(details.url, keyring)
+        row = self.row(secret_ciphertext=sealed, created_at=now, **values)
+        session.add(row)
+        self._flush(owner, session)
+        made = self.get(row.id, owner=owner, session=session, keyring=keyring, now=now)
+        return NewSecret(destination=made, secret=secret)
+
+    def list_all(
+        self, *, owner: int | None = None, session: Session, keyring: Keyring, now: datetime
+    ) -> Sequence[ViewT]:
+        """Return the destinations of an owner, the oldest first."""
+        return self.find(*self._is_of(owner), session=session, keyring=keyring, now=now)
+
+    def find(
+        self, *conditions: ColumnElement[bool], session: Session, keyring: Keyring, now: datetime
+    ) -> Sequence[ViewT]:
+        """Return the destinations that meet conditions, the oldest first."""
+        mine = self.queue.destination == self.row.id, self.queue.is_waiting
+        backlog = select(func.count(self.queue.entry.id)).where(*mine).scalar_subquery()
+        oldest = select(func.min(self.queue.queued_at)).where(*mine).scalar_subquery()
+        statement = select(self.row, backlog, oldest, *self.more_columns).where(*conditions)
+        rows = session.execute(statement.order_by(self.row.id)).all()
+        return [self._view(*row, keyring=keyring, now=now) for row in rows]
+
+    def _view(
+        self,
+        row: RowT,
+        backlog: int,
+        oldest: datetime | None,
+        *more: Any,
+        keyring: Keyring,
+        now: datetime,
+    ) -> ViewT:
+        return self.view(
+            row,
+            *more,
+            url=_visible_url(row, keyring),
+            state=state_of(row, now=now),
+            previous_secret_expires_at=previous_ends_at(row, now=now),
+            backlog=backlog,
+            oldest_event_at=oldest,
+            failures=row.tries,
+        )
+
+    def get(
+        self,
+        destination_id: int,
+        *,
+        owner: int | None = None,
+        session: Session,
+        keyring: Keyring,
+        now: datetime,
+    ) -> ViewT:
+        """Return a destination of an owner, or raise NotFoundError."""
+        is_it = self.row.id == destination_id
+        found = self.find(is_it, *self._is_of(owner), session=session, keyring=keyring, now=now)
+        if not found:
+            raise NotFoundError(self.not_found)
+        return found[0]
+
+    def _is_of(self, owner: int | None) -> tuple[ColumnElement[bool], ...]:
+        if self.owner_column is None:
+            return ()
+        return (getattr(self.row, self.owner_column) == owner,)
+
+    def _flush(self, owner: int | None, session: Session) -> None:
+        session.flush()
+        self.changed(owner, session)
+
+    def _locked(self, destination_id: int, owner: int | None, session: Session) -> RowT:
+        is_it = self.row.id == destination_id
+        row = session.scalar(
+            select(self.row)
+            .where(is_it, *self._is_of(owner))
+            .with_for_update()
+            .execution_options(populate_existing=True)
+        )
+        if row is None:
+            raise NotFoundError(self.not_found)
+        # After the destination, as workers do that pause one.
+        self.lock(owner, session)
+        return row
+
+    def change(
+        self,
+        destination_id: int,
+        details: DetailsT,
+        *,
+        owner: int | None = None,
+        session: Session,
+        keyring: Keyring,
+    ) -> bool:
+        """Change a destination; return whether anything differs.
+
+        What waits is sent to its new URL.
+        """
+        parse_outgoing_url(details.url)
+        row = self._locked(destination_id, owner, session)
+        values, is_moved = {**self.columns(details)}, _visible_url(row, keyring) != details.url
+        if not is_moved and all(getattr(row, name) == value for name, value in values.items()):
+            return False
+        if is_moved:
+            values |= encrypted_url(details.url, keyring)
+            row.next_try_at = None
+            self.begin_again(row, session)
+        for name, value in values.items():
+            setattr(row, name, value)
+        self._flush(owner, session)
+        return True
+
+    def pause(
+        self, destination_id: int, *, owner: int | None = None, session: Session, now: datetime
+    ) -> None:
+        """Stop sending."""
+        row = self._locked(destination_id, owner, session)
+        if row.paused_at is None:
+            self.stop(row, now)
+            self._flush(owner, session)
+
+    def stop(self, row: RowT, now: datetime) -> None:
+        """Mark the row of a destination as paused by somebody."""
+        row.paused_at = now
+
+    def resume(self, destination_id: int, *, owner: int | None = None, session: Session) -> None:
+        """Send what waits, at once."""
+        row = self._locked(destination_id, owner, session)
+        self.start(row)
+        self.begin_again(row, session)
+        self._flush(owner, session)
+
+    def start(self, row: RowT) -> None:
+        """Mark the row of a destination as not paused."""
+        row.paused_at = row.next_try_at = None
+
+    def rotate_secret(
+        self,
+        destination_id: int,
+        *,
+        owner: int | None = None,
+        previous_until: datetime,
+        session: Session,
+        keyring: Keyring,
+        now: datetime,
+    ) -> NewSecret[ViewT]:
+        """Create a new secret; the old one signs beside it until a moment, which may be now.
+
+        A secret that was older still ends at once: there are never more than two.
+        """
+        row = self._locked(destination_id, owner, session)
+        secret = replace_secret(row, previous_until=previous_until, keyring=keyring, now=now)
+        session.flush()
+        made = self.get(destination_id, owner=owner, session=session, keyring=keyring, now=now)
+        return NewSecret(destination=made, secret=secret)
+
+    def secrets(
+        self, destination_id: int, *, session: Session, keyring: Keyring, now: datetime
+    ) -> Sequence[str]:
+        """Return the secrets that sign, the newest first."""
+        return secrets_of(session.get_one(self.row, destination_id), keyring=keyring, now=now)
+
+    def remove(self, destination_id: int, *, owner: int | None = None, session: Session) -> None:
+        """Remove a destination; what waits for it is never sent (`orphans`)."""
+        session.delete(self._locked(destination_id, owner, session))
+        self._flush(owner, session)
+
+    @property
+    def due(self) -> ColumnElement[bool]:
+        """The condition that there is something to claim, with a parameter for now."""
+        return self._due(NOW).exists()
+
+    def claim_due(self, *, most: int, session: Session, now: datetime) -> Sequence[Claim]:
+        """Claim destinations that have something to be sent, those first that are well.
+
+        Those that failed last time leave some threads to others: each may take its whole deadline.
+        """
+        due = self._due(now)
+        last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
+        well = due.where(self.row.tries == 0).order_by(last).limit(most)
+        found = claims.claim_all(self.row, well, session=session, now=now)
+        left = max(most - len(found) - _RESERVED, 0)
+        failing = due.where(self.row.tries > 0).order_by(self.row.next_try_at)
+        others = claims.claim_all(self.row, failing.limit(left), session=session, now=now)
+        return [*found, *others]
+
+    def _due(self, now: Moment) -> Select[int]:
+        has_entries = exists().where(self.queue.destination == self.row.id, self.may_be_sent(now))
+        return select(self.row.id).where(*claims.is_due(self.row, now), has_entries)
+
+    def next_delivery(
+        self, claim: Claim, *, session: Session, keyring: Keyring, now: datetime
+    ) -> Delivery | None:
+        """Renew a claim and return the next message, or give the claim up and return None.
+
+        There is none if all was sent, or if the destination was paused, removed, or claimed by
+        another.
+        """
+        row = session.scalar(
+            select(self.row)
+            .where(*claims.is_ours(self.row, claim), self.row.paused_at.is_(None))
+            .with_for_update()
+        )
+        found = self.first(row, session=session, now=now) if row else None
+        if row is None or found is None:
+            self.release(claim, session=session)
+            return None
+        row.claimed_until = now + CLAIM_LIFETIME
+        entry_id, message = found
+        return Delivery(
+            entry_id=entry_id,
+            url=read_url(row, keyring),
+            message=message,
+            secrets=secrets_of(row, keyring=keyring, now=now),
+        )
+
+    def release(self, claim: Claim, *, session: Session) -> None:
+        """Give up a claim, so that others need not wait for its end."""
+        claims.release(self.row, claim, session=session)
+
+    def record_delivered(
+        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+    ) -> None:
+        """Record that a message was taken, even if the claim was lost meanwhile."""
+        self.taken(claim, delivery, attempt, session=session, now=now)
+        claims.record_success(self.row, claim, session=session, now=now)
+
+    def record_failure(
+        self,
+        claim: Claim,
+        delivery: Delivery | None,
+        attempt: Attempt,
+        retries: RetryPolicy,
+        *,
+        session: Session,
+        now: datetime,
+    ) -> Failure | None:
+        """Schedule the next attempt and give up the claim; return None if it was lost.
+
+        The problem is shown to people. There is no delivery if the secrets cannot be read.
+        """
+        most = self.most_counted_failures
+        pause = partial(retries.pause, attempt)
+        failure = claims.record_failure(
+            self.row,
+            claim,
+            attempt,
+            pause=lambda failures: pause(min(failures, most)),
+            session=session,
+            now=now,
+        )
+        if failure is None:
+            return None
+        refusal = Refusal(delivery=delivery, attempt=attempt, failure=failure, retries=retries)
+        return self.refused(claim, refusal, session=session, now=now)
+
+    def surplus(
+        self, most: int, condition: ColumnElement[bool], *, session: Session
+    ) -> Sequence[tuple[int, ColumnElement[bool]]]:
+        """Return the destinations with more such entries, and the condition for those too many."""
+        found = []
+        for destination_id in session.scalars(select(self.row.id)).all():
+            mine = (self.queue.destination == destination_id) & condition
+            newest = session.scalar(
+                select(self.queue.entry.id)
+                .where(mine)
+                .order_by(self.queue.entry.id.desc())
+                .offset(most)
+                .limit(1)
+            )
+            if newest is not None:
+                found.append((destination_id, mine & (self.queue.entry.id <= newest)))
+        return found
+
+    def orphans(self) -> ColumnElement[bool]:
+        """Return the condition for entries of destinations that were removed."""
+        return ~exists().where(self.row.id == self.queue.destination)
+
+    def remove_entries(
+        self,
+        condition: ColumnElement[bool],
+        *,
+        session: Session,
+        between: Between,
+        noted: Callable[[int], None] = lambda _count: None,
+    ) -> int:
+        """Remove entries in slices, the oldest first; return how many.
+
+        `noted` is called with the number of each slice, in its transaction, and `between` after it.
+        """
+        oldest = (
+            select(self.queue.entry.id).where(condition).order_by(self.queue.entry.id).limit(_SLICE)
+        )
+        total = 0
+        while ids := session.scalars(oldest).all():
+            session.execute(delete_rows(self.queue.entry).where(self.queue.entry.id.in_(ids)))
+            noted(len(ids))
+            between()
+            total += len(ids)
+        return total
+
+    def encrypt_clear_urls(self, *, session: Session, keyring: Keyring) -> int:
+        """Encrypt the URLs that older releases stored in clear; return how many there were."""
+        rows = session.scalars(
+            select(self.row).where(self.row.url_ciphertext.is_(None)).with_for_update()
+        ).all()
+        for row in rows:
+            row.url_ciphertext, row.url = keyring.encrypt(row.url), ENCRYPTED_URL
+        session.flush()
+        return len(rows)

@@ -1,0 +1,92 @@
+"""Messages signed as Standard Webhooks specifies.
+
+https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from standardwebhooks.webhooks import Webhook
+
+from domain.core.errors import InvalidError
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_base64, random_hex
+from models.destination import Destination
+
+_PREFIX = "whsec_"
+_SECRET_BYTES = 32
+_MESSAGE_ID_BYTES = 16
+LONGEST_OVERLAP = timedelta(days=90)
+USUAL_OVERLAP = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """A message on its way; `id` stays the same however often it is sent."""
+
+    id: str
+    body: bytes = field(repr=False)
+
+
+def new_message_id() -> str:
+    """Return a random id for a message, as it is stored."""
+    return random_hex(_MESSAGE_ID_BYTES)
+
+
+def new_secret() -> str:
+    """Return a random secret of 256 bits: `whsec_` and base64."""
+    return _PREFIX + random_base64(_SECRET_BYTES)
+
+
+def signed_headers(message: Message, secrets: Sequence[str], *, now: datetime) -> dict[str, str]:
+    """Return the headers of an attempt, with a signature by each secret that is in force."""
+    text = message.body.decode()
+    signatures = [Webhook(secret).sign(message.id, now, text) for secret in secrets]
+    return {
+        **unsigned_headers(message.id, now=now),
+        "webhook-signature": " ".join(signatures),
+    }
+
+
+def unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
+    """Return the headers of an attempt without its signatures."""
+    return {
+        "Content-Type": "application/json",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(int(now.timestamp())),
+    }
+
+
+def secrets_of(row: Destination, *, keyring: Keyring, now: datetime) -> list[str]:
+    """Return the secrets of a destination that sign, the newest first."""
+    found = [keyring.decrypt(row.secret_ciphertext)]
+    previous, ends = row.previous_secret_ciphertext, previous_ends_at(row, now=now)
+    if previous is not None and ends is not None:
+        found.append(keyring.decrypt(previous))
+    return found
+
+
+def previous_ends_at(row: Destination, *, now: datetime) -> datetime | None:
+    """Return until when a former secret signs, or None if none does."""
+    ends = row.previous_secret_expires_at
+    return ends if ends is not None and ends > now else None
+
+
+def replace_secret(
+    row: Destination, *, previous_until: datetime, keyring: Keyring, now: datetime
+) -> str:
+    """Create a new secret; the old one signs beside it until a moment, which may be now.
+
+    A secret that was older still ends at once: there are never more than two.
+    """
+    if previous_until > now + LONGEST_OVERLAP:
+        raise InvalidError(
+            f"The old secret can be used for at most {LONGEST_OVERLAP.days} more days.",
+            field="previous_secret_expires_at",
+        )
+    secret, keeps = new_secret(), previous_until > now
+    row.previous_secret_ciphertext = row.secret_ciphertext if keeps else None
+    row.previous_secret_expires_at = previous_until if keeps else None
+    row.secret_ciphertext = keyring.encrypt(secret)
+    return secret

@@ -1,0 +1,104 @@
+"""URLs that people choose and the service sends requests to."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from domain.core.errors import InvalidError
+
+_LONGEST = 2_000
+_PORTS = {"http": 80, "https": 443}
+_FORBIDDEN = re.compile(r"[\s\\\"<>^`{|}]")
+#: Letters, digits, dots, dashes and underscores, or an IPv6 address.
+_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_.])?|[0-9A-Fa-f:.]{2,45}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutgoingUrl:
+    """A URL in parts. Path and query may hold a secret, so only `shown` belongs into a log."""
+
+    scheme: str
+    host: str
+    port: int
+    #: Path and query, as they stand in the first line of a request.
+    target: str
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether requests to it use TLS."""
+        return self.scheme == "https"
+
+    @property
+    def authority(self) -> str:
+        """Host and port as the header Host has them, without the usual port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def shown(self) -> str:
+        """The URL without its query, and without parts of the path that look like a secret."""
+        segments = self.target.partition("?")[0].split("/")
+        path = "/".join("…" if _looks_secret(each) else each for each in segments)
+        return f"{self.scheme}://{self.authority}{path}"
+
+
+#: A part of a path with as many characters and without separators is no word.
+_LONG_SEGMENT = 24
+_SEPARATOR = re.compile(r"[-_.]")
+_DIGIT, _UPPER, _LOWER = re.compile(r"[0-9]"), re.compile(r"[A-Z]"), re.compile(r"[a-z]")
+
+
+def _looks_secret(segment: str) -> bool:
+    """Return whether a part of a path looks like a random text, as in many URLs of webhooks."""
+    has_digit, has_upper = _DIGIT.search(segment), _UPPER.search(segment)
+    if len(segment) >= _LONG_SEGMENT and not _SEPARATOR.search(segment):
+        return True
+    if len(segment) >= 16:  # noqa: PLR2004 - explained by the line after it
+        return bool(has_digit or (has_upper and _LOWER.search(segment)))
+    return len(segment) >= 8 and bool(has_digit and has_upper)  # noqa: PLR2004 - as T0123ABCD
+
+
+def parse_outgoing_url(text: str, *, field: str = "url") -> OutgoingUrl:
+    """Return the parts of an absolute http or https URL; raise InvalidError with what is wrong."""
+    if problem := _problem(text):
+        raise InvalidError(f"The URL {problem}.", field=field)
+    parts = urlsplit(text)
+    scheme = parts.scheme.lower()
+    path = parts.path or "/"
+    return OutgoingUrl(
+        scheme=scheme,
+        host=(parts.hostname or "").lower(),
+        port=parts.port or _PORTS[scheme],
+        target=f"{path}?{parts.query}" if parts.query else path,
+    )
+
+
+def _problem(text: str) -> str | None:
+    """Return what is wrong with a URL, in words that follow “The URL”."""
+    if not 0 < len(text) <= _LONGEST:
+        return f"can have at most {_LONGEST} characters" if text else "is missing"
+    if not text.isascii() or not text.isprintable() or _FORBIDDEN.search(text):
+        return "has a character that no URL has: write it percent-encoded, and host names in ASCII"
+    parts = _parts(text)
+    if parts is None:
+        return "has an invalid host or port"
+    if not text.lower().startswith(("http://", "https://")):
+        return "must begin with https:// or http://"
+    return _problem_of_authority(parts.netloc, parts.hostname or "", has_fragment="#" in text)
+
+
+def _parts(text: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(text)
+        has_port = parts.port != 0  # raises ValueError when it is not a port number
+    except ValueError:
+        return None
+    return parts if has_port else None
+
+
+def _problem_of_authority(netloc: str, host: str, *, has_fragment: bool) -> str | None:
+    if "@" in netloc:
+        return "must not contain a user name or password: anyone who sees the URL would have it"
+    if not _HOST.fullmatch(host):
+        return "has an invalid host name"
+    return "must not have a fragment (#…), which is never sent" if has_fragment else None

@@ -1,0 +1,509 @@
+"""Endpoints of projects: their deliveries with the log and its bounds, and notices of failures.
+
+Deliveries about the same alert or incident are sent in their order: while one waits to be tried
+again, later ones wait behind it. Others go on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select
+from sqlalchemy.orm import Session, defer
+
+from domain.access.authorizations import has_not_ended
+from domain.alerts.change_feed import Follower, follow, unfollow
+from domain.alerts.matching.conditions import conditions_from
+from domain.audit.events import Event, EventKind, EventSource, Place, store_event
+from domain.core.database.paging import Page, Slice, fetch_page
+from domain.core.database.rows import update_rows
+from domain.core.errors import ConflictError, NotFoundError
+from domain.core.keyring import Keyring
+from domain.core.schedule_conditions import Moment
+from domain.core.types.base import columns_of
+from domain.delivery.destination_actions import Notice, NoticeSettings
+from domain.delivery.mail.outbox import queue_messages
+from domain.delivery.outgoing.claims import Attempt, Claim, Delivery, Failure
+from domain.delivery.outgoing.destinations import (
+    Between,
+    DestinationKind,
+    DestinationState,
+    Queue,
+    Refusal,
+)
+from domain.delivery.outgoing.signing import Message, unsigned_headers
+from domain.delivery.outgoing.urls import parse_outgoing_url
+from domain.delivery.webhooks.queueing import new_delivery
+from domain.delivery.webhooks.types import (
+    TESTED,
+    DeliveryState,
+    EndpointDetails,
+    PauseReason,
+    Webhook,
+    WebhookDelivery,
+    WebhookDeliveryDetail,
+    read_events,
+    takes_alerts,
+)
+from domain.projects.bots import maintainers_of
+from models import Project, WebhookEndpoint
+from models import WebhookDelivery as DeliveryRow
+
+#: Of a project; each one costs a row for every event.
+MOST_ENDPOINTS = 20
+#: A delivery that failed for so long is given up.
+GIVE_UP_AFTER = timedelta(days=3)
+_GONE = 410
+_RECENT = 5
+#: Of an endpoint: the oldest of more that wait are given up, and the oldest of more are removed.
+MOST_WAITING, MOST_KEPT = 10_000, 20_000
+_SLICE = 500
+_TOO_LONG = "It waited for three days."
+_ARCHIVED = "Cancelled: the project is archived."
+_DELETED = "Cancelled: the project is being deleted."
+_TOO_MANY = f"More than {MOST_WAITING:,} deliveries waited."
+
+
+class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
+    """What endpoints of projects do otherwise than other destinations."""
+
+    noun = message_noun = "webhook"
+    most = MOST_ENDPOINTS
+    too_many = f"A project can have {MOST_ENDPOINTS} webhooks: delete one first."
+    not_found = "Webhook not found in this project."
+    #: So that an endpoint is not left alone for hours when it is there again; the pauses of a
+    #: delivery do grow.
+    most_counted_failures = 12
+    turn_seconds = 20.0
+    row = WebhookEndpoint
+    owner_column = "project_id"
+    queue = Queue(
+        entry=DeliveryRow,
+        destination=DeliveryRow.endpoint_id,
+        queued_at=DeliveryRow.queued_at,
+        is_waiting=DeliveryRow.state == literal_column(f"'{DeliveryState.WAITING}'"),
+    )
+
+    def view(self, row: WebhookEndpoint, *more: Any, **shared: Any) -> Webhook:
+        """Return the view of a row."""
+        del more
+        conditions = conditions_from(row.conditions).to_json()
+        own = {"active": row.paused_at is None, **conditions}
+        return Webhook.model_validate(columns_of(row, Webhook) | shared | own)
+
+    def columns(self, details: EndpointDetails) -> Mapping[str, object]:
+        """Return events and conditions, or raise InvalidError."""
+        return {
+            "events": [*read_events(details.events)],
+            "conditions": details.conditions.to_json(),
+        }
+
+    def may_be_sent(self, now: Moment) -> ColumnElement[bool]:
+        """Return the condition for deliveries that are due."""
+        return and_(self.queue.is_waiting, DeliveryRow.next_try_at <= now)
+
+    def lock(self, owner: int | None, session: Session) -> None:
+        """Let one change of a project's endpoints follow the other."""
+        project = select(Project.id).where(Project.id == owner)
+        # The weaker lock: alerts that are stored meanwhile refer to the project.
+        session.execute(project.with_for_update(key_share=True))
+
+    def changed(self, owner: int | None, session: Session) -> None:
+        """Follow the project's alerts if and only if an endpoint gets their events."""
+        mine = WebhookEndpoint.project_id == owner, WebhookEndpoint.paused_at.is_(None)
+        chosen = session.scalars(select(WebhookEndpoint.events).where(*mine))
+        change = follow if any(map(takes_alerts, chosen)) else unfollow
+        change(owner or 0, Follower.WEBHOOKS, session=session)
+
+    def stop(self, row: WebhookEndpoint, now: datetime) -> None:
+        """Mark an endpoint as paused by a maintainer: nothing is queued any more."""
+        row.paused_at, row.pause_reason = now, PauseReason.USER.value
+
+    def start(self, row: WebhookEndpoint) -> None:
+        """Mark an endpoint as not paused."""
+        if row.paused_at is not None:
+            # The days without a success begin anew.
+            row.failing_since, row.tries = None, 0
+        if row.pause_reason == PauseReason.APPLICATION.value:
+            # Somebody else wants it.
+            row.authorization_id = None
+        row.pause_reason = None
+        super().start(row)
+
+    def first(
+        self, row: WebhookEndpoint, *, session: Session, now: datetime
+    ) -> tuple[int, Message] | None:
+        """Return the delivery that has been due for longest, after earlier ones of its alert.
+
+        Deliveries of a project that is archived or deleted are cancelled.
+        """
+        mine = DeliveryRow.endpoint_id == row.id
+        if (reason := self._why_not(row, session)) is not None:
+            session.execute(
+                update_rows(DeliveryRow)
+                .where(mine, self.queue.is_waiting)
+                .values(state=DeliveryState.FAILED.value, next_try_at=None, error=reason)
+            )
+            return None
+        due = (
+            select(DeliveryRow)
+            .where(mine, self.may_be_sent(now))
+            .order_by(DeliveryRow.next_try_at, DeliveryRow.id)
+            .limit(1)
+        )
+        while (found := session.scalar(due)) is not None:
+            before = session.scalar(
+                select(DeliveryRow.next_try_at)
+                .where(
+                    mine,
+                    self.queue.is_waiting,
+                    DeliveryRow.order_key == found.order_key,
+                    DeliveryRow.id < found.id,
+                )
+                .order_by(DeliveryRow.id)
+                .limit(1)
+            )
+            if before is None:
+                return found.id, Message(id=found.message_id, body=found.body.encode())
+            # An earlier one of the same alert has to go first; of equal times the lower id is.
+            found.next_try_at = before
+            session.flush()
+        return None
+
+    def _why_not(self, row: WebhookEndpoint, session: Session) -> str | None:
+        """Return why nothing is sent to an endpoint any more, or None."""
+        deleted_at, archived_at = session.execute(
+            select(Project.deleted_at, Project.archived_at).where(Project.id == row.project_id)
+        ).one()
+        if deleted_at is not None:
+            return _DELETED
+        return _ARCHIVED if archived_at is not None else None
+
+    def taken(
+        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+    ) -> None:
+        """Write the success into the log."""
+        del claim
+        row = session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
+        if row is not None:
+            note_attempt(row, attempt, now=now)
+            row.state, row.next_try_at = DeliveryState.DELIVERED.value, None
+
+    def refused(
+        self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
+    ) -> Failure:
+        """Write the failure into the log.
+
+        What has failed for days is given up, and an endpoint that took nothing for days is paused.
+        """
+        delivery, attempt, failure = refusal.delivery, refusal.attempt, refusal.failure
+        row = delivery and session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
+        if row:
+            note_attempt(row, attempt, now=now)
+            row.next_try_at = max(
+                failure.next_try_at, now + refusal.retries.pause(attempt, row.tries)
+            )
+            if now - row.queued_at >= GIVE_UP_AFTER:
+                row.state, row.next_try_at = DeliveryState.FAILED.value, None
+        if attempt.status == _GONE:
+            self._pause_for(PauseReason.GONE, claim, delivery, session=session, now=now)
+        elif now - failure.failing_since >= refusal.retries.patience:
+            self._pause_for(PauseReason.FAILURES, claim, delivery, session=session, now=now)
+        return failure
+
+    def _pause_for(
+        self,
+        reason: PauseReason,
+        claim: Claim,
+        delivery: Delivery | None,
+        *,
+        session: Session,
+        now: datetime,
+    ) -> None:
+        endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
+        if endpoint.paused_at is None:
+            self.lock(endpoint.project_id, session)
+            endpoint.paused_at, endpoint.pause_reason = now, reason.value
+            session.flush()
+            self.changed(endpoint.project_id, session)
+        details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
+        # Without a delivery, the URL could not be decrypted.
+        subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).shown
+        place = Place(project_id=endpoint.project_id)
+        event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details, place=place)
+        store_event(event, EventSource(), session=session, now=now)
+
+    def note_author(
+        self, endpoint_id: int, authorization_id: int | None, *, session: Session
+    ) -> None:
+        """Store the authorization of the application that chose the URL, or that none did."""
+        session.execute(
+            update_rows(WebhookEndpoint)
+            .where(WebhookEndpoint.id == endpoint_id)
+            .values(authorization_id=authorization_id)
+        )
+
+    def pause_ended(self, *, session: Session, now: datetime) -> int:
+        """Pause the endpoints whose URL an application chose that no longer has access."""
+        ended = session.scalars(
+            select(WebhookEndpoint)
+            .where(
+                WebhookEndpoint.paused_at.is_(None),
+                ~has_not_ended(WebhookEndpoint.authorization_id, now),
+            )
+            .order_by(WebhookEndpoint.id)
+            .with_for_update()
+        ).all()
+        for endpoint in ended:
+            self.lock(endpoint.project_id, session)
+            endpoint.paused_at, endpoint.pause_reason = now, PauseReason.APPLICATION.value
+            session.flush()
+            self.changed(endpoint.project_id, session)
+            details = {
+                "change": "paused",
+                "webhook_id": endpoint.id,
+                "reason": PauseReason.APPLICATION.value,
+            }
+            event = Event(
+                kind=EventKind.WEBHOOK_CHANGED,
+                subject=f"webhook {endpoint.id}",
+                details=details,
+                place=Place(project_id=endpoint.project_id),
+            )
+            store_event(event, EventSource(), session=session, now=now)
+        return len(ended)
+
+
+WEBHOOKS = Webhooks()
+
+
+def troubled_endpoints(
+    *, session: Session, keyring: Keyring, now: datetime
+) -> Sequence[tuple[int, Webhook]]:
+    """Return what fails, or was paused because of it, each with the id of its project."""
+    reasons = (PauseReason.FAILURES.value, PauseReason.GONE.value)
+    has_failed = WebhookEndpoint.failing_since.is_not(None)
+    was_paused = WebhookEndpoint.pause_reason.in_(reasons)
+    found = WEBHOOKS.find(has_failed | was_paused, session=session, keyring=keyring, now=now)
+    ids = [each.id for each in found]
+    owners = select(WebhookEndpoint.id, WebhookEndpoint.project_id)
+    projects = dict(session.execute(owners.where(WebhookEndpoint.id.in_(ids))).all())
+    return [(projects[each.id], each) for each in found]
+
+
+def note_attempt(row: DeliveryRow, attempt: Attempt, *, now: datetime) -> None:
+    """Write the result of an attempt into the log."""
+    row.tries += 1
+    row.last_try_at = now
+    row.status_code, row.duration = attempt.status, attempt.milliseconds
+    row.response = attempt.response.decode(errors="replace").replace("\x00", "\ufffd")
+    row.error = attempt.problem
+
+
+def list_deliveries(
+    endpoint_id: int, state: DeliveryState | None, part: Slice, *, session: Session
+) -> Page[WebhookDelivery]:
+    """Return a page of the deliveries of an endpoint in a state, the newest first."""
+    statement = (
+        select(DeliveryRow)
+        .where(DeliveryRow.endpoint_id == endpoint_id)
+        .options(defer(DeliveryRow.body), defer(DeliveryRow.response))
+    )
+    if state is not None:
+        statement = statement.where(DeliveryRow.state == state.value)
+
+    def view(row: Row[Any]) -> WebhookDelivery:
+        return WebhookDelivery.model_validate(row[0])
+
+    return fetch_page(statement, DeliveryRow.id, part, session=session, view=view)
+
+
+def recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[WebhookDelivery]:
+    """Return the newest deliveries of an endpoint."""
+    return list_deliveries(endpoint_id, None, Slice(size=_RECENT), session=session).items
+
+
+def get_delivery(endpoint_id: int, delivery_id: int, *, session: Session) -> WebhookDeliveryDetail:
+    """Return a delivery with its body and the last response, or raise NotFoundError."""
+    row = _delivery_row(endpoint_id, delivery_id, session)
+    return WebhookDeliveryDetail(
+        **dict(WebhookDelivery.model_validate(row)),
+        headers=unsigned_headers(row.message_id, now=row.last_try_at or row.created_at),
+        body=row.body,
+        response=row.response,
+    )
+
+
+def _delivery_row(endpoint_id: int, delivery_id: int, session: Session) -> DeliveryRow:
+    row = session.get(DeliveryRow, delivery_id, with_for_update=True)
+    if row is None or row.endpoint_id != endpoint_id:
+        raise NotFoundError("Delivery not found. It may have been removed from the log.")
+    return row
+
+
+def send_again(endpoint_id: int, delivery_id: int, *, session: Session, now: datetime) -> None:
+    """Queue a delivery once more, with the id that it had, without regard to others.
+
+    One that still waits is tried at once.
+    """
+    row = _delivery_row(endpoint_id, delivery_id, session)
+    endpoint = session.get_one(WebhookEndpoint, endpoint_id, with_for_update=True)
+    if endpoint.paused_at is not None:
+        raise ConflictError("The webhook is paused: resume it first.")
+    if row.state != DeliveryState.WAITING.value:
+        row.state, row.order_key, row.tries = DeliveryState.WAITING.value, None, 0
+    row.queued_at = row.next_try_at = now
+    endpoint.next_try_at = None
+    session.flush()
+
+
+def store_test(
+    endpoint_id: int, message: Message, attempt: Attempt, *, session: Session, now: datetime
+) -> int | None:
+    """Write a test message that was sent into the log; return its id, or None without endpoint."""
+    endpoint = session.get(WebhookEndpoint, endpoint_id)
+    if endpoint is None:
+        return None
+    body = message.body.decode()
+    row = DeliveryRow(**new_delivery(endpoint, TESTED, body, order_key=None, now=now))
+    row.message_id, row.next_try_at = message.id, None
+    is_taken = attempt.problem is None
+    row.state = (DeliveryState.DELIVERED if is_taken else DeliveryState.FAILED).value
+    note_attempt(row, attempt, now=now)
+    session.add(row)
+    session.flush()
+    return row.id
+
+
+_IS_WAITING = WEBHOOKS.queue.is_waiting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backlog:
+    """What waits for the endpoints of all projects, and how they are."""
+
+    deliveries: int
+    oldest: datetime | None
+    #: Endpoints that failed last time, and those that were paused because of it.
+    failing: int
+    paused: int
+
+
+def backlog(*, session: Session) -> Backlog:
+    """Return what waits in all."""
+    deliveries, oldest = session.execute(
+        select(func.count(), func.min(DeliveryRow.queued_at)).where(_IS_WAITING)
+    ).one()
+    failing = select(func.count()).where(
+        WebhookEndpoint.failing_since.is_not(None), WebhookEndpoint.paused_at.is_(None)
+    )
+    paused = select(func.count()).where(
+        WebhookEndpoint.pause_reason.is_not(None), WebhookEndpoint.pause_reason != "user"
+    )
+    return Backlog(
+        deliveries=deliveries,
+        oldest=oldest,
+        failing=session.scalar(failing) or 0,
+        paused=session.scalar(paused) or 0,
+    )
+
+
+def give_up_old(
+    *, session: Session, now: datetime, between: Between, most: int = MOST_WAITING
+) -> int:
+    """Give up deliveries that waited too long, and the oldest of too many; return how many.
+
+    An endpoint that is down or paused does not try each of them.
+    """
+    # A while after the last attempt that can be due.
+    before = now - GIVE_UP_AFTER - timedelta(hours=4)
+    total = _give_up(DeliveryRow.queued_at < before, _TOO_LONG, session, between)
+    for _, surplus in WEBHOOKS.surplus(most, _IS_WAITING, session=session):
+        total += _give_up(surplus, _TOO_MANY, session, between)
+    return total
+
+
+def _give_up(
+    condition: ColumnElement[bool], reason: str, session: Session, between: Between
+) -> int:
+    some = select(DeliveryRow.id).where(_IS_WAITING, condition).limit(_SLICE)
+    total = 0
+    while ids := session.scalars(some).all():
+        session.execute(
+            update_rows(DeliveryRow)
+            .where(DeliveryRow.id.in_(ids), _IS_WAITING)
+            .values(
+                state=DeliveryState.FAILED.value,
+                next_try_at=None,
+                error=func.coalesce(DeliveryRow.error, reason),
+            )
+        )
+        between()
+        total += len(ids)
+    return total
+
+
+def prune_log(
+    *, before: datetime, session: Session, between: Between, most: int = MOST_KEPT
+) -> int:
+    """Remove deliveries that are done and old, the oldest of too many, and those of no endpoint."""
+
+    def remove(condition: ColumnElement[bool]) -> int:
+        return WEBHOOKS.remove_entries(condition, session=session, between=between)
+
+    is_done = ~_IS_WAITING
+    total = remove(is_done & (DeliveryRow.created_at < before))
+    for _, surplus in WEBHOOKS.surplus(most, is_done, session=session):
+        total += remove(surplus)
+    return total + remove(WEBHOOKS.orphans())
+
+
+def queue_webhook_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
+    """Store the messages that are due and not stored yet, and return their number.
+
+    One when an endpoint has failed for a day, and one when it was paused because of failures.
+    """
+    messages = []
+    troubled = troubled_endpoints(session=session, keyring=sign.keyring, now=now)
+    for project_id, endpoint in troubled:
+        if endpoint.state in {DestinationState.PAUSED, DestinationState.FAILING}:
+            path, people = maintainers_of(None, project_id, session=session, today=now.date())
+            notice = _notice(endpoint, path, sign)
+            messages += [notice.to(each, sign) for each in people]
+    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
+
+
+def _notice(endpoint: Webhook, path: str, sign: NoticeSettings) -> Notice:
+    url, error = endpoint.shown_url, endpoint.last_error
+    page, role = f"{path}/-/settings/webhooks/{endpoint.id}", f"a maintainer of {path}"
+    if endpoint.paused_at is not None:
+        gone = endpoint.pause_reason is PauseReason.GONE
+        why = (
+            "It answered 410 Gone."
+            if gone
+            else f"It accepted nothing for {sign.days} days. Last error: {error}."
+        )
+        return Notice(
+            key=f"webhook {endpoint.id} paused at {endpoint.paused_at.isoformat()}",
+            subject=f"A webhook was paused: {path}",
+            path=page,
+            role=role,
+            lines=(
+                f"The webhook to {url} was paused.",
+                why,
+                "Nothing is sent to it until somebody resumes it.",
+            ),
+        )
+    since = endpoint.failing_since.isoformat() if endpoint.failing_since else ""
+    return Notice(
+        key=f"webhook {endpoint.id} failing since {since}",
+        subject=f"A webhook cannot be delivered: {path}",
+        path=page,
+        role=role,
+        lines=(
+            f"Nothing could be delivered to {url} for a day. Last error: {error}.",
+            f"{endpoint.backlog} deliveries are waiting; each is given up after three days.",
+            f"After {sign.days} days without a success, the webhook is paused.",
+        ),
+    )

@@ -1,0 +1,272 @@
+"""Queues messages about alerts and incidents for the endpoints that want them.
+
+A message says what happened, and shows the alert or incident as it is then. It has no names of
+users, so that deleting an account leaves nothing in logs of others.
+
+A trigger stores each change of an incident in its own transaction. It is deleted in the transaction
+that queues the messages, so none is lost and none is queued twice.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, exists, insert, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from domain.alerts.change_feed import Change
+from domain.alerts.formats.base import Reading
+from domain.alerts.listing.filters import SEVERITIES
+from domain.alerts.listing.queries import ROWS, row_of
+from domain.alerts.matching.conditions import Conditions, conditions_from, meets
+from domain.alerts.matching.labels import AlertLabels, labels_of
+from domain.core.clock import written
+from domain.core.database.rows import delete_rows, update_rows
+from domain.core.schedule_conditions import NOW, Moment
+from domain.delivery.outgoing.signing import new_message_id
+from domain.delivery.webhooks.types import DeliveryState, WebhookEvent, takes
+from models import Alert, Incident, IncidentAlert, Project, WebhookDelivery, WebhookEndpoint
+from models import WebhookIncidentChange as _Change
+
+#: More labels, and more of a value, are left out.
+_MOST_LABELS = 64
+_LONGEST_LABEL = 1_000
+
+_Json = dict[str, Any]
+_AFTER_FAILURE = timedelta(minutes=1)
+_MOST_ALERTS, _LONGEST_DESCRIPTION = 100, 10_000
+
+
+def body_of(event: str, at: datetime, project: _Json, **about: _Json) -> str:
+    """Return a message as JSON; the project is one of `projects_of`."""
+    message = {
+        "type": event,
+        "timestamp": written(at),
+        "data": {"project": project, **about},
+    }
+    return orjson.dumps(message).decode()
+
+
+def projects_of(ids: Iterable[int], *, base_url: str, session: Session) -> Mapping[int, _Json]:
+    """Return projects by id, as messages name them, without those that are being deleted."""
+    rows = session.execute(
+        select(Project.id, Project.name, Project.path).where(
+            Project.id.in_(set(ids)), Project.deleted_at.is_(None)
+        )
+    )
+    return {
+        row.id: {
+            "id": row.id,
+            "name": row.name,
+            "path_with_namespace": row.path,
+            "web_url": f"{base_url}/{row.path}",
+        }
+        for row in rows
+    }
+
+
+def alerts_of(
+    labels: Mapping[int, AlertLabels], *, base_url: str, session: Session
+) -> Mapping[int, _Json]:
+    """Return the alerts that have these labels, by id, as messages show them."""
+    rows = session.execute(ROWS.where(Alert.id.in_(labels))).all()
+    return {row[0].id: _alert(row, labels[row[0].id], base_url) for row in rows}
+
+
+def _alert(row: Any, labels: AlertLabels, base_url: str) -> _Json:
+    found = row_of(row)
+    return {
+        "id": found.id,
+        "iid": found.iid,
+        "title": found.title,
+        "description": row[0].description,
+        "severity": found.severity,
+        "status": found.status,
+        "environment": found.environment,
+        "service": found.service,
+        "monitoring_tool": found.monitoring_tool,
+        "hosts": list(found.hosts),
+        "integration": found.integration_name,
+        "events": found.events,
+        "started_at": written(found.started_at),
+        "ended_at": written(found.ended_at) if found.ended_at else None,
+        "last_event_at": written(found.last_event_at),
+        "labels": _bounded(labels.labels),
+        "web_url": f"{base_url}/{found.project_path}/-/alerts/{found.iid}",
+    }
+
+
+def _bounded(labels: Mapping[str, str]) -> Mapping[str, str]:
+    some = islice(sorted(labels.items()), _MOST_LABELS)
+    return {name[:_LONGEST_LABEL]: value[:_LONGEST_LABEL] for name, value in some}
+
+
+def queue_alert_changes(
+    changes: Sequence[Change], *, base_url: str, reading: Reading, session: Session, now: datetime
+) -> int:
+    """Queue a message for each endpoint that wants a change, and return how many there are.
+
+    A message shows the alert as it is now. Alerts and projects that are gone have none.
+    """
+    endpoints = active_endpoints({each.project_id for each in changes}, session=session)
+    wanted = [each for each in changes if each.project_id in endpoints]
+    labels = labels_of((each.alert_id for each in wanted), session=session, reading=reading)
+    alerts = alerts_of(labels, base_url=base_url, session=session)
+    projects = projects_of(endpoints, base_url=base_url, session=session)
+    rows: list[dict[str, Any]] = []
+    for change in wanted:
+        if change.alert_id not in alerts or change.project_id not in projects:
+            continue
+        event = WebhookEvent(f"alert.{change.kind.value}")
+        project, alert = projects[change.project_id], alerts[change.alert_id]
+        body = body_of(event, change.created_at, project, alert=alert)
+        key = f"alert:{change.alert_id}"
+        rows += [
+            new_delivery(endpoint, event, body, order_key=key, now=now)
+            for endpoint, conditions in endpoints[change.project_id]
+            if takes(endpoint.events, event) and meets(conditions, labels[change.alert_id])
+        ]
+    return store_deliveries(rows, session=session)
+
+
+def active_endpoints(
+    project_ids: Iterable[int], *, session: Session
+) -> Mapping[int, Sequence[tuple[WebhookEndpoint, Conditions]]]:
+    """Return the endpoints of projects that are not paused, by project, with their conditions."""
+    rows = session.scalars(
+        select(WebhookEndpoint)
+        .where(
+            WebhookEndpoint.project_id.in_(set(project_ids)), WebhookEndpoint.paused_at.is_(None)
+        )
+        .order_by(WebhookEndpoint.id)
+    )
+    found: dict[int, list[tuple[WebhookEndpoint, Conditions]]] = defaultdict(list)
+    for row in rows:
+        found[row.project_id].append((row, conditions_from(row.conditions)))
+    return found
+
+
+def new_delivery(
+    endpoint: WebhookEndpoint, event: str, body: str, *, order_key: str | None, now: datetime
+) -> dict[str, Any]:
+    """Return the row of a delivery that waits to be sent."""
+    return {
+        "endpoint_id": endpoint.id,
+        "project_id": endpoint.project_id,
+        "message_id": f"msg_{new_message_id()}",
+        "event": event,
+        "order_key": order_key,
+        "body": body,
+        "state": DeliveryState.WAITING.value,
+        "created_at": now,
+        "queued_at": now,
+        "next_try_at": now,
+        "tries": 0,
+    }
+
+
+def store_deliveries(rows: Sequence[dict[str, Any]], *, session: Session) -> int:
+    """Store deliveries in their order, and return how many there are."""
+    if rows:
+        session.execute(insert(WebhookDelivery), list(rows))
+    return len(rows)
+
+
+def _is_due(now: Moment) -> ColumnElement[bool]:
+    return or_(_Change.next_try_at.is_(None), _Change.next_try_at <= now)
+
+
+#: Whether a change of an incident waits.
+INCIDENT_CHANGES_ARE_DUE = exists().where(_is_due(NOW))
+
+
+def take_incident_changes(*, session: Session, now: datetime, limit: int) -> Sequence[_Change]:
+    """Lock and return changes in order, at most one of each incident."""
+    earlier = aliased(_Change)
+    waits = exists().where(earlier.incident_id == _Change.incident_id, earlier.id < _Change.id)
+    return session.scalars(
+        select(_Change)
+        .where(_is_due(now), ~waits)
+        .order_by(_Change.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True, of=_Change)
+    ).all()
+
+
+def queue_incident_changes(
+    changes: Sequence[_Change], *, base_url: str, session: Session, now: datetime
+) -> int:
+    """Queue a message for each endpoint that wants a change, and forget the changes.
+
+    A message shows the incident as it is now. Incidents and projects that are gone have none.
+    """
+    endpoints = active_endpoints({each.project_id for each in changes}, session=session)
+    projects = projects_of(endpoints, base_url=base_url, session=session)
+    incidents = _incidents([each.incident_id for each in changes], projects, session=session)
+    rows: list[dict[str, Any]] = []
+    for change in changes:
+        shown = incidents.get(change.incident_id)
+        if shown is None:
+            continue
+        event = WebhookEvent(f"incident.{change.kind}")
+        body = body_of(event, change.created_at, projects[change.project_id], incident=shown)
+        key = f"incident:{change.incident_id}"
+        rows += [
+            new_delivery(endpoint, event, body, order_key=key, now=now)
+            for endpoint, _ in endpoints[change.project_id]
+            if takes(endpoint.events, event)
+        ]
+    done = [each.id for each in changes]
+    session.execute(delete_rows(_Change).where(_Change.id.in_(done)))
+    return store_deliveries(rows, session=session)
+
+
+def postpone_incident_change(change_id: int, *, session: Session, now: datetime) -> None:
+    """Leave a change that could not be queued for a while; later ones of its incident wait."""
+    session.execute(
+        update_rows(_Change).where(_Change.id == change_id).values(next_try_at=now + _AFTER_FAILURE)
+    )
+
+
+def _incidents(
+    ids: Sequence[int], projects: Mapping[int, _Json], *, session: Session
+) -> Mapping[int, dict[str, Any]]:
+    """Return incidents of these projects by id, as messages show them."""
+    rows = session.scalars(
+        select(Incident).where(Incident.id.in_(ids), Incident.project_id.in_(projects))
+    ).all()
+    alerts = _alerts([row.id for row in rows], session=session)
+    return {
+        row.id: {
+            "id": row.id,
+            "iid": row.iid,
+            "title": row.title,
+            "description": row.description[:_LONGEST_DESCRIPTION],
+            # The urgency grows with the severity.
+            "severity": SEVERITIES[len(SEVERITIES) - 1 - row.urgency].value,
+            "status": row.status,
+            "alerts": alerts[row.id],
+            "alerts_count": row.alerts,
+            "created_at": written(row.created_at),
+            "acknowledged_at": written(row.acknowledged_at) if row.acknowledged_at else None,
+            "resolved_at": written(row.resolved_at) if row.resolved_at else None,
+            "web_url": f"{projects[row.project_id]['web_url']}/-/incidents/{row.iid}",
+        }
+        for row in rows
+    }
+
+
+def _alerts(ids: Iterable[int], *, session: Session) -> Mapping[int, list[int]]:
+    """Return the numbers (iid) of the first alerts of each incident."""
+    numbers = (
+        select(Alert.iid)
+        .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
+        .order_by(Alert.iid)
+        .limit(_MOST_ALERTS)
+    )
+    return {
+        each: [*session.scalars(numbers.where(IncidentAlert.incident_id == each))] for each in ids
+    }

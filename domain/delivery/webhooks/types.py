@@ -1,0 +1,267 @@
+"""Webhooks of projects and their deliveries, as every face takes and shows them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from domain.alerts.matching.conditions import (
+    LABELS,
+    Conditions,
+    ConditionsBody,
+    ConditionsResource,
+    conditions_from,
+)
+from domain.alerts.reading.payload_fields import pretty
+from domain.core.errors import InvalidError, QueryError
+from domain.core.labelled_enums import Labelled
+from domain.core.types.base import (
+    GitLabQuery,
+    KeysetQuery,
+    Option,
+    RequiredText,
+    Resource,
+    SecretResource,
+    Text,
+    Time,
+    Words,
+    one_of,
+    one_text,
+)
+from domain.delivery.destination_types import Destination, DestinationQuery, SentTest
+from domain.delivery.outgoing.destinations import DestinationDetails
+
+
+class WebhookEvent(Labelled):
+    """An event; the value is the `type` of its message."""
+
+    ALERT_OPENED = "alert.opened", "Alert opened", "A report opened a new alert."
+    ALERT_ACKNOWLEDGED = "alert.acknowledged", "Alert acknowledged", "Somebody is working on it."
+    ALERT_IGNORED = "alert.ignored", "Alert ignored", "Somebody ignored it."
+    ALERT_RESOLVED = (
+        "alert.resolved",
+        "Alert resolved",
+        "By a report, by somebody, or by an incident.",
+    )
+    ALERT_REOPENED = "alert.reopened", "Alert reopened", "It is triggered again."
+    ALERT_RAISED = "alert.raised", "Alert raised", "A report gave it a higher severity."
+    INCIDENT_OPENED = "incident.opened", "Incident opened", "By somebody or by a rule."
+    INCIDENT_ACKNOWLEDGED = (
+        "incident.acknowledged",
+        "Incident acknowledged",
+        "Somebody is working on it.",
+    )
+    INCIDENT_RESOLVED = "incident.resolved", "Incident resolved", "By somebody, or with its alerts."
+    INCIDENT_REOPENED = "incident.reopened", "Incident reopened", "It is triggered again."
+
+    @property
+    def is_of_alerts(self) -> bool:
+        """Whether it is about an alert, else about an incident."""
+        return self.startswith("alert.")
+
+
+#: The `type` of a test message, which no endpoint chooses.
+TESTED = "webhook.tested"
+#: Stands for all events, also for those of later versions.
+ALL = "*"
+
+
+def read_events(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of events in their order, or raise InvalidError; `*` stands for all."""
+    given = set(names)
+    if not given:
+        raise InvalidError("Choose at least one event.", field="events")
+    if unknown := sorted(given - {*WebhookEvent, ALL}):
+        known = ", ".join((ALL, *WebhookEvent))
+        raise InvalidError(f"“{unknown[0][:50]}” is not one of {known}.", field="events")
+    return (ALL,) if ALL in given else tuple(each.value for each in WebhookEvent if each in given)
+
+
+def takes(chosen: Iterable[str], event: WebhookEvent) -> bool:
+    """Return whether an endpoint that chose these events gets one."""
+    return any(each in (ALL, event.value) for each in chosen)
+
+
+def takes_alerts(chosen: Iterable[str]) -> bool:
+    """Return whether an endpoint that chose these events gets any event of alerts."""
+    return any(each == ALL or each.startswith("alert.") for each in chosen)
+
+
+class DeliveryState(StrEnum):
+    """State of a delivery to a webhook."""
+
+    #: It waits to be sent, for the first time or again.
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    #: It was given up; a user can send it again.
+    FAILED = "failed"
+
+
+def read_state(text: str | None) -> DeliveryState | None:
+    """Return the state of that name, None without a name, or raise QueryError."""
+    if not text:
+        return None
+    try:
+        return DeliveryState(text)
+    except ValueError as error:
+        message = f"state must be one of {', '.join(DeliveryState)}."
+        raise QueryError(message, field="state") from error
+
+
+_EVENTS = f"`*` for all, or some of {', '.join(WebhookEvent)}."
+
+
+class PauseReason(StrEnum):
+    """Reason why an endpoint is paused."""
+
+    #: A maintainer paused it.
+    USER = "user"
+    #: It took nothing for days.
+    FAILURES = "failures"
+    #: It answered 410 Gone.
+    GONE = "gone"
+    #: The access of the application that chose the URL has ended.
+    APPLICATION = "application"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointDetails(DestinationDetails):
+    """What a maintainer decides about an endpoint."""
+
+    events: tuple[str, ...]
+    conditions: Conditions = field(default_factory=Conditions)
+
+
+#: Names of events: a JSON array, or texts separated by commas or spaces.
+_Events = Annotated[Words, BeforeValidator(one_text), Field(description=_EVENTS)]
+_Labels = Annotated[Text | list[Text] | dict[Text, Text] | None, Option("--labels")]
+
+
+class WebhookBody(ConditionsBody):
+    """A new webhook. The conditions are about events of alerts."""
+
+    url: RequiredText = Field(description="An https or http URL.")
+    events: _Events = (ALL,)
+    labels: _Labels = Field(default=None, description=LABELS)
+    active: bool = Field(
+        default=True, description="`false` creates it paused: it gets no events until resumed."
+    )
+
+    @property
+    def details(self) -> EndpointDetails:
+        """What is asked for."""
+        return EndpointDetails(url=self.url, events=self.events, conditions=self.conditions())
+
+
+class WebhookChangeBody(ConditionsBody):
+    """Changes to a webhook; omitted fields are kept."""
+
+    url: Text | None = None
+    events: _Events | None = None
+    labels: _Labels = Field(default=None, description=LABELS)
+    active: bool | None = Field(
+        default=None, description="`true` resumes a webhook that was paused, for whatever reason."
+    )
+
+    def details(self, present: EndpointDetails) -> EndpointDetails:
+        """Return what is asked for, what was left out as it is."""
+        return EndpointDetails(
+            url=present.url if self.url is None else self.url,
+            events=present.events if self.events is None else self.events,
+            conditions=self.conditions(present.conditions),
+        )
+
+
+class Webhook(Destination, ConditionsResource):
+    """A webhook, and the state of its delivery."""
+
+    events: list[Annotated[str, one_of(ALL, *WebhookEvent)]]
+    active: bool
+    pause_reason: PauseReason | None
+
+    @property
+    def details(self) -> EndpointDetails:
+        """What a maintainer has decided."""
+        conditions = self.model_dump(include={*ConditionsResource.model_fields})
+        return EndpointDetails(
+            url=self.url, events=tuple(self.events), conditions=conditions_from(conditions)
+        )
+
+
+class HookQuery(DestinationQuery, GitLabQuery):
+    """A list of hooks, the oldest first."""
+
+
+class Hook(Resource):
+    """A webhook as clients for GitLab read one.
+
+    It has no fields for events, because no event that GitLab's hooks know is sent.
+    """
+
+    id: int
+    url: str
+    project_id: int
+    created_at: Time
+    #: Webhooks have no names.
+    name: Literal[""] = ""
+    description: Literal[""] = ""
+    enable_ssl_verification: Literal[True] = True
+    #: `disabled` while it is paused.
+    alert_status: Literal["executable", "disabled"]
+    #: After failures: the time of the next attempt.
+    disabled_until: Time | None
+
+
+class NewWebhook(Webhook, SecretResource):
+    """A webhook with its secret, which is shown once."""
+
+    secret: str = Field(description="Secret of signatures as in Standard Webhooks: `whsec_…`.")
+
+
+class WebhookTest(SentTest):
+    """The result of a test message."""
+
+    delivery_id: int | None = Field(description="Id of the test in the delivery log.")
+
+
+class WebhookDeliveryQuery(KeysetQuery):
+    """Which deliveries of a webhook a list has, the newest first."""
+
+    state: DeliveryState | None = None
+
+
+class WebhookDelivery(Resource):
+    """A message to a webhook, and the result of the last attempt."""
+
+    id: int
+    message_id: str = Field(description="The header webhook-id: the same at each attempt.")
+    event: Annotated[str, one_of(*WebhookEvent, TESTED)]
+    state: DeliveryState
+    created_at: Time
+    tries: int = Field(description="Attempts since it was queued, or sent again.")
+    last_try_at: Time | None
+    next_try_at: Time | None = Field(
+        description="Time of the next attempt. Null if no attempt is due."
+    )
+    status_code: int | None = Field(
+        description="Status code of the last response, if there was one."
+    )
+    duration: int | None = Field(description="Duration of the last attempt, in milliseconds.")
+    error: str | None
+
+
+class WebhookDeliveryDetail(WebhookDelivery):
+    """A delivery with what was sent and what came back."""
+
+    headers: dict[str, str] = Field(
+        description="Headers of the last attempt, without its signatures."
+    )
+    body: str = Field(description="Body of the message as it is sent.")
+    response: str | None = Field(description="The first bytes of the last response.")
+
+    @property
+    def pretty_body(self) -> str:
+        """The body with indentation."""
+        return pretty(self.body.encode())

@@ -1,0 +1,124 @@
+"""Who may read and change the repository of a project, and what is recorded of a download."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from sqlalchemy.orm import Session
+
+from domain.access.roles import LEAST_ROLES, Ability, Role
+from domain.audit.events import Event, EventKind
+from domain.core.errors import ForbiddenError, NotFoundError
+from domain.git.errors import CredentialsNeededError
+from domain.projects.access import PRIVATE, PUBLIC, follow_to_project
+from domain.projects.views import ProjectView, Viewer
+from domain.releases.version import Release
+
+
+class GitService(StrEnum):
+    """What a Git client asks for, by the name of Git's own program."""
+
+    #: Clone and fetch.
+    UPLOAD_PACK = "git-upload-pack"
+    #: Push.
+    RECEIVE_PACK = "git-receive-pack"
+
+
+#: Scopes of tokens that may use a service; one of them is enough.
+ACCEPTED_SCOPES: Mapping[GitService, tuple[str, ...]] = {
+    GitService.UPLOAD_PACK: ("api", "read_repository", "write_repository"),
+    GitService.RECEIVE_PACK: ("api", "write_repository"),
+}
+#: The least role that reads the repository of a private project …
+LEAST_READER = LEAST_ROLES[Ability.READ_CODE]
+#: … and that pushes to any.
+LEAST_WRITER = Role.DEVELOPER
+#: From this release on, downloads of public projects are streamed only.
+_PUBLIC_APART = Release(17, 0)
+
+
+def may_read(project: ProjectView) -> bool:
+    """Return whether a viewer who sees the project may see its files."""
+    if project.visibility != PRIVATE:
+        return True
+    return project.may(Ability.READ_CODE)
+
+
+def check_may_read(project: ProjectView) -> None:
+    """Raise ForbiddenError if a viewer who sees the project may not see its files."""
+    if not may_read(project):
+        message = f"You need the {LEAST_READER.label} role in {project.path} to read its files."
+        raise ForbiddenError(message)
+
+
+def may_push(project: ProjectView) -> bool:
+    """Return whether a viewer who sees the project may push."""
+    try:
+        check_may_push(project)
+    except ForbiddenError:
+        return False
+    return True
+
+
+def check_may_push(project: ProjectView) -> None:
+    """Raise ForbiddenError if the viewer may not push; the place for what makes it read-only."""
+    if project.role is None or project.role < LEAST_WRITER:
+        raise ForbiddenError(f"You need the {LEAST_WRITER.label} role in {project.path} to push.")
+    if project.is_archived:
+        raise ForbiddenError(f"{project.path} is archived: its repository is read-only.")
+
+
+def get_project_for_git(
+    path: str, service: GitService, viewer: Viewer, *, session: Session
+) -> ProjectView:
+    """Return the project if the viewer may use the service.
+
+    Raises CredentialsNeededError for anybody anonymous, but for reading a public project: whether
+    another one exists is not told. Raises NotFoundError or ForbiddenError for others.
+    """
+    if viewer.user_id is None:
+        return _get_public(path, service, viewer, session=session)
+    project = follow_to_project(path, viewer, session=session)
+    if service is GitService.RECEIVE_PACK:
+        check_may_push(project)
+    else:
+        check_may_read(project)
+    return project
+
+
+def check_may_still_push(project: ProjectView, viewer: Viewer, *, session: Session) -> None:
+    """Raise ForbiddenError or NotFoundError if the viewer may no longer push to this project."""
+    present = get_project_for_git(project.path, GitService.RECEIVE_PACK, viewer, session=session)
+    # A number may come again after a deletion.
+    if (present.id, present.created_at) != (project.id, project.created_at):
+        raise NotFoundError(f"{project.path} is another project by now.")
+
+
+def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Session) -> ProjectView:
+    needed = "Use an access token as the password, with any user name."
+    try:
+        project = follow_to_project(path, viewer, session=session)
+    except NotFoundError as error:
+        raise CredentialsNeededError(needed) from error
+    if service is GitService.RECEIVE_PACK or project.visibility != PUBLIC:
+        raise CredentialsNeededError(needed)
+    return project
+
+
+def download_event(project: ProjectView, *, release: Release) -> Event:
+    """Return the event of a download; `release` is the running one, whatever a request rehearses.
+
+    Before 17.0 the event of every project is `repository_download_operation`, which is stored.
+    """
+    is_apart = project.visibility == PUBLIC and release >= _PUBLIC_APART
+    kind = EventKind.PUBLIC_REPOSITORY_DOWNLOADED if is_apart else EventKind.REPOSITORY_DOWNLOADED
+    return Event(
+        kind=kind,
+        subject=project.path,
+        place=project.namespace,
+        details={
+            "project_id": project.id,
+            "visibility": project.visibility,
+            "protocol": "http",
+            "action": "git-upload-pack",
+        },
+    )

@@ -1,0 +1,213 @@
+"""Upkeep of repositories: packing, check, backup and restoration."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.core.errors import InvalidError
+from domain.git.errors import GitFailedError
+from domain.git.program import Git
+from domain.git.storage import (
+    PUSHED,
+    all_repositories,
+    default_branch,
+    ensure_repository,
+    repository_path,
+)
+from models import Project
+
+MANIFEST = "repositories.json"
+#: The mode of the files of a backup.
+_PRIVATE = 0o600
+#: Seconds for one repository: packing and checking read all of it.
+_LONG = 6 * 3600.0
+#: Loose objects and packs from which a repository is packed anew.
+_PACKING = ("-c", "gc.auto=2000", "-c", "gc.autoPackLimit=20")
+#: Packed objects from which a clone without a bitmap takes much memory: some 300 bytes for each.
+_MANY_OBJECTS = 20_000
+_PACKED = re.compile(rb"^in-pack: (\d+)$", re.MULTILINE)
+#: A backup of ours is a local file, and was checked when it was pushed.
+_RESTORING = (
+    *("-c", "protocol.file.allow=always"),
+    *("-c", "transfer.fsckObjects=false", "-c", "fetch.fsckObjects=false"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptRepository:
+    """The repository of a project, which may not exist yet."""
+
+    project_id: int
+    project_path: str
+    path: Path
+
+    @property
+    def exists(self) -> bool:
+        """Return whether anybody has used it."""
+        return self.path.exists()
+
+
+def list_repositories(root: Path, *, session: Session) -> tuple[KeptRepository, ...]:
+    """Return the repository of each project, those of deleted ones included."""
+    rows = session.execute(
+        select(Project.id, Project.path, Project.created_at).order_by(Project.id)
+    )
+    return tuple(
+        KeptRepository(
+            project_id=number, project_path=path, path=repository_path(root, number, created_at)
+        )
+        for number, path, created_at in rows
+    )
+
+
+def pack_pushed(git: Git) -> int:
+    """Pack the repositories that were pushed to since the last time; return how many.
+
+    Of several hosts that share a directory, one takes up each.
+    """
+    packed = 0
+    for path in all_repositories(git.root):
+        if _claim(path):
+            with suppress(GitFailedError):
+                git.run(path, *_PACKING, "gc", "--auto", "--quiet", seconds=_LONG)
+                packed += 1
+                _write_bitmap(git, path)
+    return packed
+
+
+def _write_bitmap(git: Git, path: Path) -> None:
+    """Note which objects each branch has, unless the newest pack is in such a note already.
+
+    A clone then reads a bitmap instead of the whole history (gitformat-bitmap). The packs stay as
+    they are. Git 2.34 or newer can do it; raises GitFailedError.
+    """
+    packs = path / "objects" / "pack"
+    if _newest(packs, "*.bitmap") >= _newest(packs, "*.pack"):
+        return
+    found = _PACKED.search(git.run(path, "count-objects", "-v"))
+    if found is not None and int(found[1]) >= _MANY_OBJECTS:
+        git.run(path, "multi-pack-index", "write", "--bitmap", "--no-progress", seconds=_LONG)
+
+
+def _newest(directory: Path, pattern: str) -> int:
+    """Return when the newest of some files was written, in nanoseconds; 0 if there is none."""
+    return max((file.stat().st_mtime_ns for file in directory.glob(pattern)), default=0)
+
+
+def _claim(path: Path) -> bool:
+    try:
+        (path / PUSHED).unlink()
+    except OSError:
+        return False
+    return True
+
+
+def fault_of(git: Git, kept: KeptRepository) -> str | None:
+    """Check every object of a repository; return what is wrong, or None."""
+    options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
+    child = git.open(kept.path, "fsck", *options, seconds=_LONG)
+    try:
+        child.end_input()
+        said = bytearray()
+        while piece := child.read():
+            said += piece
+        status = child.wait(_LONG)
+    finally:
+        child.end()
+    words = f"{said.decode(errors='replace')}\n{child.errors()}".strip()
+    return None if status == 0 else words[:500] or f"git fsck ended with {status}"
+
+
+def orphans(git: Git, kept: Iterable[KeptRepository]) -> tuple[Path, ...]:
+    """Return the repositories on the disk that belong to no project."""
+    known = {each.path for each in kept}
+    return tuple(path for path in all_repositories(git.root) if path not in known)
+
+
+def remove_orphans(git: Git, kept: Iterable[KeptRepository]) -> int:
+    """Remove the repositories that belong to no project; return how many.
+
+    Raises InvalidError if there is no project at all: that is another database.
+    """
+    known = tuple(kept)
+    if not known:
+        raise InvalidError("There is no project in this database, so nothing is removed.")
+    found = orphans(git, known)
+    for path in found:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(found)
+
+
+def back_up(git: Git, kept: Iterable[KeptRepository], directory: Path) -> tuple[int, int]:
+    """Write a bundle of each repository and a list of them; return how many, and how many empty.
+
+    A bundle has all branches and tags of one moment, while others push. Raises GitFailedError.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    entries = [_back_up(git, each, directory) for each in kept if each.exists]
+    aside = directory / f"{MANIFEST}.new"
+    aside.touch(mode=_PRIVATE)
+    aside.chmod(_PRIVATE)
+    aside.write_text(json.dumps({"repositories": entries}, indent=1), encoding="utf-8")
+    aside.rename(directory / MANIFEST)
+    empty = sum(entry["file"] is None for entry in entries)
+    return len(entries) - empty, empty
+
+
+def _back_up(git: Git, kept: KeptRepository, directory: Path) -> dict[str, Any]:
+    has_refs = bool(git.run(kept.path, "for-each-ref", "--count=1"))
+    name = f"{kept.project_id}.bundle" if has_refs else None
+    if name is not None:
+        aside = directory / f"{name}.new"
+        git.run(
+            kept.path, "bundle", "create", "--quiet", str(aside.absolute()), "--all", seconds=_LONG
+        )
+        # Git creates the file with the umask of this program.
+        aside.chmod(_PRIVATE)
+        aside.rename(directory / name)
+    branch = default_branch(kept.path).decode("utf-8", "surrogateescape")
+    return {"project": kept.project_path, "file": name, "default_branch": branch}
+
+
+def restore(git: Git, kept: Iterable[KeptRepository], directory: Path) -> dict[str, list[str]]:
+    """Restore the repositories of a backup, by the paths of their projects.
+
+    Returns the paths under `restored`, `kept` (there are branches already) and `missing` (there is
+    no such project). Raises InvalidError for a directory without a backup.
+    """
+    by_path = {each.project_path: each for each in kept}
+    outcome: dict[str, list[str]] = {"restored": [], "kept": [], "missing": []}
+    for entry in _manifest(directory):
+        found = by_path.get(entry["project"])
+        word = "missing" if found is None else _restore(git, found, entry, directory)
+        outcome[word].append(entry["project"])
+    return outcome
+
+
+def _manifest(directory: Path) -> Iterator[dict[str, Any]]:
+    try:
+        read = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+        yield from read["repositories"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidError(f"{directory} has no backup: {MANIFEST} cannot be read.") from error
+
+
+def _restore(git: Git, kept: KeptRepository, entry: dict[str, Any], directory: Path) -> str:
+    ensure_repository(git, kept.path)
+    if git.run(kept.path, "for-each-ref", "--count=1"):
+        return "kept"
+    if entry["file"] is not None:
+        file = str((directory / Path(entry["file"]).name).absolute())
+        options = ("--quiet", "--no-write-fetch-head", "--update-head-ok")
+        git.run(kept.path, *_RESTORING, "fetch", *options, file, "+refs/*:refs/*", seconds=_LONG)
+    branch = entry["default_branch"].encode("utf-8", "surrogateescape")
+    git.run(kept.path, "symbolic-ref", "HEAD", b"refs/heads/" + branch)
+    return "restored"

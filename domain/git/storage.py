@@ -1,0 +1,131 @@
+"""Where the repository of a project lies, and how it comes and goes.
+
+The path follows from what never changes of a project, so that a rename moves nothing. The time of
+creation is part of it because SQLite gives the number of the last deleted project to the next one,
+which must not find what the other has left.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from domain.core.randomness import random_hex
+from domain.git.errors import DiskNearlyFullError, GitFailedError
+from domain.git.program import DEFAULT_BRANCH, Git
+
+#: Left in a repository by a push, for the next upkeep.
+PUSHED = "gatebell-pushed"
+_NEW, _REMOVED = ".new", ".removed"
+
+
+def repository_path(root: Path, project_id: int, created_at: datetime) -> Path:
+    """Return the path of a project's repository, which may not exist yet."""
+    moment = created_at.astimezone(UTC).isoformat(timespec="microseconds")
+    digest = hashlib.sha256(f"{project_id} {moment}".encode()).hexdigest()
+    return root / digest[:2] / f"{project_id}-{digest[2:14]}.git"
+
+
+def ensure_repository(git: Git, path: Path) -> None:
+    """Create an empty repository unless there is one; of several at once one creates it."""
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    aside = path.with_name(f"{path.name}.{random_hex(8)}{_NEW}")
+    git.run(
+        aside,
+        "init",
+        "--quiet",
+        "--bare",
+        "--template=",
+        f"--initial-branch={DEFAULT_BRANCH}",
+        "--",
+        str(aside),
+    )
+    try:
+        aside.rename(path)
+    except OSError:
+        shutil.rmtree(aside, ignore_errors=True)
+        if not path.exists():
+            raise
+
+
+def remove_repository(root: Path, project_id: int, created_at: datetime) -> bool:
+    """Remove the repository of a deleted project; return whether there was one.
+
+    Call it after the deletion is committed. Transfers that run see their files vanish, and fail.
+    """
+    path = repository_path(root, project_id, created_at)
+    aside = path.with_name(f"{path.name}.{random_hex(8)}{_REMOVED}")
+    try:
+        path.rename(aside)
+    except FileNotFoundError:
+        return False
+    shutil.rmtree(aside, ignore_errors=True)
+    return True
+
+
+def all_repositories(root: Path) -> Iterator[Path]:
+    """Return the paths of all repositories, in order."""
+    yield from sorted(root.glob("??/*.git"))
+
+
+def remove_leftovers(root: Path, *, older_than: float) -> int:
+    """Remove what an interrupted creation or removal has left; return how many.
+
+    `older_than` is a time in seconds since the epoch.
+    """
+    found = [*root.glob(f"??/*{_NEW}"), *root.glob(f"??/*{_REMOVED}")]
+    old = [path for path in found if path.stat().st_mtime < older_than]
+    for path in old:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(old)
+
+
+def check_room(root: Path, *, least: int) -> None:
+    """Raise DiskNearlyFullError if the disk has fewer than `least` free bytes."""
+    while not root.exists():
+        root = root.parent
+    if shutil.disk_usage(root).free < least:
+        message = "The server's disk is nearly full, so pushes are refused for now."
+        raise DiskNearlyFullError(f"{message} Fetching works.")
+
+
+def note_push(git: Git, path: Path) -> None:
+    """Do what is due after a push: mark the repository for upkeep, and settle its default branch.
+
+    Somebody whose first push has another branch than `main` gets that one as the default branch.
+    """
+    with suppress(OSError):
+        (path / PUSHED).touch(mode=0o600)
+    with suppress(GitFailedError):
+        _settle_default_branch(git, path)
+
+
+def default_branch(path: Path) -> bytes:
+    """Return the name of the default branch, which may have no commit yet."""
+    try:
+        content = (path / "HEAD").read_bytes().strip()
+    except OSError:
+        return DEFAULT_BRANCH.encode()
+    return content.removeprefix(b"ref: ").removeprefix(b"refs/heads/")
+
+
+def has_branches(path: Path) -> bool:
+    """Return whether anything was pushed to a repository, which need not exist."""
+    branches = path / "refs" / "heads"
+    return (path / "packed-refs").exists() or next(branches.glob("*"), None) is not None
+
+
+def _settle_default_branch(git: Git, path: Path) -> None:
+    current = default_branch(path)
+    listed = git.run(path, "for-each-ref", "--format=%(refname)", "refs/heads/")
+    branches = [line.removeprefix(b"refs/heads/") for line in listed.splitlines()]
+    if not branches or current in branches:
+        return
+    usual = (b"main", b"master")
+    chosen = next((name for name in usual if name in branches), branches[0])
+    git.run(path, "symbolic-ref", "HEAD", os.fsencode(b"refs/heads/" + chosen))

@@ -1,0 +1,185 @@
+"""Removes what belongs to deleted groups and projects, in slices, so that locks are short.
+
+They are marked first (`domain/projects/deletion.py`). An interrupted run is continued by the next.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select, tuple_
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from domain.core.database.rows import delete_rows
+from models import (
+    ALERT_DAY_ADDITIONS,
+    Alert,
+    AlertDay,
+    AlertNote,
+    CommitStatus,
+    Delivery,
+    Deployment,
+    Environment,
+    Group,
+    Heartbeat,
+    HeartbeatPing,
+    Incident,
+    IncidentAlert,
+    IncidentFingerprint,
+    IncidentNote,
+    Occurrence,
+    Project,
+    ProjectRelease,
+    RegistryManifest,
+    RegistryRemoval,
+    RegistryRepository,
+    RegistryTag,
+    ReleaseLink,
+    WebhookDelivery,
+    WebhookIncidentChange,
+)
+
+#: Rows of a statement.
+_SLICE, _ALERTS = 500, 100
+#: So long a project waits for a registry that is away.
+_PATIENCE_WITH_REGISTRY = timedelta(days=30)
+#: Removes the files of a project, by its id and the time of its creation.
+RemoveFiles = Callable[[int, datetime], object]
+Between = Callable[[], None]
+
+
+def remove_deleted(
+    *, remove_files: RemoveFiles, session: Session, between: Between, now: datetime
+) -> dict[str, int]:
+    """Remove deleted projects and groups and return how many of each; `between` commits a slice.
+
+    A project waits until its images are deleted in the container registry: what is known of them
+    here is needed for it, and keeps others from them.
+    """
+    images = (
+        select(RegistryRemoval.id)
+        .join(RegistryRepository, RegistryRepository.id == RegistryRemoval.repository_id)
+        .where(RegistryRepository.project_id == Project.id)
+    )
+    deleted = select(Project.id, Project.created_at).where(
+        Project.deleted_at.is_not(None),
+        or_(~exists(images), Project.deleted_at < now - _PATIENCE_WITH_REGISTRY),
+    )
+    removed = 0
+    for project_id, created_at in session.execute(deleted.order_by(Project.id)).all():
+        between()
+        remove_files(project_id, created_at)
+        _empty(project_id, session=session, between=between)
+        removed += _remove_row(Project.id, project_id, session=session)
+        between()
+    return {"projects": removed, "groups": _remove_groups(session, between)}
+
+
+def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Session) -> int:
+    """Remove a row but the newest, whose id SQLite would give to the next one; return how many."""
+    newest = select(func.max(aliased(key.class_).id)).scalar_subquery()
+    found = session.scalars(select(key).where(key == row_id, key < newest)).all()
+    _delete(key.class_, key.in_(found), session)
+    return len(found)
+
+
+def _empty(project_id: int, *, session: Session, between: Between) -> None:
+    """Remove what a project may have thousands of; the rest goes with its row."""
+    _remove_incidents(project_id, session=session, between=between)
+    _remove_alerts(project_id, session=session, between=between)
+    for keys, condition in _dependants(project_id):
+        _remove_slices(keys, condition, session=session, between=between)
+    waiting = ALERT_DAY_ADDITIONS.c.project_id == project_id
+    session.execute(delete(ALERT_DAY_ADDITIONS).where(waiting))
+    between()
+
+
+def _dependants(
+    project_id: int,
+) -> tuple[tuple[Sequence[InstrumentedAttribute[Any]], ColumnElement[bool]], ...]:
+    """Return the key and the condition of each table, those first that refer to others."""
+    releases = select(ProjectRelease.id).where(ProjectRelease.project_id == project_id)
+    repositories = select(RegistryRepository.id).where(RegistryRepository.project_id == project_id)
+    heartbeats = select(Heartbeat.id).where(Heartbeat.project_id == project_id)
+    day = (AlertDay.project_id, AlertDay.day, AlertDay.environment, AlertDay.severity)
+    return (
+        ([Delivery.id], Delivery.project_id == project_id),
+        ([WebhookDelivery.id], WebhookDelivery.project_id == project_id),
+        ([WebhookIncidentChange.id], WebhookIncidentChange.project_id == project_id),
+        ([Deployment.id], Deployment.project_id == project_id),
+        ([Environment.id], Environment.project_id == project_id),
+        ([CommitStatus.id], CommitStatus.project_id == project_id),
+        ([ReleaseLink.id], ReleaseLink.release_id.in_(releases)),
+        ([ProjectRelease.id], ProjectRelease.project_id == project_id),
+        ([RegistryTag.id], RegistryTag.repository_id.in_(repositories)),
+        ([RegistryManifest.id], RegistryManifest.repository_id.in_(repositories)),
+        ([RegistryRepository.id], RegistryRepository.project_id == project_id),
+        ([HeartbeatPing.id], HeartbeatPing.heartbeat_id.in_(heartbeats)),
+        ([Heartbeat.id], Heartbeat.project_id == project_id),
+        (day, AlertDay.project_id == project_id),
+    )
+
+
+def _remove_incidents(project_id: int, *, session: Session, between: Between) -> None:
+    some = select(Incident.id).where(Incident.project_id == project_id).limit(_ALERTS)
+    while ids := session.scalars(some).all():
+        # An incident may have thousands of alerts and notes.
+        for keys, of_incident in (
+            ((IncidentNote.id,), IncidentNote.incident_id),
+            ((IncidentAlert.incident_id, IncidentAlert.alert_id), IncidentAlert.incident_id),
+            (
+                (IncidentFingerprint.project_id, IncidentFingerprint.fingerprint),
+                IncidentFingerprint.incident_id,
+            ),
+        ):
+            _remove_slices(keys, of_incident.in_(ids), session=session, between=between)
+        _delete(Incident, Incident.id.in_(ids), session)
+        between()
+
+
+def _remove_alerts(project_id: int, *, session: Session, between: Between) -> None:
+    some = select(Alert.id).where(Alert.project_id == project_id).limit(_ALERTS)
+    while ids := session.scalars(some).all():
+        # An alert may have a million events, and thousands of notes.
+        for keys, of_alert in (
+            ((Occurrence.alert_id, Occurrence.delivery_id), Occurrence.alert_id),
+            ((AlertNote.id,), AlertNote.alert_id),
+        ):
+            _remove_slices(keys, of_alert.in_(ids), session=session, between=between)
+        _delete(Alert, Alert.id.in_(ids), session)
+        between()
+
+
+def _remove_slices(
+    keys: Sequence[InstrumentedAttribute[Any]],
+    condition: ColumnElement[bool],
+    *,
+    session: Session,
+    between: Between,
+) -> None:
+    some = select(*keys).where(condition).limit(_SLICE)
+    while found := session.execute(some).all():
+        matches = tuple_(*keys).in_([tuple(row) for row in found])
+        if len(keys) == 1:
+            matches = keys[0].in_([row[0] for row in found])
+        _delete(keys[0].class_, matches, session)
+        between()
+
+
+def _remove_groups(session: Session, between: Between) -> int:
+    """Remove deleted groups that hold nothing any more, the innermost first; return how many."""
+    below, removed = aliased(Group), 0
+    is_empty = ~exists().where(Project.group_id == Group.id) & ~exists().where(
+        below.parent_id == Group.id
+    )
+    gone = select(Group.id).where(Group.deleted_at.is_not(None), is_empty).limit(_SLICE)
+    while found := sum(
+        _remove_row(Group.id, group_id, session=session) for group_id in session.scalars(gone).all()
+    ):
+        between()
+        removed += found
+    return removed
+
+
+def _delete(table: Any, condition: Any, session: Session) -> None:
+    session.execute(delete_rows(table).where(condition))

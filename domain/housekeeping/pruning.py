@@ -1,0 +1,473 @@
+"""Removes expired rows in small batches, so that locks are short."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, and_, exists, func, inspect, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from domain.access.idempotency import KEPT_FOR
+from domain.accounts.email_addresses import WAITS_FOR
+from domain.accounts.sign_up import LINK_LIFETIME, MESSAGE_KEY
+from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.core.database.rows import delete_rows
+from domain.oauth.applications.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
+from domain.paging.escalations.types import PAGES_KEPT_FOR
+from domain.paging.on_call.schedules import PAST_KEPT_FOR
+from domain.projects.member_types import INVITATION_LIFETIME
+from domain.registry.signing_keys import FORMER_KEYS_STAY
+from models import (
+    AccessToken,
+    Alert,
+    Application,
+    ApplicationSecret,
+    AttemptCount,
+    Authorization,
+    Base,
+    Bot,
+    CallCount,
+    CallShape,
+    Delivery,
+    DeviceAuthorization,
+    EmailConfirmation,
+    Escalation,
+    EscalationPage,
+    Group,
+    Heartbeat,
+    HeartbeatPing,
+    IdempotentRequest,
+    Integration,
+    Invitation,
+    KeptPage,
+    Mail,
+    MaintenanceWindow,
+    Member,
+    OnCallEligibility,
+    OnCallOverride,
+    OnCallRotation,
+    OnCallSwap,
+    Page,
+    PageBatch,
+    PageMessage,
+    PersonalAccessToken,
+    Project,
+    ProjectShare,
+    PushedRequest,
+    RegistryKey,
+    RegistryManifest,
+    RegistryRepository,
+    RegistryTag,
+    SeenProof,
+    SignIn,
+    SigningKey,
+    Silence,
+    TokenRefusal,
+    UnreachableTime,
+    User,
+    WebServer,
+)
+
+_SLICE = 500
+#: Deliveries that one transaction looks at: in a large log, nearly all belong to alerts and stay.
+_LOOKED_AT = 5_000
+#: Dead tokens are kept for a while, because reuse is only detected while the row exists.
+_DEAD_TOKENS_STAY = timedelta(days=30)
+#: How long a device that keeps polling is told that its code has expired.
+_SPENT_DEVICES_STAY = timedelta(days=1)
+#: How long duplicates of a message are recognized; longer than the earliest notice.
+_MAIL_STAYS = timedelta(days=90)
+#: Personal access tokens are few, and their owners may want to look them up later.
+_DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
+#: For clients that registered themselves without a token and were never used.
+_IDLE_CLIENTS_STAY = timedelta(days=30)
+#: Heartbeats and senders are judged soon after such a time.
+_UNREACHABLE_TIMES_STAY = timedelta(days=31)
+#: How long people can look up why nobody was paged.
+_PAST_SILENCES_STAY = timedelta(days=365)
+#: How late an event of a push may come without bringing back what was removed.
+_TOMBSTONES_STAY = timedelta(days=30)
+_MEMBERSHIPS_AT_ONCE = 200
+#: How often deliveries of alerts are looked at: an alert may have been removed.
+_ALL_AGAIN = timedelta(days=1)
+#: What is removed of some tables, in logs; of others it is what they hold.
+_CALLED = {"members": "bot_members", "mails": "mail", "applications": "idle_clients"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """The retention of the delivery log, of counted calls and of the logs of heartbeats."""
+
+    keep_deliveries: int
+    keep_for: timedelta
+    keep_calls_for: timedelta = timedelta(days=90)
+    #: Of each heartbeat.
+    keep_pings: int = 100
+
+
+class KeptDeliveries:
+    """The deliveries of kept alerts: pruning looks at them once a day, and not in each turn.
+
+    A worker has one. Alerts may be removed meanwhile, so their deliveries stay a day longer.
+    """
+
+    def __init__(self) -> None:
+        """Know of none."""
+        self._ends: dict[int | None, int] = {}
+        self._since: datetime | None = None
+
+    def begin(self, now: datetime) -> None:
+        """Begin a turn; the first one of a day looks at all."""
+        if self._since is None or abs(now - self._since) >= _ALL_AGAIN:
+            self._ends.clear()
+            self._since = now
+
+    def end(self, integration_id: int | None) -> int:
+        """Return the id below which all deliveries of an integration were looked at."""
+        return self._ends.get(integration_id, 0)
+
+    def extend(self, integration_id: int | None, end: int) -> None:
+        """Note that those below this id were looked at, and those that are left are kept."""
+        self._ends[integration_id] = end
+
+
+class _Expired(NamedTuple):
+    """Rows of a table to be removed."""
+
+    table: type[Base]
+    condition: ColumnElement[bool]
+    #: Of large tables. Asked for in its order, they are found by its index, however little the
+    #: database knows of the table: else it may read all of it to find nothing.
+    by: InstrumentedAttribute[Any] | None = None
+
+
+_HAS_TOKENS = exists().where(AccessToken.authorization_id == Authorization.id)
+
+
+def prune(
+    retention: Retention,
+    *,
+    kept: KeptDeliveries | None = None,
+    session: Session,
+    now: datetime,
+    between: Callable[[], None],
+) -> dict[str, int]:
+    """Remove expired rows and return how many of each kind were removed.
+
+    `between` is called after each slice and each table; the caller commits there, so that locks
+    are short: on SQLite, looking for what has expired keeps all writers waiting. Without `kept`,
+    all deliveries are looked at.
+    """
+    kept = kept or KeptDeliveries()
+    kept.begin(now)
+    removed = Counter(_prune_tokens(session, now, between))
+    for each in _expired(retention, now):
+        name = each.table.__tablename__
+        removed[_CALLED.get(name, name)] += _remove(each, session, between)
+        between()
+    removed["deliveries"] = _prune_deliveries(retention, kept, session, now, between)
+    between()
+    removed["heartbeat_pings"] = _prune_pings(retention, session, between)
+    return dict(removed)
+
+
+def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
+    """Return the expired rows of each table, in order of removal."""
+    dead, forgotten = now - _DEAD_TOKENS_STAY, now - _DEAD_PERSONAL_TOKENS_STAY
+    revoked, expired = PersonalAccessToken.revoked_at, PersonalAccessToken.expires_at
+    return (
+        _Expired(SignIn, SignIn.expires_at < now, SignIn.expires_at),
+        _Expired(AttemptCount, AttemptCount.window_ends_at < now, AttemptCount.window_ends_at),
+        _Expired(PersonalAccessToken, revoked < forgotten, revoked),
+        _Expired(PersonalAccessToken, expired < forgotten, expired),
+        _Expired(ApplicationSecret, ApplicationSecret.expires_at < now),
+        # Bots without a live token.
+        _Expired(Member, _is_idle_bot(now)),
+        _Expired(Mail, Mail.created_at < now - _MAIL_STAYS, Mail.created_at),
+        # To people who may have no account, and did not ask for one.
+        _Expired(
+            Mail,
+            Mail.key.startswith(MESSAGE_KEY)
+            & (Mail.created_at < now - LINK_LIFETIME)
+            & Mail.send_at.is_(None)
+            & Mail.next_try_at.is_(None),
+        ),
+        _Expired(Page, Page.created_at < now - PAGES_KEPT_FOR, Page.created_at),
+        _Expired(PageMessage, PageMessage.ended_at < now - PAGES_KEPT_FOR, PageMessage.ended_at),
+        _Expired(PageBatch, PageBatch.created_at < now - PAGES_KEPT_FOR, PageBatch.created_at),
+        _Expired(DeviceAuthorization, DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY),
+        _Expired(ProjectShare, ProjectShare.expires_at <= now.date()),
+        _Expired(Invitation, Invitation.created_at < now - INVITATION_LIFETIME),
+        _Expired(EmailConfirmation, EmailConfirmation.created_at < now - WAITS_FOR),
+        _Expired(PushedRequest, PushedRequest.expires_at < now),
+        _Expired(KeptPage, KeptPage.expires_at < now),
+        _Expired(IdempotentRequest, IdempotentRequest.claimed_at < now - KEPT_FOR),
+        _Expired(SeenProof, SeenProof.expires_at < now),
+        _Expired(TokenRefusal, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
+        # Unused clients without an owner; they may register again.
+        _Expired(
+            Application,
+            Application.registration_digest.is_not(None)
+            & Application.is_instance_wide
+            & Application.last_used_at.is_(None)
+            & (Application.created_at < now - _IDLE_CLIENTS_STAY),
+        ),
+        # By then no token that they signed is accepted, even as an id_token_hint.
+        _Expired(SigningKey, SigningKey.retired_at < dead),
+        # In this order: a tag is known to be gone by its manifest or its repository.
+        _Expired(RegistryTag, _is_forgotten_tag(now)),
+        _Expired(RegistryManifest, _is_forgotten_manifest(now)),
+        _Expired(RegistryRepository, _is_forgotten_repository(now)),
+        _Expired(RegistryKey, _is_former_key(now)),
+        _Expired(Silence, Silence.ends_at < now - _PAST_SILENCES_STAY),
+        _Expired(MaintenanceWindow, MaintenanceWindow.last_ends_at < now - _PAST_SILENCES_STAY),
+        # In this order: a shape is needed while calls have it.
+        _Expired(CallCount, CallCount.day < (now - retention.keep_calls_for).date(), CallCount.day),
+        _Expired(CallShape, ~exists().where(CallCount.shape_id == CallShape.id)),
+        _Expired(UnreachableTime, UnreachableTime.ended_at < now - _UNREACHABLE_TIMES_STAY),
+        _Expired(WebServer, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY),
+        # What past shifts are told from.
+        _Expired(OnCallOverride, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
+        _Expired(OnCallEligibility, OnCallEligibility.until < now - PAST_KEPT_FOR),
+        _Expired(OnCallSwap, OnCallSwap.over_at < now - PAST_KEPT_FOR),
+        _Expired(OnCallRotation, OnCallRotation.valid_until < now - PAST_KEPT_FOR),
+        _Expired(Escalation, Escalation.ended_at < now - PAGES_KEPT_FOR, Escalation.ended_at),
+        _Expired(
+            EscalationPage, EscalationPage.paged_at < now - PAGES_KEPT_FOR, EscalationPage.paged_at
+        ),
+        # What was redeemed goes with its last token.
+        _Expired(
+            Authorization,
+            (Authorization.code_expires_at < dead)
+            & Authorization.code_used_at.is_(None)
+            & ~_HAS_TOKENS,
+            Authorization.code_expires_at,
+        ),
+    )
+
+
+def _is_forgotten_tag(now: datetime) -> ColumnElement[bool]:
+    """Return the condition of tags that ended long ago, by themselves or with what they name."""
+    tag, end = RegistryTag, now - _TOMBSTONES_STAY
+    its_manifest = exists().where(
+        RegistryManifest.repository_id == tag.repository_id,
+        RegistryManifest.digest == tag.digest,
+        RegistryManifest.deleted_at < end,
+        RegistryManifest.deleted_at >= tag.pushed_at,
+    )
+    its_repository = exists().where(
+        RegistryRepository.id == tag.repository_id,
+        RegistryRepository.removed_at < end,
+        RegistryRepository.removed_at >= tag.pushed_at,
+    )
+    itself = and_(
+        tag.removed_at < end, or_(tag.pushed_at.is_(None), tag.removed_at >= tag.pushed_at)
+    )
+    return or_(itself, its_manifest, its_repository)
+
+
+def _is_forgotten_manifest(now: datetime) -> ColumnElement[bool]:
+    """Return the condition of manifests deleted long ago; while tags name them they stay."""
+    named = exists().where(
+        RegistryTag.repository_id == RegistryManifest.repository_id,
+        RegistryTag.digest == RegistryManifest.digest,
+    )
+    return and_(RegistryManifest.deleted_at < now - _TOMBSTONES_STAY, ~named)
+
+
+def _is_forgotten_repository(now: datetime) -> ColumnElement[bool]:
+    """Return the condition of repositories that were removed long ago."""
+    repository = RegistryRepository
+    return and_(
+        repository.removed_at < now - _TOMBSTONES_STAY,
+        repository.removed_at >= repository.pushed_at,
+    )
+
+
+def _is_former_key(now: datetime) -> ColumnElement[bool]:
+    """Return the condition of keys that a newer one followed so long ago that no token is left."""
+    newer = aliased(RegistryKey)
+    return exists().where(
+        newer.signs_from > RegistryKey.signs_from, newer.signs_from < now - FORMER_KEYS_STAY
+    )
+
+
+def _is_idle_bot(now: datetime) -> ColumnElement[bool]:
+    bots = select(Bot.user_id)
+    busy = select(PersonalAccessToken.user_id).where(
+        PersonalAccessToken.revoked_at.is_(None), PersonalAccessToken.expires_at > now
+    )
+    return Member.user_id.in_(bots) & Member.user_id.not_in(busy)
+
+
+def _remove(expired: _Expired, session: Session, between: Callable[[], None]) -> int:
+    total, (key,) = 0, inspect(expired.table).primary_key
+    found = select(key).where(expired.condition).order_by(expired.by).limit(_SLICE)
+    while keys := session.scalars(found).all():
+        session.execute(delete_rows(expired.table).where(key.in_(keys)))
+        between()
+        total += len(keys)
+    return total
+
+
+def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) -> dict[str, int]:
+    """Remove dead tokens, and the grants whose last ones they were."""
+    dead, token = now - _DEAD_TOKENS_STAY, AccessToken
+    removed = {token.__tablename__: 0, Authorization.__tablename__: 0}
+    for condition, by in (
+        (token.revoked_at < dead, token.revoked_at),
+        ((token.expires_at < dead) & token.refresh_digest.is_(None), token.expires_at),
+    ):
+        found = select(token.id, token.authorization_id).where(condition).order_by(by).limit(_SLICE)
+        while rows := session.execute(found).all():
+            session.execute(delete_rows(token).where(token.id.in_([row.id for row in rows])))
+            grants = session.scalars(
+                select(Authorization.id)
+                .where(Authorization.id.in_({row.authorization_id for row in rows}))
+                .where(Authorization.code_expires_at < now, ~_HAS_TOKENS)
+            ).all()
+            session.execute(delete_rows(Authorization).where(Authorization.id.in_(grants)))
+            between()
+            removed[token.__tablename__] += len(rows)
+            removed[Authorization.__tablename__] += len(grants)
+        between()
+    return removed
+
+
+def _prune_deliveries(
+    retention: Retention,
+    kept: KeptDeliveries,
+    session: Session,
+    now: datetime,
+    between: Callable[[], None],
+) -> int:
+    """Remove deliveries except the newest of each integration, recent ones, and those of alerts."""
+    is_shown = exists().where(Alert.delivery_id == Delivery.id)
+    before = now - retention.keep_for
+    is_old, newer = Delivery.received_at < before, _first_since(before, session)
+    is_wanted = is_old & ~is_shown
+    total = 0
+
+    def remove(integration_id: int | None, stop: int) -> int:
+        its, begin = Delivery.integration_id == integration_id, kept.end(integration_id)
+        if begin >= stop:
+            return 0
+        removed = _remove_upwards(its, begin, stop, is_wanted, session, between)
+        kept.extend(integration_id, stop)
+        return removed
+
+    for integration_id in session.scalars(select(Integration.id)).all():
+        oldest_kept = session.scalar(
+            select(Delivery.id)
+            .where(Delivery.integration_id == integration_id)
+            .order_by(Delivery.id.desc())
+            .offset(retention.keep_deliveries - 1)
+            .limit(1)
+        )
+        if oldest_kept is None:
+            continue
+        total += remove(integration_id, min(oldest_kept, newer))
+    return total + remove(None, newer)
+
+
+def _first_since(moment: datetime, session: Session) -> int:
+    """Return the id from which on deliveries are newer: ids and times grow together.
+
+    It is found by halves, since reading all that are kept would take longer with each of them.
+    """
+    first = session.scalar(select(func.min(Delivery.id))) or 0
+    end = (session.scalar(select(func.max(Delivery.id))) or 0) + 1
+    while first < end:
+        middle = (first + end) // 2
+        found = session.execute(
+            select(Delivery.id, Delivery.received_at)
+            .where(Delivery.id >= middle, Delivery.id < end)
+            .order_by(Delivery.id)
+            .limit(1)
+        ).one_or_none()
+        if found is not None and found.received_at < moment:
+            first = found.id + 1
+        else:
+            end = middle
+    return end
+
+
+def _prune_pings(retention: Retention, session: Session, between: Callable[[], None]) -> int:
+    """Remove pings except the newest of each heartbeat."""
+    total = 0
+    for heartbeat_id in session.scalars(select(Heartbeat.id)).all():
+        oldest_kept = session.scalar(
+            select(HeartbeatPing.id)
+            .where(HeartbeatPing.heartbeat_id == heartbeat_id)
+            .order_by(HeartbeatPing.id.desc())
+            .offset(retention.keep_pings - 1)
+            .limit(1)
+        )
+        if oldest_kept is not None:
+            is_old = (HeartbeatPing.heartbeat_id == heartbeat_id) & (HeartbeatPing.id < oldest_kept)
+            total += _remove(_Expired(HeartbeatPing, is_old), session, between)
+    return total
+
+
+def _remove_upwards(
+    among: ColumnElement[bool],
+    begin: int,
+    stop: int,
+    condition: ColumnElement[bool],
+    session: Session,
+    between: Callable[[], None],
+) -> int:
+    """Remove deliveries of an integration from `begin` on and below `stop`, by ascending id.
+
+    A few at a time are looked at, so that no transaction is long where nearly all stay.
+    """
+    # By the index of both: of those without an integration there may be few among many.
+    found = select(Delivery.id).where(among).order_by(Delivery.integration_id, Delivery.id)
+    total, last = 0, begin - 1
+    while True:
+        # SQLite looks only for one upper bound in an index.
+        following = found.where(Delivery.id > last)
+        next_ones = following.where(Delivery.id < stop).offset(_LOOKED_AT).limit(1)
+        end = session.scalar(next_ones) or stop
+        looked_at = following.where(Delivery.id < end, condition)
+        keys = session.scalars(looked_at.limit(_SLICE)).all()
+        if keys:
+            session.execute(delete_rows(Delivery).where(Delivery.id.in_(keys)))
+            total += len(keys)
+        between()
+        if len(keys) == _SLICE:
+            last = keys[-1]
+        elif end == stop:
+            return total
+        else:
+            last = end - 1
+
+
+def remove_ended(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
+    """Remove memberships that have ended, each with an audit event, and return how many."""
+    path = func.coalesce(Group.path, Project.path).label("path")
+    ended = (
+        select(Member.id, Member.user_id, User.username, path)
+        .join(User, User.id == Member.user_id)
+        .outerjoin(Group, Group.id == Member.group_id)
+        .outerjoin(Project, Project.id == Member.project_id)
+        .where(Member.expires_at <= now.date())
+        .limit(_MEMBERSHIPS_AT_ONCE)
+        .with_for_update(of=Member, skip_locked=True)
+    )
+    removed = 0
+    while rows := session.execute(ended).all():
+        for row in rows:
+            event = Event(
+                kind=EventKind.MEMBER_EXPIRED,
+                user_id=row.user_id,
+                subject=row.path,
+                details={"username": row.username},
+            )
+            store_event(event, EventSource(), session=session, now=now)
+        session.execute(delete_rows(Member).where(Member.id.in_([row.id for row in rows])))
+        between()
+        removed += len(rows)
+    return removed

@@ -1,0 +1,205 @@
+"""Progress of a secret key rotation, and re-encryption under the newest key.
+
+Ciphertexts can be re-encrypted at once. A keyed hash can only be renewed when its credential is
+presented: long-lived credentials are rehashed then, short-lived ones expire.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+import models
+from domain.core.database.rows import update_rows
+from domain.core.hosts import LONGEST_SILENCE, HostReport, list_present
+from domain.core.keyring import Keyring, UndecipherableError
+
+#: Rows that are read at once: the outbox may be large.
+_SLICE = 1_000
+#: Columns that may be empty among them.
+_ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
+    "integration_keys": models.Integration.key_ciphertext,
+    "heartbeat_urls": models.Heartbeat.key_ciphertext,
+    "authenticator_apps": models.TotpDevice.seed_ciphertext,
+    "signing_keys": models.SigningKey.private_ciphertext,
+    "audit_keys": models.AuditKey.ciphertext,
+    "registry_keys": models.RegistryKey.private_ciphertext,
+    "audit_stream_secrets": models.AuditStream.secret_ciphertext,
+    "previous_audit_stream_secrets": models.AuditStream.previous_secret_ciphertext,
+    "webhook_secrets": models.WebhookEndpoint.secret_ciphertext,
+    "previous_webhook_secrets": models.WebhookEndpoint.previous_secret_ciphertext,
+    "identity_provider_secrets": models.IdentityProvider.client_secret_ciphertext,
+    "identity_refresh_tokens": models.Identity.refresh_token_ciphertext,
+    "contact_addresses": models.Contact.address_ciphertext,
+    "contact_codes": models.Contact.code_ciphertext,
+    "webhook_urls": models.WebhookEndpoint.url_ciphertext,
+    "audit_stream_urls": models.AuditStream.url_ciphertext,
+    "messages": models.Mail.text_ciphertext,
+    "idempotent_responses": models.IdempotentRequest.response_ciphertext,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotation:
+    """The state of a secret key rotation."""
+
+    keyring: Keyring
+    hosts: tuple[HostReport, ...]
+    #: Fingerprints of all keys that were ever used for writing.
+    used: frozenset[str]
+    #: Ciphertexts under older keys, by kind.
+    encrypted: Mapping[str, int]
+    #: Keyed hashes under older keys, by kind.
+    hashed: Mapping[str, int]
+    #: Ciphertexts that no known key opens, by kind.
+    unreadable: Mapping[str, int]
+
+    def hosts_without(self, fingerprint: str) -> tuple[str, ...]:
+        """Return the names of the hosts that do not know a key."""
+        return tuple(host.name for host in self.hosts if fingerprint not in host.key_fingerprints)
+
+    def hosts_writing_with(self, fingerprint: str) -> tuple[str, ...]:
+        """Return the names of the hosts that hash and encrypt with a key."""
+        return tuple(host.name for host in self.hosts if host.key_fingerprints[0] == fingerprint)
+
+    @property
+    def needing_older(self) -> int:
+        """The number of rows that need an older key."""
+        return sum(self.encrypted.values()) + sum(self.hashed.values())
+
+
+def rotation(keyring: Keyring, *, session: Session, now: datetime) -> Rotation:
+    """Return the state of a rotation, from hosts and rows."""
+    encrypted, unreadable = _count_encrypted(keyring, session)
+    return Rotation(
+        keyring=keyring,
+        hosts=tuple(list_present(session=session, now=now)),
+        used=frozenset(session.scalars(select(models.SecretKeyUse.fingerprint))),
+        encrypted=encrypted,
+        hashed=_count_hashed(keyring, session, now),
+        unreadable=unreadable,
+    )
+
+
+def reencrypt(keyring: Keyring, *, session: Session) -> dict[str, int]:
+    """Re-encrypt ciphertexts under older keys with the newest; return how many of each kind."""
+    return {kind: _reencrypt(column, keyring, session) for kind, column in _ENCRYPTED.items()}
+
+
+def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Session) -> int:
+    table, done = column.class_, 0
+    for row_id, ciphertext in _ciphertexts(column, session):
+        clear = _clear(keyring, ciphertext)
+        if clear is None or keyring.is_of_newest_key(ciphertext):
+            continue
+        values: dict[Any, Any] = {column: keyring.encrypt(clear)}
+        if table in {models.Integration, models.Heartbeat}:
+            values[table.key_digest] = keyring.digest(clear)
+        # A value that was replaced at the same moment is kept.
+        unchanged = update_rows(table).where(table.id == row_id, column == ciphertext)
+        changed = session.execute(unchanged.values(values))
+        done += changed.rowcount  # type: ignore[attr-defined]
+    return done
+
+
+def _count_encrypted(keyring: Keyring, session: Session) -> tuple[dict[str, int], dict[str, int]]:
+    older, unreadable = dict.fromkeys(_ENCRYPTED, 0), dict.fromkeys(_ENCRYPTED, 0)
+    for kind, column in _ENCRYPTED.items():
+        for _row_id, ciphertext in _ciphertexts(column, session):
+            if _clear(keyring, ciphertext) is None:
+                unreadable[kind] += 1
+            elif not keyring.is_of_newest_key(ciphertext):
+                older[kind] += 1
+    return older, unreadable
+
+
+def _ciphertexts(column: InstrumentedAttribute[Any], session: Session) -> Iterator[tuple[int, str]]:
+    """Return the ciphertexts of a column with the ids of their rows, read in slices."""
+    key, last = column.class_.id, 0
+    some = select(key, column).where(column.is_not(None)).order_by(key).limit(_SLICE)
+    while rows := session.execute(some.where(key > last)).all():
+        yield from ((row_id, ciphertext) for row_id, ciphertext in rows)
+        last = rows[-1][0]
+
+
+def _clear(keyring: Keyring, ciphertext: str) -> str | None:
+    try:
+        return keyring.decrypt(ciphertext)
+    except UndecipherableError:
+        return None
+
+
+def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str, int]:
+    """Count by age: rows from before all hosts wrote with the newest key may need an older one."""
+    older = select(func.max(models.SecretKeyUse.last_used_at)).where(
+        models.SecretKeyUse.fingerprint != keyring.fingerprints[0]
+    )
+    last = session.scalar(older)
+    if last is None:
+        return dict.fromkeys(_live_before(now, now), 0)
+    # A host may have written for a while after its last report.
+    counts = _live_before(last + LONGEST_SILENCE, now)
+    return {kind: session.scalar(each) or 0 for kind, each in counts.items()}
+
+
+def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
+    """Return statements that count live credentials hashed before a moment, by kind."""
+    pair, personal, secret = (
+        models.AccessToken,
+        models.PersonalAccessToken,
+        models.ApplicationSecret,
+    )
+    return {
+        "sign_ins": _count(models.SignIn.created_at < moment, models.SignIn.expires_at > now),
+        "access_and_refresh_tokens": _count(
+            pair.created_at < moment,
+            pair.revoked_at.is_(None),
+            or_(pair.refresh_digest.is_not(None), _is_ahead(pair.expires_at, now)),
+        ),
+        "personal_access_tokens": _count(
+            func.coalesce(personal.keyed_at, personal.created_at) < moment,
+            personal.revoked_at.is_(None),
+            personal.expires_at > now,
+        ),
+        "client_secrets": _count(
+            func.coalesce(secret.keyed_at, secret.created_at) < moment,
+            _is_ahead(secret.expires_at, now),
+        ),
+        "registrations": _count(
+            func.coalesce(models.Application.keyed_at, models.Application.created_at) < moment,
+            models.Application.registration_digest.is_not(None),
+        ),
+        "authorization_codes": _count(
+            models.Authorization.created_at < moment,
+            models.Authorization.code_used_at.is_(None),
+            models.Authorization.code_expires_at > now,
+        ),
+        "devices": _count(
+            models.DeviceAuthorization.created_at < moment,
+            models.DeviceAuthorization.expires_at > now,
+        ),
+        "pushed_requests": _count(
+            models.PushedRequest.created_at < moment, models.PushedRequest.expires_at > now
+        ),
+        "recovery_codes": _count(
+            models.RecoveryCode.created_at < moment, models.RecoveryCode.used_at.is_(None)
+        ),
+        "on_call_calendars": _count(
+            func.coalesce(models.OnCallFeed.keyed_at, models.OnCallFeed.created_at) < moment
+        ),
+        # Their time of creation is not stored.
+        "previous_integration_keys": _count(models.Integration.previous_key_expires_at > now),
+        "previous_heartbeat_urls": _count(models.Heartbeat.previous_key_expires_at > now),
+    }
+
+
+def _count(*conditions: ColumnElement[bool]) -> Select[int]:
+    return select(func.count()).where(*conditions)
+
+
+def _is_ahead(moment: InstrumentedAttribute[datetime | None], now: datetime) -> ColumnElement[bool]:
+    """Return the condition that a moment is in the future or NULL."""
+    return or_(moment.is_(None), moment > now)

@@ -1,0 +1,143 @@
+"""Merges what several tables hold into one list by time, in pages whose cost does not grow.
+
+Each source is read in its own order from where the page before ended. So an item is in exactly one
+page, even where clocks of hosts differ or rows have the same time.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from domain.core.database.paging import LARGEST_ID
+from domain.core.errors import QueryError
+from domain.core.types.base import Found
+from domain.incidents.timelines.types import TimelineItem, TimelineQuery
+
+#: Where an item stands in its source: numbers that only rise, or only fall.
+Position = tuple[int, ...]
+#: So many rows of a source are read for a page: more than its lines, since some are joined.
+MOST_READ = 200
+_PART = re.compile(r"([a-z])([0-9]{1,19})(?:_([0-9]{1,19}))?")
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """An item with its position in its source."""
+
+    position: Position
+    item: TimelineItem
+    #: Neighbours with the same one are joined; None for an item that stands alone.
+    joins: Hashable | None = None
+
+
+#: Returns at most so many rows that follow a position, and whether the oldest are first.
+Read = Callable[[Position | None, int, bool], Sequence[Row]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Rows of one kind."""
+
+    #: A letter, different for each source of a timeline.
+    letter: str
+    #: How many numbers a position has.
+    numbers: int
+    read: Read
+
+
+def stored(letter: str, rows: Sequence[Row]) -> Source:
+    """Return a source of rows that are known already; positions have two numbers."""
+
+    def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
+        ordered = sorted(rows, key=lambda each: each.position, reverse=not is_oldest_first)
+        return [
+            each
+            for each in ordered
+            if following is None
+            or (each.position > following if is_oldest_first else each.position < following)
+        ][:most]
+
+    return Source(letter=letter, numbers=2, read=read)
+
+
+def position_at(moment: datetime, number: int) -> Position:
+    """Return the position of something by its time, and by its number among the like."""
+    return (moment - _BEGINNING) // _MICROSECOND, number
+
+
+def merge(sources: Sequence[Source], query: TimelineQuery) -> Found[TimelineItem]:
+    """Return a page of what all sources have; raise QueryError for a forged cursor."""
+    is_oldest_first = query.sort == "asc"
+    positions = dict(_read_cursor(query.cursor, sources))
+    waiting = {
+        each.letter: list(each.read(positions.get(each.letter), MOST_READ + 1, is_oldest_first))[
+            ::-1
+        ]
+        for each in sources
+    }
+    cut = {letter for letter, rows in waiting.items() if len(rows) > MOST_READ}
+    lines: list[list[Row]] = []
+    while any(waiting.values()):
+        letter = _next(waiting, is_oldest_first=is_oldest_first)
+        row = waiting[letter][-1]
+        # What follows the rows that were read might come before those of other sources.
+        is_unknown = letter in cut and len(waiting[letter]) == 1
+        joins = bool(lines) and row.joins is not None and lines[-1][-1].joins == row.joins
+        if is_unknown or (not joins and len(lines) == query.size):
+            return Found(items=list(map(_joined, lines)), next_cursor=_cursor(positions))
+        waiting[letter].pop()
+        positions[letter] = row.position
+        if joins:
+            lines[-1].append(row)
+        else:
+            lines.append([row])
+    return Found(items=list(map(_joined, lines)))
+
+
+def _next(waiting: Mapping[str, Sequence[Row]], *, is_oldest_first: bool) -> str:
+    """Return the source of the next row; of several at the same time, the first source happened."""
+    letters = [letter for letter, rows in waiting.items() if rows]
+    if is_oldest_first:
+        return min(letters, key=lambda letter: waiting[letter][-1].item.at)
+    return max(reversed(letters), key=lambda letter: waiting[letter][-1].item.at)
+
+
+def _joined(rows: Sequence[Row]) -> TimelineItem:
+    first = rows[0].item
+    if len(rows) == 1:
+        return first
+    times = [row.item.at for row in rows]
+    alerts = dict.fromkeys(number for row in rows for number in row.item.alerts)
+    return first.model_copy(
+        update={
+            "at": min(times),
+            "until": max(times),
+            "reports": tuple(report for row in rows for report in row.item.reports),
+            "alerts": tuple(alerts),
+        }
+    )
+
+
+def _cursor(positions: Mapping[str, Position]) -> str:
+    return ".".join(
+        f"{letter}{'_'.join(map(str, position))}" for letter, position in positions.items()
+    )
+
+
+def _read_cursor(text: str, sources: Sequence[Source]) -> Sequence[tuple[str, Position]]:
+    if not text:
+        return ()
+    numbers = {each.letter: each.numbers for each in sources}
+    found = []
+    for part in text.split("."):
+        read = _PART.fullmatch(part)
+        position = tuple(int(each) for each in read.groups()[1:] if each) if read else ()
+        letter = read[1] if read else ""
+        if len(position) != numbers.pop(letter, -1) or max(position) > LARGEST_ID:
+            message = "This page of the list does not exist. Go to the first page."
+            raise QueryError(message, field="cursor")
+        found.append((letter, position))
+    return found

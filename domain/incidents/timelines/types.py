@@ -1,0 +1,94 @@
+"""The timeline of an alert or an incident as all faces see it, and what may be asked of it."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from domain.alerts.handling.types import AlertAuthor, AlertChange, AlertOccurrence
+from domain.ci_cd.types import Deployment
+from domain.core.types.base import KeysetQuery, Resource, Time
+from domain.paging.escalations.types import SentPage
+from domain.paging.on_call.types import ScheduleOnCall
+
+
+class ItemKind(StrEnum):
+    """Kind of an item of a timeline."""
+
+    #: Reports of an alert; those that change nothing are joined.
+    REPORT = "report"
+    #: Fields of an alert that a report changed.
+    CHANGE = "change"
+    #: A text that a user wrote.
+    NOTE = "note"
+    STATUS = "status"
+    ASSIGNEE = "assignee"
+    #: Somebody snoozed the alert, escalated it or had a person paged; or the time for it is over.
+    HANDLING = "handling"
+    #: Somebody who was paged.
+    PAGE = "page"
+    #: Whether and why somebody was not paged, or not reached.
+    UNREACHED = "unreached"
+    #: Why nobody was paged, or not yet: what held pages back and until when.
+    ESCALATION = "escalation"
+    DEPLOYMENT = "deployment"
+    #: What became of an incident.
+    INCIDENT = "incident"
+    #: Alerts of an incident that opened, and that a report resolved.
+    OPENED = "opened"
+    ENDED = "ended"
+
+
+class TimelineQuery(KeysetQuery):
+    """What happened, in which order."""
+
+    sort: Literal["desc", "asc"] = Field(default="desc", description="The newest or oldest first.")
+
+
+class TimelineItem(Resource):
+    """Something that happened; fields that its kind does not have are null or empty."""
+
+    kind: ItemKind
+    at: Time
+    until: Time | None = Field(
+        default=None, description="Time of the last of several joined events."
+    )
+    author: AlertAuthor | None = Field(
+        default=None, description="Null for what reports, rules and the command line did."
+    )
+    text: str = Field(
+        default="",
+        description="The note, the new status, the new assignee, or what happened as a sentence.",
+    )
+    via: str | None = Field(
+        default=None,
+        description="Source of the action, if the author used neither a page nor a token.",
+    )
+    changes: tuple[AlertChange, ...] = Field(
+        default=(), description="Fields that a report changed."
+    )
+    reports: tuple[AlertOccurrence, ...] = ()
+    page: SentPage | None = None
+    deployment: Deployment | None = None
+    alerts: tuple[int, ...] = Field(
+        default=(),
+        description="Numbers (iid) of the alerts that the item is about, in the timeline of an "
+        "incident.",
+    )
+    note_id: int | None = Field(default=None, description="Id of a comment on an incident.")
+    internal: bool = Field(
+        default=False,
+        description="True to show the comment only to members with the Reporter role or higher.",
+    )
+    updated_at: Time | None = Field(
+        default=None, description="Time at which the comment was changed."
+    )
+
+
+class IncidentSurroundings(Resource):
+    """Context of an incident for responders."""
+
+    on_call: tuple[ScheduleOnCall, ...] = Field(
+        description="Users who are on call in the schedules of the project."
+    )
+    runbooks: tuple[str, ...] = Field(description="Runbooks of the newest alerts of the incident.")

@@ -1,0 +1,60 @@
+"""Live access tokens with scopes that were removed from their application."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.access.scopes import FREE, in_order
+from domain.core.database.rows import update_rows
+from domain.oauth.applications.types import RemovedScopes
+from models import AccessToken
+
+
+def find_removed_scopes(
+    application_id: int, registered: Sequence[str], *, session: Session, now: datetime
+) -> RemovedScopes | None:
+    """Return the removed scopes that live access tokens have, or None if there are none."""
+    counted = session.execute(
+        select(AccessToken.scopes, func.count())
+        .where(*_live(application_id, now))
+        .group_by(AccessToken.scopes)
+    ).all()
+    found = {text: _removed(text, registered) for text, _ in counted}
+    scopes = in_order(set().union(*found.values()))
+    if not scopes:
+        return None
+    return RemovedScopes(scopes=scopes, tokens=sum(n for text, n in counted if found[text]))
+
+
+def end_tokens_with(
+    application_id: int, registered: Sequence[str], *, session: Session, now: datetime
+) -> int:
+    """Let the access tokens expire now, and return their number.
+
+    Their refresh tokens stay, and give tokens without the removed scopes.
+    """
+    texts = session.scalars(
+        select(AccessToken.scopes).where(*_live(application_id, now)).distinct()
+    ).all()
+    too_wide = [text for text in texts if _removed(text, registered)]
+    ended = session.scalars(
+        update_rows(AccessToken)
+        .where(*_live(application_id, now), AccessToken.scopes.in_(too_wide))
+        .values(expires_at=now)
+        .returning(AccessToken.id)
+    ).all()
+    return len(ended)
+
+
+def _live(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return (
+        AccessToken.application_id == application_id,
+        AccessToken.revoked_at.is_(None),
+        or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > now),
+    )
+
+
+def _removed(scopes: str, registered: Sequence[str]) -> set[str]:
+    return set(scopes.split()) - {*registered, *FREE}

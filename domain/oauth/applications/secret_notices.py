@@ -1,0 +1,63 @@
+"""Notices by mail that an old client secret ends which is still used, to the owner."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, aliased
+
+from domain.accounts.users import IN_USE
+from domain.core.time_zones import local_time
+from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
+from models import Application, ApplicationSecret, User
+
+#: Before its end.
+_AHEAD = timedelta(days=1)
+_Newer = aliased(ApplicationSecret)
+
+
+def queue_secret_notices(sign: Sign, *, session: Session, now: datetime) -> int:
+    """Store the messages that are due and not stored yet, and return their number."""
+    return queue_messages(
+        list(_messages(sign, session, now)), session=session, keyring=sign.keyring, now=now
+    )
+
+
+def _messages(sign: Sign, session: Session, now: datetime) -> Iterator[NewMessage]:
+    """Yield a message for each old secret that ends within a day and was used beside the new one.
+
+    The owner of an instance-wide application is told as well: they registered it.
+    """
+    rows = session.execute(
+        select(ApplicationSecret, Application, User)
+        .join(Application, Application.id == ApplicationSecret.application_id)
+        .join(_Newer, _Newer.application_id == Application.id)
+        .join(User, User.id == Application.owner_id)
+        .where(
+            ApplicationSecret.expires_at > now,
+            ApplicationSecret.expires_at <= now + _AHEAD,
+            _Newer.expires_at.is_(None),
+            ApplicationSecret.last_used_at > _Newer.created_at,
+            Application.confidential,
+            IN_USE,
+        )
+        .order_by(ApplicationSecret.id)
+    )
+    for secret, application, owner in rows:
+        ends_at, used_at = secret.expires_at, secret.last_used_at
+        if ends_at is None or used_at is None:
+            continue
+        ends, used = (local_time(each, owner.time_zone) for each in (ends_at, used_at))
+        folder = "admin" if application.is_instance_wide else "-/user_settings"
+        yield NewMessage(
+            key=f"client secret {secret.id} ends",
+            recipient=owner.email,
+            subject=f"The old secret of {application.name} ends",
+            text=(
+                f"Hello,\n\nThe old client secret of the application {application.name} ends at "
+                f"{ends}, and was last used at {used}. From then on, whatever still uses it gets "
+                "no tokens. Let it use the new secret, or renew the secret once more for more "
+                f"time:\n{sign.base_url}/{folder}/applications/{application.id}\n\n"
+                f"-- \n{sign.instance_name}, {sign.base_url}\n"
+            ),
+        )

@@ -1,0 +1,1 @@
+"""Everything between an alert and a page: schedules, policies, silences, contacts, messages."""

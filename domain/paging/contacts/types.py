@@ -1,0 +1,144 @@
+"""Contacts of users, channels of projects, and how users want to be paged."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from domain.core.types.base import (
+    Body,
+    IncludeAncestorGroups,
+    OffsetQuery,
+    Option,
+    RequiredText,
+    Resource,
+    Text,
+)
+from domain.paging.notifications.contact_types.registry import ADDRESS_WORDS, CONTACT_TYPE_NAMES
+from domain.paging.notifications.contacts import Contact
+from domain.paging.notifications.recipients import (
+    PagingPreferences,
+    QuietHours,
+    minutes_of,
+    written_time,
+)
+
+
+class ContactQuery(OffsetQuery):
+    """A list of contacts, the oldest first."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class ChannelQuery(ContactQuery):
+    """A list of channels, the oldest first."""
+
+    include_ancestor_groups: IncludeAncestorGroups = False
+
+
+class Channel(Contact):
+    """A channel of a project or group."""
+
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+
+
+class ContactBody(Body):
+    """A new contact or channel."""
+
+    type: Literal[*CONTACT_TYPE_NAMES]  # type: ignore[valid-type]
+    address: RequiredText = Field(description=f"Address of the contact, such as {ADDRESS_WORDS}.")
+    label: Annotated[Text, Option("--name", former="--label")] = Field(default="", max_length=100)
+
+
+class ContactCodeBody(Body):
+    """The code that was sent to a contact."""
+
+    code: RequiredText
+
+
+class ContactTest(Resource):
+    """The result of a test message."""
+
+    delivered: bool | None = Field(description="Null while it waits to be sent.")
+    error: str | None
+
+
+class QuietHoursBody(Body):
+    """The part of each day in which somebody is not paged."""
+
+    starts_at: RequiredText = Field(description="Start of the quiet hours, such as 22:00.")
+    ends_at: RequiredText = Field(
+        description="End of the quiet hours on the same or the next day, such as 07:00."
+    )
+    time_zone: RequiredText = Field(
+        description="Time zone of the quiet hours, such as Europe/Berlin."
+    )
+    critical_breaks_quiet_hours: bool = Field(
+        default=True, description="True to send pages about critical alerts anyway."
+    )
+
+    @property
+    def hours(self) -> QuietHours:
+        """The quiet hours; raises InvalidError."""
+        return QuietHours(
+            time_zone=self.time_zone,
+            starts=minutes_of(self.starts_at, field="starts_at"),
+            ends=minutes_of(self.ends_at, field="ends_at"),
+            lets_critical_through=self.critical_breaks_quiet_hours,
+        )
+
+
+class ContactPreferencesBody(Body):
+    """Changes to the paging preferences of a user. Omitted fields are kept."""
+
+    quiet_hours: QuietHoursBody | None = Field(default=None, description="Null for none.")
+    follow_ups: bool | None = Field(
+        default=None,
+        description="True to send the user a message when somebody else acknowledges an alert, "
+        "when the alert ends, and when somebody assigns something to the user.",
+    )
+
+    def on(self, present: PagingPreferences) -> PagingPreferences:
+        """Return what is asked for, what was left out as it is; raise InvalidError."""
+        hours = self.quiet_hours.hours if self.quiet_hours is not None else None
+        return PagingPreferences(
+            quiet_hours=hours if "quiet_hours" in self.given else present.quiet_hours,
+            wants_follow_ups=(
+                present.wants_follow_ups if self.follow_ups is None else self.follow_ups
+            ),
+        )
+
+
+class QuietHoursView(Resource):
+    """The part of each day in which somebody is not paged."""
+
+    starts_at: str
+    ends_at: str
+    time_zone: str
+    critical_breaks_quiet_hours: bool
+
+    @classmethod
+    def of(cls, hours: QuietHours) -> "QuietHoursView":
+        """Present quiet hours."""
+        return cls(
+            starts_at=written_time(hours.starts),
+            ends_at=written_time(hours.ends),
+            time_zone=hours.time_zone,
+            critical_breaks_quiet_hours=hours.lets_critical_through,
+        )
+
+
+class ContactPreferences(Resource):
+    """Paging preferences of a user."""
+
+    quiet_hours: QuietHoursView | None
+    follow_ups: bool
+
+    @classmethod
+    def of(cls, preferences: PagingPreferences) -> "ContactPreferences":
+        """Present preferences."""
+        hours = preferences.quiet_hours
+        return cls(
+            quiet_hours=None if hours is None else QuietHoursView.of(hours),
+            follow_ups=preferences.wants_follow_ups,
+        )

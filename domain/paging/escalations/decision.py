@@ -1,0 +1,600 @@
+"""Decides for one escalation: evaluates its pages, holds it, takes its steps, ends it.
+
+Every change of a state follows the table in `domain/paging/escalations/state.py`. The changes are
+collected, and stored later.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.formats.base import Reading
+from domain.alerts.handling.activity import NewEntry, NoteKind
+from domain.core.clock import CLOCK_TOLERANCE, date_and_time
+from domain.core.durations import duration_text
+from domain.paging.escalations.recipients import Person, Reached, Recipients
+from domain.paging.escalations.round_robin import stored_target, target_of
+from domain.paging.escalations.state import Event, State, after
+from domain.paging.escalations.steps import (
+    Plan,
+    Progress,
+    Step,
+    after_failure,
+    after_round,
+    after_step,
+    after_unreached_round,
+    asking,
+    beginning,
+    mute_words,
+    next_due,
+    shifted,
+)
+from domain.paging.notifications.batching import Reach
+from domain.paging.notifications.paging import NewPage
+from domain.paging.notifications.policy import PagingPolicy
+from domain.paging.notifications.states import PageState
+from domain.paging.silences.flapping import Return, returns
+from domain.paging.silences.muting import Mute
+from domain.projects.views import Namespace
+from models import Alert, Escalation, EscalationPage, Project
+
+_TRIGGERED = "triggered"
+#: Pages of which nothing was heard for so long count as failed. It is longer than pages of one
+#: person wait for each other, and an attempt to send one.
+_JUDGE_AFTER = timedelta(seconds=90)
+#: An archived project is looked at again after a tenth of the time for which it was archived.
+_SOONEST_LOOK, _LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
+#: Whoever gave an acknowledgement that has run out has so long before others are paged.
+_TIME_TO_ANSWER = timedelta(minutes=5)
+_ARCHIVED = "the project is archived"
+#: In the keys of repeated pages.
+_AGAIN = ", again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What escalations need to know of the service."""
+
+    reading: Reading
+    paging: PagingPolicy
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertInBrief:
+    """An alert that somebody may be paged for."""
+
+    id: int
+    iid: int
+    title: str
+    project_id: int
+    project_path: str
+    is_critical: bool
+    #: Whether somebody is to be paged for it, unless something holds that back.
+    is_triggered: bool
+    #: Whether its project is archived, which holds pages back.
+    is_archived: bool
+
+    @property
+    def project(self) -> Namespace:
+        """Return its project."""
+        return Namespace(project_id=self.project_id, path=self.project_path)
+
+
+def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertInBrief]:
+    """Return alerts by id; ids without an alert are left out."""
+    if not alert_ids:
+        return {}
+    rows = session.execute(
+        select(
+            Alert.id,
+            Alert.iid,
+            Alert.title,
+            Alert.project_id,
+            Alert.status,
+            Alert.severity,
+            Project.path,
+            Project.deleted_at,
+            Project.archived_at,
+        )
+        .join(Project, Project.id == Alert.project_id)
+        .where(Alert.id.in_(alert_ids))
+    )
+    return {
+        row.id: AlertInBrief(
+            id=row.id,
+            iid=row.iid,
+            title=row.title,
+            project_id=row.project_id,
+            project_path=row.path,
+            is_critical=row.severity == 0,
+            is_triggered=(row.status, row.deleted_at) == (_TRIGGERED, None),
+            is_archived=row.archived_at is not None,
+        )
+        for row in rows
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """What an alert that came back goes on with."""
+
+    policy_id: int | None
+    progress: Progress
+    has_reached: bool
+    #: For how long it was over.
+    calm: timedelta
+    #: None if nobody was paged.
+    last_paged_at: datetime | None
+    #: When those who were paged may be paged again.
+    again_at: datetime
+    #: Whose turn it was at steps whose targets take turns.
+    turns: dict[str, Any] | None
+
+
+def find_stories(
+    alerts: Mapping[int, int], *, session: Session, now: datetime
+) -> Mapping[int, Story]:
+    """Return what alerts that open now go on with, by id; `alerts` has their projects by id."""
+    found = returns(alerts, at=now, session=session)
+    before = {each.previous_id for each in found.values()}
+    rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(before)))
+    by_alert = {row.alert_id: row for row in rows}
+    return {
+        alert_id: _story(by_alert[each.previous_id], each, now=now)
+        for alert_id, each in found.items()
+        if each.previous_id in by_alert
+    }
+
+
+def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
+    # The former escalation may have ended by a clock that was ahead.
+    ahead = _ahead(row, now)
+    progress = shifted(_progress_of(row), -ahead)
+    held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
+    last = row.last_paged_at
+    if last is not None and last > now:
+        last = min(last - ahead, now)
+    again_at = last + back.between_repeats if last else now
+    return Story(
+        policy_id=row.policy_id,
+        progress=shifted(progress, back.calm + max(held, timedelta())),
+        has_reached=row.has_reached,
+        calm=back.calm,
+        last_paged_at=last,
+        again_at=min(max(again_at, now), now + back.between_repeats),
+        turns=row.turns,
+    )
+
+
+def _ahead(row: Escalation, now: datetime) -> timedelta:
+    """Return by how much the clock was ahead that wrote the times of an escalation, if it was."""
+    ahead = row.decided_at - now if row.decided_at else timedelta()
+    return ahead if ahead > CLOCK_TOLERANCE else timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlan:
+    """A plan with the name of its policy."""
+
+    name: str
+    plan: Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beginnings:
+    """Why escalations begin, where it is not an alert like any other; by alert."""
+
+    stories: Mapping[int, Story] = field(default_factory=dict)
+    #: More severe than before.
+    raised: Collection[int] = ()
+    #: The escalations of those that somebody escalated, as they were.
+    escalated: Mapping[int, Escalation] = field(default_factory=dict)
+
+
+@dataclass
+class Results:
+    """What is stored in the end."""
+
+    pages: list[NewPage] = field(default_factory=list)
+    paged: list[dict[str, Any]] = field(default_factory=list)
+    entries: list[NewEntry] = field(default_factory=list)
+    #: Alerts for which a whole round reached nobody, and for which nobody answered.
+    unreached: list[AlertInBrief] = field(default_factory=list)
+    unanswered: list[AlertInBrief] = field(default_factory=list)
+
+    def note(self, alert_id: int, text: str) -> None:
+        """Add an entry to the activity of an alert."""
+        self.entries.append(NewEntry(alert_id=alert_id, kind=NoteKind.ESCALATION, text=text))
+
+
+def place(row: Escalation, progress: Progress) -> None:
+    """Store how far an escalation has come."""
+    row.round, row.step, row.round_began_at = progress.round, progress.step, progress.began_at
+
+
+def _progress_of(row: Escalation) -> Progress:
+    return Progress(row.round, row.step, row.round_began_at)
+
+
+class Decision:
+    """One escalation, and what is decided for it now."""
+
+    def __init__(
+        self,
+        row: Escalation,
+        alert: AlertInBrief,
+        policy: NamedPlan,
+        recipients: Recipients,
+        results: Results,
+        now: datetime,
+    ) -> None:
+        self._row = row
+        self._alert = alert
+        self._policy = policy
+        self._plan = policy.plan
+        self._recipients = recipients
+        self._results = results
+        self._now = now
+
+    @property
+    def _state(self) -> State:
+        return State(self._row.state)
+
+    def _move(self, event: Event) -> None:
+        self._row.state = after(self._state, event).value
+
+    @property
+    def _progress(self) -> Progress:
+        return _progress_of(self._row)
+
+    @property
+    def _is_round_over(self) -> bool:
+        return self._row.step >= len(self._plan.steps)
+
+    def begin(self, beginnings: Beginnings) -> None:
+        """Go on with the story of an alert that came back, or say why another one begins."""
+        row = self._row
+        story = beginnings.stories.get(row.alert_id)
+        former = beginnings.escalated.get(row.alert_id)
+        if former is not None:
+            is_same = former.policy_id == row.policy_id
+            self._go_on(_progress_of(former) if is_same else beginning(self._now))
+        elif row.alert_id in beginnings.raised:
+            self._note(f"The alert is more severe now. Paging begins with {self._policy.name}.")
+        elif story is not None and story.policy_id == row.policy_id:
+            self._come_back(story)
+
+    def _go_on(self, progress: Progress) -> None:
+        """Take the step at once that would have been next: after a round, step 1."""
+        if progress.step >= len(self._plan.steps):
+            progress = beginning(self._now)
+        place(self._row, after_failure(self._plan, progress, now=self._now))
+
+    def _come_back(self, story: Story) -> None:
+        row, waits = self._row, story.again_at > self._now
+        row.last_paged_at, row.turns = story.last_paged_at, story.turns
+        over_for = f"It had been over for {duration_text(story.calm)}"
+        place(row, story.progress)
+        if self._is_round_over and row.round > self._plan.repeats and story.has_reached:
+            # All steps were taken: it begins anew, which pages the same people again.
+            place(row, beginning(story.again_at))
+            then = f"at {date_and_time(story.again_at)}" if waits else "at once"
+            self._note(f"{over_for}. All steps had run, so they begin again {then}.")
+            return
+        row.has_reached = story.has_reached
+        if story.last_paged_at is None:
+            return
+        row.again_at = story.again_at
+        then = f"at {date_and_time(story.again_at)}" if waits else "now"
+        self._note(f"{over_for}. Paging goes on; who was paged before is paged again {then}.")
+
+    def decide(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
+        """Do what is due; `pages` are those of the present round."""
+        self._set_back()
+        if self._state is State.EXHAUSTED:
+            self._wait_for_answer(mute)
+            return
+        hold = self._what_holds(mute)
+        if hold is not None:
+            self._hold(*hold)
+            return
+        self._release()
+        self._judge(pages)
+        self._ask_first()
+        self._page_again()
+        self._take_due()
+
+    def _set_back(self) -> None:
+        """Move all times back if they were written by a clock that was ahead."""
+        row = self._row
+        ahead = _ahead(row, self._now)
+        if not ahead:
+            return
+        self._move(Event.CLOCK_BACK)
+        place(row, shifted(self._progress, -ahead))
+        for name in ("next_at", "judge_at", "again_at", "held_since", "last_paged_at"):
+            moment = getattr(row, name)
+            if moment is not None:
+                setattr(row, name, moment - ahead)
+        row.started_at = min(row.started_at, self._now)
+
+    def _wait_for_answer(self, mute: Mute | None) -> None:
+        row = self._row
+        if row.next_at is None or row.next_at > self._now:
+            return
+        hold = self._what_holds(mute)
+        if hold is not None:
+            self._move(Event.HOLD)
+            row.held_by, row.held_until, row.next_at = hold
+            row.held_since = row.held_since or self._now
+            return
+        if row.held_since is not None:
+            self._move(Event.RELEASE)
+            row.held_since = row.held_by = row.held_until = None
+            row.next_at = self._now + self._plan.pause
+            return
+        self._move(Event.NO_ANSWER)
+        row.next_at = None
+        pause = duration_text(self._plan.pause)
+        self._note(f"Nobody answered within {pause} after the last step. Maintainers are told.")
+        self._results.unanswered.append(self._alert)
+
+    def _what_holds(self, mute: Mute | None) -> tuple[str, datetime | None, datetime] | None:
+        """Return by what and until when it is held, and when to look again; None to go on."""
+        if self._alert.is_archived:
+            since = self._row.held_since or self._now
+            pause = min(max((self._now - since) / 10, _SOONEST_LOOK), _LATEST_LOOK)
+            return _ARCHIVED, None, self._now + pause
+        # A flapping alert holds back repeated pages alone (`again_at`), and no step.
+        if mute is None or not mute.holds_every_page:
+            return None
+        return mute_words(mute), mute.until, mute.look_again_at
+
+    def _hold(self, words: str, until: datetime | None, look_again_at: datetime) -> None:
+        row = self._row
+        if row.held_by != words:
+            end = f" until {date_and_time(until)}" if until else ""
+            self._note(f"Paging is held back{end}: {words}.")
+        self._move(Event.HOLD)
+        row.held_by, row.held_until = words, until
+        row.held_since = row.held_since or self._now
+        row.next_at = look_again_at
+
+    def _release(self) -> None:
+        row = self._row
+        if row.held_since is None:
+            return
+        self._move(Event.RELEASE)
+        self._note(f"Paging continues. It was held back: {row.held_by}.")
+        place(row, shifted(self._progress, self._now - row.held_since))
+        row.held_since = row.held_by = row.held_until = None
+        if row.judge_at is not None:
+            # Pages that could not be sent meanwhile follow within half a minute.
+            row.judge_at = max(row.judge_at, self._now + _JUDGE_AFTER)
+
+    def _judge(self, pages: Sequence[EscalationPage]) -> None:
+        """Learn what became of the pages of the round, and of those of the last step."""
+        row = self._row
+        taken = [each for each in pages if each.step]
+        row.has_reached = row.has_reached or any(map(_is_accepted, taken))
+        if row.judge_at is None:
+            return
+        own = [each for each in pages if not _is_repeat(each)]
+        number = max((each.step for each in own), default=row.step)
+        last = [each for each in own if each.step == number]
+        if any(map(_is_accepted, last)):
+            row.judge_at = None
+            return
+        if row.judge_at > self._now and any(each.outcome is None for each in last):
+            return
+        row.judge_at = None
+        self._move(Event.FAILED)
+        step = f"Step {number} of {self._policy.name}" if number else "Who acknowledged it"
+        what = "reached nobody" if number else "was not reached"
+        self._say(f"{step} {what}: no contact accepted its pages{self._goes_on}.")
+        place(row, after_failure(self._plan, self._progress, now=self._now))
+
+    @property
+    def _goes_on(self) -> str:
+        return "" if self._is_round_over else ", so the next step follows immediately"
+
+    def _ask_first(self) -> None:
+        """Page whoever gave the acknowledgement that has run out, before the first step."""
+        row, user_id = self._row, self._row.answered_by_id
+        if user_id is None:
+            return
+        row.answered_by_id = None
+        found = self._reached(asking(user_id))
+        if not found.is_somebody:
+            self._note("Paging begins again: who acknowledged the alert cannot be reached.")
+            self._name_unreached(found.unreached)
+            return
+        self._page(_keys(found), 0, f"escalation {row.id}, asked first")
+        place(row, beginning(self._now + _TIME_TO_ANSWER))
+        row.judge_at = self._now + _JUDGE_AFTER
+        pause = duration_text(_TIME_TO_ANSWER)
+        self._note(
+            "Who acknowledged the alert is paged first. Without an answer, paging begins again in "
+            f"{pause}."
+        )
+
+    def _page_again(self) -> None:
+        """Page those who were paged before the alert was over and came back."""
+        row = self._row
+        if row.again_at is None or row.again_at > self._now:
+            return
+        row.again_at = None
+        taken = self._plan.steps if row.round > 1 else self._plan.steps[: row.step]
+        seen: set[tuple[int | None, int | None]] = set()
+        for number, step in enumerate(taken, 1):
+            found = self._reached_again(step, number) if step.takes_turns else self._reached(step)
+            new = [each for each in _keys(found) if each not in seen]
+            seen.update(new)
+            self._page(new, number, f"escalation {row.id}{_AGAIN}")
+
+    def _take_due(self) -> None:
+        row, due = self._row, self._now
+        while True:
+            if self._is_round_over:
+                if row.judge_at is not None:
+                    break
+                if not self._begin_round():
+                    return
+            due = next_due(self._plan, self._progress) or self._now
+            if due > self._now:
+                break
+            self._take()
+        waited_for = (None if self._is_round_over else due, row.judge_at, row.again_at)
+        row.next_at = min(each for each in waited_for if each is not None)
+
+    def _begin_round(self) -> bool:
+        """Go to the next round, or end where there is none; return whether there is one."""
+        row, now = self._row, self._now
+        following: Progress | None
+        if row.has_reached:
+            following = after_round(self._plan, self._progress, now=now)
+        else:
+            following = after_unreached_round(
+                self._plan, self._progress, started_at=row.started_at, now=now
+            )
+            self._results.unreached.append(self._alert)
+            self._say(
+                "No step reached anybody. All steps are tried again at "
+                f"{date_and_time(following.began_at)}, and then again until somebody is reached."
+            )
+        if following is None:
+            self._move(Event.ALL_TAKEN)
+            self._note(f"All steps of {self._policy.name} were taken. Nobody else is paged.")
+            row.next_at, row.ended_at = now + self._plan.pause, now
+            return False
+        self._move(Event.ROUND_OVER)
+        place(row, following)
+        row.has_reached = False
+        return True
+
+    def _take(self) -> None:
+        """Page whom the next step reaches."""
+        row = self._row
+        self._move(Event.STEP_DUE)
+        step, number = self._plan.steps[row.step], row.step + 1
+        found = self._in_turn(step, number) if step.takes_turns else self._reached(step)
+        self._page(_keys(found), number, f"escalation {row.id}, round {row.round}, step {number}")
+        place(row, after_step(self._plan, self._progress, now=self._now))
+        self._explain(found, number)
+        if found.is_somebody:
+            row.judge_at = self._now + _JUDGE_AFTER
+        else:
+            place(row, after_failure(self._plan, self._progress, now=self._now))
+
+    def _reached(self, step: Step) -> Reached:
+        alert = self._alert
+        return self._recipients.of(alert.project, step, is_critical=alert.is_critical)
+
+    def _in_turn(self, step: Step, number: int) -> Reached:
+        """Return whom the target reaches whose turn it is; those that reach nobody are skipped."""
+        row, skipped = self._row, list[str]()
+        for target in self._recipients.turns.order(row.policy_id, number, step):
+            found = self._reached(replace(step, targets=(target,)))
+            if found.is_somebody:
+                self._recipients.turns.take(row.policy_id, number, target)
+                row.turns = {**(row.turns or {}), str(number): stored_target(target)}
+                found.gaps[:0] = [f"{each}, so the next one was paged" for each in skipped]
+                return found
+            skipped += found.reasons
+        # Pages to people in quiet hours wait, as those of every step do.
+        return self._reached(step)
+
+    def _reached_again(self, step: Step, number: int) -> Reached:
+        """Return whom the target reaches whose turn it was, or the next one without it."""
+        stored = (self._row.turns or {}).get(str(number))
+        target = target_of(stored) if stored else None
+        if target not in step.targets:
+            return self._in_turn(step, number)
+        return self._reached(replace(step, targets=(target,)))
+
+    def _page(
+        self, keys: Sequence[tuple[int | None, int | None]], number: int, prefix: str
+    ) -> None:
+        row = self._row
+        for user_id, channel_id in keys:
+            recipient = f"user {user_id}" if channel_id is None else f"channel {channel_id}"
+            page = NewPage(
+                key=f"{prefix}, {recipient}",
+                project_id=row.project_id,
+                alert_id=row.alert_id,
+                user_id=user_id,
+                channel_id=channel_id,
+                is_critical=self._alert.is_critical,
+            )
+            self._results.pages.append(page)
+            self._results.paged.append(
+                {
+                    "alert_id": row.alert_id,
+                    "user_id": user_id,
+                    "channel_id": channel_id,
+                    "round": row.round,
+                    "step": number,
+                    "paged_at": self._now,
+                    "escalation_id": row.id,
+                    "page_key": page.key,
+                    "project_id": row.project_id,
+                    "policy_id": row.policy_id,
+                    "route_id": row.route_id,
+                }
+            )
+            row.last_paged_at = self._now
+
+    def _explain(self, found: Reached, number: int) -> None:
+        """Write into the activity whom the step did not reach, and why."""
+        step = f"Step {number} of {self._policy.name}"
+        gaps = "; ".join(found.gaps)
+        if not found.is_somebody:
+            self._say(f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._goes_on}.")
+        elif gaps:
+            self._say(f"{step}: {gaps}.")
+        if not self._is_repetition:
+            quiet = Reach.QUIET  # paged when they end
+            self._name_unreached({who: why for who, why in found.unreached.items() if why != quiet})
+
+    def _name_unreached(self, people: Mapping[Person, Reach]) -> None:
+        self._results.entries += [
+            NewEntry(
+                alert_id=self._row.alert_id,
+                kind=NoteKind.PAGE,
+                text=f"{reach.value}: not paged",
+                user_id=person.id,
+                user_name=person.name,
+            )
+            for person, reach in people.items()
+        ]
+
+    @property
+    def _is_repetition(self) -> bool:
+        """Return whether the round is one of those that go on until somebody is reached."""
+        return self._row.round > self._plan.repeats + 1
+
+    def _say(self, text: str) -> None:
+        """Note why somebody was not reached, and not in every further round."""
+        if not self._is_repetition:
+            self._note(text)
+
+    def _note(self, text: str) -> None:
+        self._results.note(self._row.alert_id, text)
+
+
+def _is_repeat(page: EscalationPage) -> bool:
+    return _AGAIN in (page.page_key or "")
+
+
+def _is_accepted(page: EscalationPage) -> bool:
+    return page.outcome == PageState.ACCEPTED.value
+
+
+def _keys(found: Reached) -> list[tuple[int | None, int | None]]:
+    """Return whom a step reaches: a user and no channel, or the other way round."""
+    users: list[tuple[int | None, int | None]] = [(each, None) for each in found.user_ids]
+    return users + [(None, each) for each in found.channel_ids]

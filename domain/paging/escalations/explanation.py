@@ -1,0 +1,548 @@
+"""Says how it stands with the paging for an alert: who was paged, who is next, or why nobody."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session, aliased
+
+from domain.alerts.change_feed import Backlog, Follower, find_backlog
+from domain.alerts.formats.base import Reading
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.core.clock import CLOCK_TOLERANCE, date_and_time
+from domain.core.durations import waiting_words
+from domain.paging.escalations.first_look import choose_policies
+from domain.paging.escalations.policies import names_of, plan_of
+from domain.paging.escalations.routes import Choice, read_routing
+from domain.paging.escalations.snoozes import is_resting
+from domain.paging.escalations.state import UNDER_WAY, State
+from domain.paging.escalations.steps import (
+    Plan,
+    Progress,
+    Step,
+    Target,
+    TargetKind,
+    listed,
+    next_due,
+    target_words,
+)
+from domain.paging.escalations.types import PAGES_KEPT_FOR, ContactOutcome, SentPage
+from domain.paging.notifications.contact_types.registry import contact_type
+from domain.paging.notifications.policy import PageReason
+from domain.paging.notifications.states import MessageState, PageState, shown_state
+from domain.paging.on_call.shifts import who_is_on_call
+from domain.projects.owners import groups_of
+from models import (
+    Alert,
+    AlertRoute,
+    Contact,
+    Escalation,
+    EscalationPage,
+    EscalationPolicy,
+    Page,
+    PageMessage,
+)
+
+_SENTENCES = {
+    State.RUNNING: "All steps of this round have run. It shows soon whether somebody was reached.",
+    State.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
+    State.EXHAUSTED: "All steps have run. Nobody else is paged.",
+    State.UNANSWERED: "All steps have run, and nobody answered. Nobody else is paged.",
+    State.NO_POLICY: "Nobody is paged for this alert.",
+    State.POLICY_DELETED: "Paging ended: its policy was deleted.",
+    State.ACKNOWLEDGED: "The acknowledgement holds until {until}. If nobody resolves the alert by "
+    "then, it is triggered again.",
+    State.SNOOZED: "Snoozed until {until}. Nobody is paged until then.",
+    State.LAPSED: "The acknowledgement does not hold any more. Paging begins again.",
+    State.ESCALATED: "The alert was escalated. The next step follows now.",
+}
+#: Of an alert whose time is over, which the worker has not noticed yet.
+_OVERDUE = {
+    State.ACKNOWLEDGED: "The acknowledgement ran out at {until}. The alert is triggered again.",
+    State.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
+}
+_TRIGGERED = "triggered"
+#: Without a policy, these get the policy that is chosen when somebody escalates the alert.
+_CHOOSES_AGAIN = (State.STOPPED, State.SNOOZED, State.NO_POLICY, State.POLICY_DELETED)
+_UNREACHED = "All steps ran, but nobody could be reached."
+_NEVER_PAGED = "Nobody was paged before the alert was acknowledged, ignored or resolved."
+_WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
+_WITHOUT_ESCALATION = "No page: the alert was opened before the project had an escalation policy."
+_FORGOTTEN = f"No paging is recorded. Records are deleted after {PAGES_KEPT_FOR.days} days."
+_OPEN = frozenset(OPEN_STATUSES)
+#: In which states an escalation fits the status of its alert: what else was found is outdated.
+_OVER = frozenset({State.STOPPED, State.NO_POLICY, State.POLICY_DELETED})
+_FITTING = {
+    "triggered": frozenset(State) - {State.STOPPED, State.ACKNOWLEDGED, State.SNOOZED},
+    "acknowledged": _OVER | {State.ACKNOWLEDGED, State.SNOOZED},
+    "ignored": _OVER,
+    "resolved": _OVER,
+}
+#: These wait for the worker when their time has come.
+_DUE_STATES = (*UNDER_WAY, State.ACKNOWLEDGED, State.SNOOZED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EscalationView:
+    """State of the paging for an alert."""
+
+    #: None without an escalation.
+    state: State | None
+    sentence: str
+    #: Whether alerts like this one page nobody until a maintainer changes that.
+    lacks_policy: bool = False
+    #: None if none was chosen, or if it was deleted.
+    policy: str | None = None
+    #: Why this policy, in words.
+    reason: str = ""
+    #: The number of the next step, from 1, and when it is due; None if no step follows.
+    next_step: int | None = None
+    next_at: datetime | None = None
+    #: Whom that step pages, in words.
+    next_whom: str = ""
+    #: Until when the acknowledgement holds, or the alert is snoozed.
+    rests_until: datetime | None = None
+    round: int = 1
+    was_paged: bool = False
+    #: For how long the worker is late; None if it is not.
+    waiting: timedelta | None = None
+    #: Whether a policy pages for the alert if somebody escalates it now.
+    can_escalate: bool = False
+    #: Whom that pages, in words.
+    escalates_to: str = ""
+
+    @property
+    def waiting_words(self) -> str:
+        """For how long the worker is late, as a part of a sentence; empty if it is not."""
+        return "" if self.waiting is None else waiting_words(self.waiting)
+
+
+def explain(
+    project_id: int, alert_id: int, *, session: Session, now: datetime, reading: Reading
+) -> EscalationView:
+    """Return how it stands with the paging for an alert."""
+    # First this: the worker deletes what it has handled together with what it stores of it.
+    backlog = find_backlog(Follower.ESCALATIONS, alert_id, session=session)
+    row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
+    alert = session.execute(
+        select(Alert.status, Alert.created_at).where(Alert.id == alert_id)
+    ).one()
+    of_alert = EscalationPage.alert_id == alert_id
+    was_paged = session.scalar(select(EscalationPage.id).where(of_alert).limit(1)) is not None
+    if row is None or (row.policy_id is None and State(row.state) in _CHOOSES_AGAIN):
+        choices = choose_policies([alert_id], session=session, reading=reading)
+        choice = choices.get(alert_id, Choice())
+    else:
+        choice = Choice(row.policy_id, row.route_id)
+    policy = session.get(EscalationPolicy, choice.policy_id) if choice.policy_id else None
+    route = session.get(AlertRoute, choice.route_id) if choice.route_id else None
+    is_open = alert.status in _OPEN
+    state = State(row.state) if row else None
+    view = EscalationView(
+        state=state,
+        sentence="",
+        lacks_policy=state is State.NO_POLICY and choice.route_id is None and policy is None,
+        policy=policy.name if policy else None,
+        reason=_reason(choice, route, policy, session=session),
+        was_paged=was_paged,
+        can_escalate=is_open and policy is not None and state is not State.HELD,
+    )
+    if policy is not None and view.can_escalate:
+        whom = _escalates_to(row, policy, session=session, now=now)
+        view = replace(view, escalates_to=whom)
+    if backlog is not None and (state is None or state not in _FITTING[alert.status]):
+        return _unprocessed(view, backlog, alert.status, now=now)
+    never_began = state is State.STOPPED and (policy is None or alert.status == _TRIGGERED)
+    if row is None or state is None or never_began:
+        return _without_escalation(view, project_id, alert.created_at, session=session, now=now)
+    return _of_row(view, row, policy, alert.status, session=session, now=now)
+
+
+def _unprocessed(
+    view: EscalationView, backlog: Backlog, status: str, *, now: datetime
+) -> EscalationView:
+    """Return that the worker has not processed yet that the alert opened, or has this status."""
+    waiting = max(now - backlog.since, timedelta())
+    if status == _TRIGGERED:
+        sentence = (
+            f"The alert is {waiting_words(waiting)}. Paging begins when the background worker "
+            "processes it."
+        )
+    else:
+        sentence = f"The alert is {status}: nobody else is paged."
+        if waiting > CLOCK_TOLERANCE:
+            sentence += f" This is {waiting_words(waiting)}."
+    if backlog.tries:
+        times = {1: "once", 2: "twice"}.get(backlog.tries, f"{backlog.tries} times")
+        sentence += f" Processing has failed {times} and is tried again."
+    return replace(view, state=State.UNPROCESSED, sentence=sentence, waiting=waiting)
+
+
+def _without_escalation(
+    view: EscalationView,
+    project_id: int,
+    opened_at: datetime,
+    *,
+    session: Session,
+    now: datetime,
+) -> EscalationView:
+    """Return why nobody was ever to be paged for an alert."""
+    has_policies = read_routing([project_id], session=session)[project_id].has_policies
+    sentence = _WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES
+    if has_policies and opened_at < now - PAGES_KEPT_FOR:
+        sentence = _FORGOTTEN
+    return replace(view, state=None, sentence=sentence, lacks_policy=not has_policies)
+
+
+def _of_row(
+    view: EscalationView,
+    row: Escalation,
+    policy: EscalationPolicy | None,
+    status: str,
+    *,
+    session: Session,
+    now: datetime,
+) -> EscalationView:
+    """Return how it stands with an escalation that fits its alert."""
+    state = State(row.state)
+    plan = plan_of(policy) if policy else None
+    next_at = _next_at(row, state, plan) if status == _TRIGGERED else None
+    whom = _Reasons(session).whom(plan.steps[row.step], next_at) if plan and next_at else ""
+    late = now - row.next_at if row.next_at and state in _DUE_STATES else timedelta()
+    shown = replace(
+        view,
+        next_step=row.step + 1 if next_at else None,
+        next_at=next_at,
+        next_whom=whom,
+        rests_until=row.next_at if is_resting(row) else None,
+        round=row.round,
+        waiting=late if late > CLOCK_TOLERANCE else None,
+    )
+    return replace(shown, sentence=_sentence(row, shown, now=now))
+
+
+def _escalates_to(
+    row: Escalation | None, policy: EscalationPolicy, *, session: Session, now: datetime
+) -> str:
+    """Return whom the step pages that an escalation takes; after the last one, step 1 follows."""
+    steps = plan_of(policy).steps
+    taken = row.step if row and row.policy_id == policy.id else 0
+    return _Reasons(session).whom(steps[taken if taken < len(steps) else 0], now)
+
+
+def unanswered_among(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
+    """Return those alerts for which people were paged, and nobody answered."""
+    return set(
+        session.scalars(
+            select(Escalation.alert_id).where(
+                Escalation.alert_id.in_(alert_ids), Escalation.state == State.UNANSWERED.value
+            )
+        )
+    )
+
+
+def _next_at(row: Escalation, state: State, plan: Plan | None) -> datetime | None:
+    if state is not State.RUNNING or plan is None:
+        return None
+    return next_due(plan, Progress(row.round, row.step, row.round_began_at))
+
+
+def _sentence(row: Escalation, view: EscalationView, *, now: datetime) -> str:
+    state = State(row.state)
+    until = date_and_time(row.next_at) if row.next_at else ""
+    late = f" It is {view.waiting_words}." if view.waiting is not None else ""
+    if view.next_at is not None:
+        of_round = f" of round {view.round}" if view.round > 1 else ""
+        at = f"at {date_and_time(view.next_at)}" if view.next_at > now else "now"
+        return f"Step {view.next_step}{of_round} pages {view.next_whom} {at}.{late}"
+    if state is State.HELD:
+        end = f" until {date_and_time(row.held_until)}" if row.held_until else ""
+        return f"Nobody is paged now{end}: {row.held_by}.{late}"
+    if state is State.EXHAUSTED and not view.was_paged:
+        return _UNREACHED
+    if state is State.STOPPED and not view.was_paged:
+        return _NEVER_PAGED
+    sentences = _SENTENCES | _OVERDUE if view.waiting is not None else _SENTENCES
+    return sentences[state].format(until=until) + late
+
+
+def _reason(
+    choice: Choice,
+    route: AlertRoute | None,
+    policy: EscalationPolicy | None,
+    *,
+    session: Session,
+) -> str:
+    decided = route or policy
+    group = groups_of([decided] if decided else [], session=session)
+    of_group = "".join(f" of {path}" for path in group.values())
+    if choice.route_id is not None:
+        known = f"chosen by the route {route.name}{of_group}" if route else None
+        return known or "chosen by a route that was deleted"
+    if choice.policy_id is not None:
+        return f"the default policy{of_group}, since no route matches"
+    return "no route matches, and there is no default policy"
+
+
+def pages_among(
+    alert_ids: Collection[int],
+    following: int | None,
+    *,
+    size: int,
+    is_oldest_first: bool,
+    session: Session,
+) -> Sequence[SentPage]:
+    """Return pages for alerts in the order in which they were made, or the other way round.
+
+    They follow the page with the id `following`.
+    """
+    # Without the sum Postgres could walk the pages of all alerts in the order of their ids.
+    key = EscalationPage.id + 0
+    wanted = select(EscalationPage).where(EscalationPage.alert_id.in_(alert_ids))
+    if following is not None:
+        wanted = wanted.where(key > following if is_oldest_first else key < following)
+    order = key.asc() if is_oldest_first else key.desc()
+    rows = session.scalars(wanted.order_by(order).limit(size)).all()
+    asking = [Target(TargetKind.USER, row.asked_by_id) for row in rows if row.asked_by_id]
+    names = names_of([*filter(None, map(_target, rows)), *asking], session=session)
+    fates = fates_of([row.page_key for row in rows], session=session)
+    return [
+        SentPage(
+            id=row.id,
+            alert_id=row.alert_id,
+            at=row.paged_at,
+            name=_name(row, names),
+            round=row.round,
+            step=row.step,
+            asked_by=_asker(row, names),
+            state=fate.state,
+            contacts=fate.contacts,
+        )
+        for row, fate in ((row, fates.get(row.page_key, UNKNOWN)) for row in rows)
+    ]
+
+
+class Fate(NamedTuple):
+    """How it stands with a page, and what became of it at each contact."""
+
+    state: PageState | None
+    contacts: tuple[ContactOutcome, ...]
+
+
+#: Nothing is known of a page any more.
+UNKNOWN = Fate(None, ())
+
+
+def fates_of(keys: Collection[str | None], *, session: Session) -> Mapping[str | None, Fate]:
+    """Return what became of pages by their keys; those that were pruned are left out."""
+    pages = session.scalars(select(Page).where(Page.key.in_(keys))).all()
+    contacts = contact_outcomes({page.batch_id for page in pages}, session=session)
+    return {page.key: Fate(_state(page), contacts.get(page.batch_id or 0, ())) for page in pages}
+
+
+def _state(page: Page) -> PageState:
+    if page.outcome is not None:
+        return PageState(page.outcome)
+    if page.withdrawn_at is not None:
+        return PageState.WITHDRAWN
+    return PageState.WAITING if page.batch_id is None else PageState.LEFT
+
+
+def contact_outcomes(
+    batches: Collection[int | None] | Select[int | None], *, session: Session
+) -> Mapping[int, tuple[ContactOutcome, ...]]:
+    """Return what became of pages at each contact, by the batch in which they left."""
+    found: dict[int, tuple[ContactOutcome, ...]] = {}
+    for message, contact in session.execute(
+        select(PageMessage, Contact)
+        .join(Contact, Contact.id == PageMessage.contact_id)
+        .where(PageMessage.batch_id.in_(batches))
+        .order_by(PageMessage.id)
+    ):
+        outcome = ContactOutcome(
+            name=contact_type(contact.type).spoken or contact.label,
+            state=shown_state(message.outcome, message.cancelled_because),
+            at=message.ended_at,
+            failures=message.tries,
+            reason=_why_not(message),
+            follows_at=message.due_at if message.ended_at is None else None,
+        )
+        batch = message.batch_id or 0
+        found[batch] = (*found.get(batch, ()), outcome)
+    return found
+
+
+def _why_not(message: PageMessage) -> str | None:
+    """Return why a message was not sent."""
+    if message.outcome == MessageState.SENT:
+        return None
+    is_cancelled = message.outcome == MessageState.WITHDRAWN
+    return (message.cancelled_because if is_cancelled else None) or message.last_error
+
+
+def _target(row: EscalationPage) -> Target | None:
+    if row.channel_id is not None:
+        return Target(TargetKind.CHANNEL, row.channel_id)
+    return None if row.user_id is None else Target(TargetKind.USER, row.user_id)
+
+
+def _asker(row: EscalationPage, names: Mapping[Target, str]) -> str | None:
+    """Return who asked for a person, in words; None if nobody did."""
+    if not row.asked_by_id:
+        return None if row.asked_by_id is None else "the operator"
+    asker = Target(TargetKind.USER, row.asked_by_id)
+    return target_words(TargetKind.USER, names.get(asker))
+
+
+def _name(row: EscalationPage, names: Mapping[Target, str]) -> str:
+    target = _target(row)
+    if target is None:
+        return target_words(TargetKind.USER, None)
+    return target_words(target.kind, names.get(target))
+
+
+def page_reasons(
+    alert_ids: Collection[int], *, user_id: int | None, channel_id: int | None, session: Session
+) -> Mapping[int, PageReason]:
+    """Return why a person or a channel was paged last, by alert.
+
+    Alerts for which no policy pages them any more are left out.
+    """
+    rows = session.execute(
+        select(Escalation, EscalationPolicy)
+        .join(EscalationPolicy, EscalationPolicy.id == Escalation.policy_id)
+        .where(Escalation.alert_id.in_(alert_ids))
+    ).all()
+    escalations = {row.alert_id: (row, policy) for row, policy in rows}
+    reasons = _Reasons(session)
+    found: dict[int, PageReason] = {}
+    for first, own in _pages_to(user_id, channel_id, alert_ids, session=session):
+        if own.alert_id in escalations:
+            found[own.alert_id] = reasons.of(*escalations[own.alert_id], first, own)
+        elif own.asked_by_id is not None:
+            found[own.alert_id] = reasons.asked(own)
+    return found
+
+
+def _pages_to(
+    user_id: int | None, channel_id: int | None, alert_ids: Collection[int], *, session: Session
+) -> Iterator[tuple[EscalationPage, EscalationPage]]:
+    """Yield the first page of each alert, and the last one to a person or a channel.
+
+    Others may have been paged by the hundred.
+    """
+    pages = EscalationPage
+    of_alerts = select(pages.alert_id, func.min(pages.id).label("first"))
+    firsts = of_alerts.where(pages.alert_id.in_(alert_ids)).group_by(pages.alert_id).subquery()
+    of_them = (
+        select(func.max(pages.id))
+        .where(pages.alert_id.in_(alert_ids))
+        .where(pages.user_id.is_not_distinct_from(user_id))
+        .where(pages.channel_id.is_not_distinct_from(channel_id))
+        .group_by(pages.alert_id)
+    )
+    first = aliased(pages)
+    yield from session.execute(
+        select(first, pages)
+        .join(firsts, firsts.c.alert_id == pages.alert_id)
+        .join(first, first.id == firsts.c.first)
+        .where(pages.id.in_(of_them))
+    )
+
+
+class _Reasons:
+    """Reads who is on call once for all alerts with the same schedules and moment."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._on_call: dict[tuple[tuple[int, ...], datetime], Mapping[int, tuple[int, ...]]] = {}
+
+    def of(
+        self,
+        row: Escalation,
+        policy: EscalationPolicy,
+        first: EscalationPage,
+        own: EscalationPage,
+    ) -> PageReason:
+        plan = plan_of(policy)
+        step, at = _following(row, plan) or (None, None)
+        return PageReason(
+            policy=policy.name,
+            step=own.step,
+            steps=len(plan.steps),
+            round=own.round,
+            asked_by=self._asker(own),
+            schedules=self._schedules(plan, own),
+            first_paged_at=first.paged_at,
+            next_whom=self.whom(step, at) if step and at else None,
+            next_at=at,
+        )
+
+    def asked(self, page: EscalationPage) -> PageReason:
+        """Return why somebody is paged for an alert that no policy pages for."""
+        asked_by, at = self._asker(page), page.paged_at
+        return PageReason(policy="", step=0, steps=0, round=1, first_paged_at=at, asked_by=asked_by)
+
+    def _asker(self, page: EscalationPage) -> str | None:
+        asker = [Target(TargetKind.USER, page.asked_by_id)] if page.asked_by_id else []
+        return _asker(page, names_of(asker, session=self._session))
+
+    def _schedules(self, plan: Plan, own: EscalationPage) -> tuple[str, ...]:
+        """Return the schedules that led a step to a person; none if the step names the person."""
+        # The policy may have changed since.
+        is_step = 1 <= own.step <= len(plan.steps)
+        targets = plan.steps[own.step - 1].targets if is_step else ()
+        if own.user_id is None or Target(TargetKind.USER, own.user_id) in targets:
+            return ()
+        on_call = self._who(targets, own.paged_at)
+        schedules = [Target(TargetKind.SCHEDULE, each) for each in on_call]
+        names = names_of(schedules, session=self._session)
+        return tuple(
+            names[each] for each in schedules if each in names and own.user_id in on_call[each.id]
+        )
+
+    def whom(self, step: Step, at: datetime) -> str:
+        """Return whom a step pages, with the people of its schedules."""
+        on_call = self._who(step.targets, at)
+        people = {
+            each: [Target(TargetKind.USER, number) for number in on_call.get(each.id, ())]
+            for each in step.targets
+            if each.kind is TargetKind.SCHEDULE
+        }
+        wanted = {*step.targets, *(each for some in people.values() for each in some)}
+        names = names_of(wanted, session=self._session)
+        words = [_words(each, people.get(each, ()), names) for each in step.targets]
+        return f"one of {listed(words)}" if step.takes_turns and len(words) > 1 else listed(words)
+
+    def _who(self, targets: Sequence[Target], at: datetime) -> Mapping[int, tuple[int, ...]]:
+        schedules = tuple(each.id for each in targets if each.kind is TargetKind.SCHEDULE)
+        if not schedules:
+            return {}
+        key = schedules, at
+        if key not in self._on_call:
+            self._on_call[key] = who_is_on_call(schedules, at=at, session=self._session)
+        return self._on_call[key]
+
+
+def _following(row: Escalation, plan: Plan) -> tuple[Step, datetime] | None:
+    """Return the next step and when it is due; None if nobody is paged after this."""
+    if row.state != State.RUNNING.value:
+        return None
+    due = next_due(plan, Progress(row.round, row.step, row.round_began_at))
+    if due is not None:
+        return plan.steps[row.step], due
+    if row.round > plan.repeats:
+        return None
+    # The next round begins when the last step was judged, so this is the earliest moment.
+    ended_at = row.round_began_at + plan.steps[-1].after
+    return plan.steps[0], ended_at + plan.pause + plan.steps[0].after
+
+
+def _words(target: Target, people: Sequence[Target], names: Mapping[Target, str]) -> str:
+    """Return whom a target pages: of a schedule, the people who are on call then."""
+    known = [f"@{names[each]}" for each in people if each in names]
+    if not known:
+        return target_words(target.kind, names.get(target))
+    return f"{listed(known)} ({names[target]})" if target in names else listed(known)

@@ -1,0 +1,109 @@
+"""Creates the escalations of alerts that the worker has not processed while they were triggered.
+
+The worker processes an alert a moment after it opens, or much later if no worker was running. In
+the meantime people acknowledge, snooze, escalate or resolve it. Such an alert has an escalation
+with its policy as well, so that its acknowledgement runs out and that it can be escalated.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.formats.base import Reading
+from domain.alerts.matching.labels import labels_of
+from domain.core.database.rows import insert_into
+from domain.paging.escalations.routes import Choice, read_routing
+from domain.paging.escalations.state import State
+from models import Alert, Escalation
+
+_TRIGGERED = "triggered"
+#: Before a policy was chosen for them, only a snooze had created their escalations.
+_CREATED_BY_SNOOZE = (State.SNOOZED.value, State.STOPPED.value)
+
+
+def choose_policies(
+    alert_ids: Collection[int], *, session: Session, reading: Reading
+) -> Mapping[int, Choice]:
+    """Return the policies that alerts go to now, by alert; ids without an alert are left out."""
+    labels = labels_of(alert_ids, session=session, reading=reading)
+    routing = read_routing({each.project_id for each in labels.values()}, session=session)
+    return {alert_id: routing[each.project_id].choose(each) for alert_id, each in labels.items()}
+
+
+def create_escalations(
+    alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
+) -> None:
+    """Create the missing escalations of alerts: stopped, with the policies that are chosen now."""
+    choices = choose_policies(alert_ids, session=session, reading=reading)
+    alerts = session.execute(
+        select(Alert.id, Alert.project_id, Alert.created_at)
+        .where(Alert.id.in_(choices))
+        .order_by(Alert.id)
+    ).all()
+    rows = [
+        {
+            "alert_id": alert.id,
+            "project_id": alert.project_id,
+            "state": (State.STOPPED if choices[alert.id].policy_id else State.NO_POLICY).value,
+            "policy_id": choices[alert.id].policy_id,
+            "route_id": choices[alert.id].route_id,
+            "round": 1,
+            "step": 0,
+            # An alert that comes back counts from here, so it does not wait for the worker twice.
+            "round_began_at": min(alert.created_at, now),
+            "has_reached": False,
+            "started_at": now,
+            "ended_at": now,
+            "decided_at": now,
+        }
+        for alert in alerts
+    ]
+    if rows:
+        insert = insert_into(Escalation, session=session).on_conflict_do_nothing()
+        session.execute(insert, rows)
+
+
+def process_answered(
+    alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
+) -> None:
+    """Create the missing escalations of those alerts that are not triggered any more.
+
+    An escalation that a snooze has created without a policy gets its policy.
+    """
+    found = session.execute(
+        select(Alert.id, Escalation.id.label("escalation_id"))
+        .outerjoin(Escalation, Escalation.alert_id == Alert.id)
+        .where(
+            Alert.id.in_(alert_ids),
+            Alert.status != _TRIGGERED,
+            or_(
+                Escalation.id.is_(None),
+                Escalation.policy_id.is_(None) & Escalation.state.in_(_CREATED_BY_SNOOZE),
+            ),
+        )
+    ).all()
+    missing = [row.id for row in found if row.escalation_id is None]
+    if missing:
+        create_escalations(missing, session=session, now=now, reading=reading)
+    without = [row.id for row in found if row.escalation_id is not None]
+    if without:
+        is_one = Escalation.alert_id.in_(without)
+        rows = session.scalars(select(Escalation).where(is_one)).all()
+        give_policies(rows, session=session, reading=reading)
+
+
+def give_policies(rows: Sequence[Escalation], *, session: Session, reading: Reading) -> None:
+    """Give their policies to locked escalations that a snooze has created without one."""
+    without = {
+        row.alert_id: row
+        for row in rows
+        if row.policy_id is None and row.state in _CREATED_BY_SNOOZE
+    }
+    if not without:
+        return
+    for alert_id, choice in choose_policies(without, session=session, reading=reading).items():
+        row = without[alert_id]
+        row.policy_id, row.route_id = choice.policy_id, choice.route_id
+    session.flush()  # Before the statements that follow.

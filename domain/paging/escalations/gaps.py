@@ -1,0 +1,314 @@
+"""What keeps policies from reaching everybody, and who is told when that grows.
+
+Somebody is removed, blocked or loses a role, a rotation or a layer goes: each of these happens in
+many places, so the result is looked at, every few minutes. Only what is new is told, in one message
+to each person about all of their projects.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import select, true
+from sqlalchemy.orm import Session
+
+from domain.access.roles import Ability
+from domain.accounts.users import IN_USE
+from domain.core.clock import date_and_time
+from domain.core.database.rows import insert_into
+from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
+from domain.paging.escalations.policies import names_of, plan_of
+from domain.paging.escalations.steps import Target, TargetKind
+from domain.paging.notifications.batching import Reach, reachable
+from domain.paging.on_call.final_schedule import Span, spans
+from domain.paging.on_call.schedule_queries import read_plans
+from domain.paging.on_call.schedule_values import Period, Plan
+from domain.projects.member_lists import able_people
+from domain.projects.owners import belongs_to, pages_url
+from domain.projects.views import Namespace
+from models import EscalationPolicy, Group, KnownGaps, OnCallSchedule, Project, User
+
+#: How far schedules are looked at. Whole weeks: what recurs weekly is always as large.
+_AHEAD = timedelta(weeks=2)
+_HOUR = timedelta(hours=1)
+#: A schedule that has hours without anybody anyway is told of when there are so many more.
+_GROWTH_HOURS = 12
+_MOST_MAINTAINERS = 50
+_MOST_PROJECTS_NAMED = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """Something that keeps alerts from reaching somebody."""
+
+    #: The same as long as the gap is.
+    key: str
+    #: In hours for a schedule, else 1.
+    size: int
+    #: A sentence.
+    text: str
+    #: Who is not reached any more, if it is somebody with an account in use.
+    user_id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Watched:
+    """A project or group, and what was found."""
+
+    place: Namespace
+    gaps: Sequence[Gap]
+
+
+def queue_gap_notices(
+    sign: Sign, *, session: Session, now: datetime, between: Callable[[], None]
+) -> int:
+    """Store messages about new gaps of all with policies, and return their number.
+
+    `between` commits. The first look at one tells nobody: its pages say what is missing.
+    """
+    found = []
+    for place in _places(session=session):
+        gaps = tuple(_gaps_of(place, session=session, now=now))
+        found.append(_Watched(place=place, gaps=gaps))
+        between()
+    stored = session.scalars(select(KnownGaps))
+    known = {(row.project_id, row.group_id): row.gaps for row in stored}
+    new = [
+        _Watched(place=each.place, gaps=some)
+        for each in found
+        if _key(each.place) in known
+        and (some := [gap for gap in each.gaps if _is_new(gap, known[_key(each.place)])])
+    ]
+    count = queue_messages(
+        _messages(new, sign, session=session, now=now),
+        session=session,
+        keyring=sign.keyring,
+        now=now,
+    )
+    for each in found:
+        _remember(each, known.get(_key(each.place)), session=session)
+    between()
+    return count
+
+
+def _key(place: Namespace) -> tuple[int | None, int | None]:
+    return place.project_id, place.group_id
+
+
+def _places(*, session: Session) -> Sequence[Namespace]:
+    projects = session.execute(
+        select(Project.id, Project.path)
+        .where(
+            Project.id.in_(select(EscalationPolicy.project_id)),
+            Project.deleted_at.is_(None),
+            Project.archived_at.is_(None),
+        )
+        .order_by(Project.id)
+    )
+    groups = session.execute(
+        select(Group.id, Group.path)
+        .where(Group.id.in_(select(EscalationPolicy.group_id)), Group.deleted_at.is_(None))
+        .order_by(Group.id)
+    )
+    return [
+        *(Namespace(project_id=row.id, path=row.path) for row in projects),
+        *(Namespace(group_id=row.id, path=row.path) for row in groups),
+    ]
+
+
+def _gaps_of(place: Namespace, *, session: Session, now: datetime) -> Iterator[Gap]:
+    policies = session.scalars(
+        select(EscalationPolicy)
+        .where(belongs_to(EscalationPolicy, place))
+        .order_by(EscalationPolicy.id)
+    ).all()
+    targets: dict[Target, str] = {}
+    for policy in policies:
+        for step in plan_of(policy).steps:
+            for target in step.targets:
+                targets.setdefault(target, policy.name)
+    named = {each.id: name for each, name in targets.items() if each.kind is TargetKind.USER}
+    schedules = [each.id for each in targets if each.kind is TargetKind.SCHEDULE]
+    yield from _gaps_of_people(place, named, session=session, now=now)
+    yield from _gaps_of_schedules(place, schedules, session=session, now=now)
+
+
+def _gaps_of_people(
+    place: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
+) -> Iterator[Gap]:
+    """Yield the people whom policies name and no page reaches; with the policy by user."""
+    reaches = _reaches(place, policies, session=session, now=now)
+    names = _usernames(reaches, session=session)
+    for user_id, reach in reaches.items():
+        who = f"@{names[user_id]}" if user_id in names else "A user who was deleted"
+        why = reach.value if user_id in names else "has no account any more"
+        yield Gap(
+            key=f"user {user_id}",
+            size=1,
+            text=f"{who} {why}, but the policy {policies[user_id]} pages them.",
+            user_id=user_id if reach is Reach.NO_ACCESS else None,
+        )
+
+
+def _reaches(
+    place: Namespace, user_ids: Collection[int], *, session: Session, now: datetime
+) -> Mapping[int, Reach]:
+    """Return why pages do not reach people, without those whom they reach."""
+    reaches = reachable(
+        user_ids, place, is_critical=True, sends_mail=True, session=session, now=now
+    )
+    reached = {Reach.REACHABLE, Reach.QUIET}
+    return {user_id: each for user_id, each in reaches.items() if each not in reached}
+
+
+def _usernames(user_ids: Collection[int], *, session: Session) -> Mapping[int, str]:
+    targets = [Target(TargetKind.USER, each) for each in user_ids]
+    return {each.id: name for each, name in names_of(targets, session=session).items()}
+
+
+def _gaps_of_schedules(
+    place: Namespace, schedule_ids: Collection[int], *, session: Session, now: datetime
+) -> Iterator[Gap]:
+    if not schedule_ids:
+        return
+    within = Period(now, now + _AHEAD)
+    plans = read_plans(schedule_ids, within, session=session, now=now)
+    of_ids = OnCallSchedule.id.in_(plans)
+    names = dict(
+        session.execute(select(OnCallSchedule.id, OnCallSchedule.name).where(of_ids)).all()
+    )
+    absent = {each: _absent(plan, now) for each, plan in plans.items()}
+    everybody = {user_id for some in absent.values() for user_id in some}
+    reaches = _reaches(place, everybody, session=session, now=now)
+    usernames = _usernames(everybody, session=session)
+    for schedule_id, plan in plans.items():
+        for user_id in absent[schedule_id]:
+            who = f"@{usernames[user_id]}" if user_id in usernames else "A user who was deleted"
+            yield Gap(
+                key=f"schedule {schedule_id}, user {user_id}",
+                size=1,
+                text=f"{who} cannot be on call in {names[schedule_id]} any more; "
+                "the shifts are skipped.",
+                user_id=user_id if reaches.get(user_id) is Reach.NO_ACCESS else None,
+            )
+        yield from _uncovered(plan, names[schedule_id], within)
+
+
+def _absent(plan: Plan, now: datetime) -> Sequence[int]:
+    """Return who is in a rotation in force and cannot be on call."""
+    present = [each for each in plan.rotations if each.valid_until is None]
+    users = dict.fromkeys(user_id for each in present for user_id in each.user_ids)
+    return [each for each in users if not plan.has(each, now)]
+
+
+def _uncovered(plan: Plan, name: str, within: Period) -> Iterator[Gap]:
+    empty: list[Span] = [span for span in spans(plan, within.start, within.end) if not span.duties]
+    if empty:
+        hours = -(-sum((span.end - span.start for span in empty), timedelta()) // _HOUR)
+        first = f"{date_and_time(empty[0].start)} until {date_and_time(empty[0].end)}"
+        more = f", {hours} hours in the next two weeks" if len(empty) > 1 else ""
+        yield Gap(
+            key=f"schedule {plan.schedule_id}, uncovered",
+            size=hours,
+            text=f"Nobody is on call in {name} from {first}{more}.",
+        )
+
+
+def _is_new(gap: Gap, known: Mapping[str, int]) -> bool:
+    return gap.key not in known or gap.size >= known[gap.key] + _GROWTH_HOURS
+
+
+def _remember(found: _Watched, known: Mapping[str, int] | None, *, session: Session) -> None:
+    """Store what is known now; small growth does not count, so that it adds up."""
+    before = known or {}
+    gaps = {
+        each.key: each.size if _is_new(each, before) else min(each.size, before[each.key])
+        for each in found.gaps
+    }
+    if gaps == known:
+        return
+    insert = insert_into(KnownGaps, session=session)
+    column = "group_id" if found.place.is_group else "project_id"
+    session.execute(
+        insert.values({column: found.place.id, "gaps": gaps}).on_conflict_do_update(
+            index_elements=[column], set_={"gaps": insert.excluded.gaps}
+        )
+    )
+
+
+def _messages(
+    new: Sequence[_Watched], sign: Sign, *, session: Session, now: datetime
+) -> Sequence[NewMessage]:
+    to_maintainers: dict[int, list[_Watched]] = defaultdict(list)
+    to_people: dict[int, list[Namespace]] = defaultdict(list)
+    for each in new:
+        for user_id in _maintainers(each.place, session=session, now=now):
+            to_maintainers[user_id].append(each)
+        for concerned in dict.fromkeys(gap.user_id for gap in each.gaps if gap.user_id):
+            to_people[concerned].append(each.place)
+    users = _addresses({*to_maintainers, *to_people}, session=session)
+    messages = [
+        NewMessage(
+            key=f"gaps at {now.isoformat()}, to {user_id}",
+            recipient=users[user_id].email,
+            subject=_subject("Alerts may reach nobody", [each.place for each in some]),
+            text=_to_maintainer(users[user_id], some, sign),
+        )
+        for user_id, some in to_maintainers.items()
+        if user_id in users
+    ]
+    return messages + [
+        NewMessage(
+            key=f"not paged any more at {now.isoformat()}, to {user_id}",
+            recipient=users[user_id].email,
+            subject=_subject("You are not paged any more", projects),
+            text=_to_person(users[user_id], projects, sign),
+        )
+        for user_id, projects in to_people.items()
+        if user_id in users
+    ]
+
+
+def _maintainers(place: Namespace, *, session: Session, now: datetime) -> Sequence[int]:
+    able = able_people(true(), Ability.ADMIN_INTEGRATIONS, place, session=session, today=now.date())
+    return sorted(able)[:_MOST_MAINTAINERS]
+
+
+def _addresses(user_ids: Collection[int], *, session: Session) -> Mapping[int, User]:
+    rows = session.scalars(select(User).where(User.id.in_(user_ids), IN_USE))
+    return {row.id: row for row in rows}
+
+
+def _subject(what: str, projects: Sequence[Namespace]) -> str:
+    more = len(projects) - 1
+    others = f" and {more} other project{'s' if more > 1 else ''}" if more else ""
+    return f"{what}: {projects[0].path}{others}"
+
+
+def _to_maintainer(user: User, found: Sequence[_Watched], sign: Sign) -> str:
+    parts = []
+    for each in found[:_MOST_PROJECTS_NAMED]:
+        gaps = "\n".join(f"- {gap.text}" for gap in each.gaps)
+        url = f"{pages_url(each.place, sign.base_url)}/on_call"
+        parts.append(f"{each.place.path}:\n{gaps}\n{url}")
+    if len(found) > _MOST_PROJECTS_NAMED:
+        parts.append(f"and {len(found) - _MOST_PROJECTS_NAMED} more projects")
+    return (
+        f"Hello {user.name or user.username},\n\n"
+        "something changed, and these escalation policies and schedules do not reach everybody\n"
+        "any more:\n\n" + "\n\n".join(parts) + "\n\n"
+        f"-- \n{sign.instance_name}, {sign.base_url}\n"
+        "You receive this message because you are a maintainer. Each gap is told once.\n"
+    )
+
+
+def _to_person(user: User, projects: Sequence[Namespace], sign: Sign) -> str:
+    paths = "\n".join(f"- {each.path}" for each in projects[:_MOST_PROJECTS_NAMED])
+    return (
+        f"Hello {user.name or user.username},\n\n"
+        "you have no access to the alerts of these projects any more, so you are neither on call\n"
+        f"nor paged for them:\n\n{paths}\n\n"
+        f"-- \n{sign.instance_name}, {sign.base_url}\n"
+        "You receive this message because their policies or schedules name you.\n"
+    )

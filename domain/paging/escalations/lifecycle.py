@@ -1,0 +1,491 @@
+"""Escalations under way: they begin when an alert opens, and take their steps when due.
+
+`domain/paging/escalations/state.py` has the table of their states and of the events that move them.
+Each function here handles one of these events, for many alerts in a constant number of statements.
+The rows and their pages are stored in one transaction, so a crash leaves each step taken or not.
+
+The due escalations are read together, decided one by one (`domain/paging/escalations/decision.py`),
+and stored together.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    delete,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+)
+from sqlalchemy.orm import Session
+
+from domain.alerts.change_feed import OPENING, Change, ChangeKind, Follower, reopened_later
+from domain.alerts.handling.activity import add_entries
+from domain.alerts.matching.labels import AlertLabels, labels_of
+from domain.core.clock import CLOCK_TOLERANCE
+from domain.core.database.rows import insert_rows, update_rows
+from domain.core.schedule_conditions import NOW, Moment, later
+from domain.paging.escalations.decision import (
+    AlertInBrief,
+    Beginnings,
+    Decision,
+    NamedPlan,
+    Results,
+    Surroundings,
+    alerts_in_brief,
+    find_stories,
+)
+from domain.paging.escalations.first_look import process_answered
+from domain.paging.escalations.locks import lock_escalations, wake_escalations
+from domain.paging.escalations.maintainer_notices import UNANSWERED, UNREACHED, tell_of_unpaged
+from domain.paging.escalations.policies import plan_of
+from domain.paging.escalations.recipients import Recipients, read_recipients
+from domain.paging.escalations.round_robin import lock_turns
+from domain.paging.escalations.routes import Choice, read_routing
+from domain.paging.escalations.snoozes import (
+    end_rests,
+    hold_acknowledged,
+    is_resting,
+    retrigger_critical,
+    wake_raised,
+)
+from domain.paging.escalations.state import Event, State, after, moved_by
+from domain.paging.escalations.steps import Plan, asking, beginning
+from domain.paging.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
+from domain.paging.silences.muting import muted
+from domain.projects.owners import Lineage, lineages
+from domain.projects.views import Namespace
+from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
+
+_AFTER_FAILURE = timedelta(minutes=1)
+#: Escalations of one transaction, few enough that writers of SQLite wait briefly.
+BATCH = 200
+#: Pages of one transaction.
+_NEWS = 1_000
+_ROUTED_AGAIN = "Its policy is gone. Paging begins again with another one."
+_ENDED = "Paging ended: its policy is gone, and no other one is for this alert."
+#: Whether something became of pages. SQLite finds the index by its own words alone.
+NEWS_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
+
+
+def handle_changes(
+    changes: Sequence[Change], *, session: Session, now: datetime, around: Surroundings
+) -> None:
+    """Begin, begin again and end escalations after changes of alerts.
+
+    Of several changes of an alert the last one counts.
+    """
+    last = {change.alert_id: change.kind for change in changes}
+    by_kind = {kind: {each for each in last if last[each] is kind} for kind in ChangeKind}
+    opening = {each for each in last if last[each] in OPENING}
+    # Otherwise it would begin twice, and page the same people twice.
+    waits = reopened_later(changes, Follower.ESCALATIONS, session=session) if opening else ()
+    answered = by_kind[ChangeKind.ACKNOWLEDGED]
+    # Who takes a step meanwhile queues pages of what was true before, so that is waited for.
+    lock_escalations(Escalation.alert_id.in_(last), session=session)
+    process_answered(last, session=session, now=now, reading=around.reading)
+    hold_acknowledged(answered, session=session, now=now)
+    raised = by_kind[ChangeKind.RAISED]
+    stop_escalations(last.keys() - opening - raised - answered, session=session, now=now)
+    raised = raised - wake_raised(raised, session=session, now=now)
+    raised -= retrigger_critical(raised, session=session, now=now, reading=around.reading)
+    elsewhere = _routed_elsewhere(raised, session=session, around=around)
+    begins = (opening | elsewhere).difference(waits)
+    start_escalations(begins, session=session, now=now, around=around, raised=elsewhere)
+    _let_critical_leave(raised - elsewhere, session=session, now=now)
+
+
+def _routed_elsewhere(
+    alert_ids: Collection[int], *, session: Session, around: Surroundings
+) -> set[int]:
+    """Return which more severe alerts begin anew: at another policy, or after the end."""
+    if not alert_ids:
+        return set()
+    rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(alert_ids))).all()
+    labels = labels_of([row.alert_id for row in rows], session=session, reading=around.reading)
+    routing = read_routing({row.project_id for row in rows}, session=session)
+    # Those that opened before the project had a policy have no escalation.
+    found = set(alert_ids) - {row.alert_id for row in rows}
+    for row in rows:
+        if row.alert_id not in labels:
+            continue
+        chosen = routing[row.project_id].choose(labels[row.alert_id]).policy_id
+        state = State(row.state)
+        is_over = state is not State.STOPPED and after(state, Event.RAISED) is not state
+        if chosen is not None and (is_over or (row.next_at and chosen != row.policy_id)):
+            found.add(row.alert_id)
+    return found
+
+
+def _let_critical_leave(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
+    """Send what quiet hours hold back of alerts that have become critical."""
+    alerts = alerts_in_brief(alert_ids, session=session)
+    critical = [number for number, alert in alerts.items() if alert.is_critical]
+    if critical:
+        pages_became_critical(critical, session=session, now=now)
+
+
+def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
+    """End locked escalations of alerts that are over; pages that have not left do not leave."""
+    if not alert_ids:
+        return
+    under_way = moved_by(Event.OVER, State.STOPPED)
+    session.execute(
+        update_rows(Escalation)
+        .where(Escalation.alert_id.in_(alert_ids), Escalation.state.in_(under_way))
+        .values(state=State.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
+    )
+    withdraw_pages(sorted(alert_ids), session=session, now=now)
+
+
+def start_escalations(
+    alert_ids: Collection[int],
+    *,
+    session: Session,
+    now: datetime,
+    around: Surroundings,
+    raised: Collection[int] = (),
+) -> None:
+    """Choose the policies of alerts that are triggered, and take the steps that are due at once.
+
+    Alerts that opened before begin anew, those in `raised` because they are more severe now. Others
+    may go on where one with the same fingerprint ended.
+    """
+    alerts = alerts_in_brief(alert_ids, session=session)
+    triggered = {number: alert for number, alert in alerts.items() if alert.is_triggered}
+    if not triggered:
+        return
+    labels = labels_of(triggered, session=session, reading=around.reading)
+    routing = read_routing({each.project_id for each in triggered.values()}, session=session)
+    former = session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered))).all()
+    begun = {row.alert_id: row for row in former}
+    # Those that were created stopped have not run yet.
+    ran = {row.alert_id for row in former if not _was_created_stopped(row)}
+    new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
+    stories = find_stories(new, session=session, now=now)
+    rows = [
+        _new_escalation(alert, routing[alert.project_id].choose(labels[number]), now=now)
+        for number, alert in triggered.items()
+        if number in labels
+    ]
+    session.execute(
+        delete(Escalation)
+        .where(Escalation.alert_id.in_(triggered))
+        .execution_options(synchronize_session="fetch")
+    )
+    for row in rows:
+        _take_over(row, begun.get(row.alert_id))
+    session.add_all(rows)
+    session.flush()  # Pages have the ids of escalations in their keys.
+    running = [row for row in rows if row.next_at is not None]
+    escalated = {row.alert_id: row for row in former if State(row.state) is State.ESCALATED}
+    beginnings = Beginnings(stories=stories, raised=frozenset(raised), escalated=escalated)
+    work = Work(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
+    take_steps(running, work, session=session, now=now)
+
+
+def _was_created_stopped(row: Escalation) -> bool:
+    return State(row.state) is State.STOPPED and row.started_at == row.ended_at
+
+
+def _take_over(row: Escalation, former: Escalation | None) -> None:
+    """Take from the escalation before when somebody was paged, and who is asked first."""
+    if former is None:
+        return
+    row.last_paged_at = former.last_paged_at
+    if State(former.state) is State.LAPSED and row.next_at is not None:
+        row.answered_by_id = former.answered_by_id
+
+
+def _new_escalation(alert: AlertInBrief, choice: Choice, *, now: datetime) -> Escalation:
+    begin = beginning(now)
+    pages = choice.policy_id is not None
+    return Escalation(
+        alert_id=alert.id,
+        project_id=alert.project_id,
+        state=(State.RUNNING if pages else State.NO_POLICY).value,
+        policy_id=choice.policy_id,
+        route_id=choice.route_id,
+        round=begin.round,
+        step=begin.step,
+        round_began_at=begin.began_at,
+        next_at=now if pages else None,
+        has_reached=False,
+        started_at=now,
+        ended_at=None if pages else now,
+        decided_at=now,
+    )
+
+
+def hear_of_pages(*, session: Session, now: datetime) -> int:
+    """Take what became of some pages; return of how many.
+
+    Escalations that wait for it are due then. What follows is decided with their next step.
+    """
+    ids = session.scalars(select(Page.id).where(Page.has_news).order_by(Page.id).limit(_NEWS)).all()
+    concerned = select(EscalationPage.escalation_id).join(Page, Page.key == EscalationPage.page_key)
+    # Who holds one decides of it at this moment, and looks at the pages that it can see; who ends
+    # one locks it before its pages as well.
+    wake_escalations(
+        Escalation.id.in_(concerned.where(Page.id.in_(ids))),
+        Escalation.state == State.RUNNING.value,
+        Escalation.judge_at.is_not(None),
+        session=session,
+        now=now,
+    )
+    news = session.execute(
+        select(Page.id, Page.key, Page.outcome)
+        .where(Page.id.in_(ids), Page.has_news)
+        .order_by(Page.id)
+        .with_for_update(skip_locked=True)
+    ).all()
+    by_outcome: dict[str, dict[int, str]] = {}
+    for row in news:
+        by_outcome.setdefault(row.outcome, {})[row.id] = row.key
+    for outcome, keys in sorted(by_outcome.items()):
+        of_news = EscalationPage.page_key.in_(keys.values())
+        session.execute(update_rows(EscalationPage).where(of_news).values(outcome=outcome))
+        session.execute(update_rows(Page).where(Page.id.in_(keys)).values(has_news=False))
+    return len(news)
+
+
+def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> Sequence[int]:
+    """Return the ids of escalations with something to decide: a step, a mute, an answer.
+
+    It writes nothing. Those of more severe alerts come first, of these those that have waited
+    longest: after an absence, or in a storm, many are due at once.
+    """
+    first = Alert.severity, Escalation.next_at, Escalation.id
+    return session.scalars(
+        select(Escalation.id)
+        .join(Alert, Alert.id == Escalation.alert_id)
+        .where(_is_due(now))
+        .order_by(*first)
+        .limit(limit)
+    ).all()
+
+
+def _is_due(now: Moment) -> ColumnElement[bool]:
+    latest = later(now, CLOCK_TOLERANCE)
+    is_ahead = and_(Escalation.decided_at > latest, Escalation.next_at.is_not(None))
+    return or_(Escalation.next_at <= now, is_ahead)
+
+
+#: Whether there is something to decide.
+STEPS_ARE_DUE = exists().where(_is_due(NOW))
+
+
+def oldest_due_step(*, session: Session) -> datetime | None:
+    """Return when the step is due that is due first; None if no escalation is under way."""
+    return session.scalar(
+        select(func.min(Escalation.next_at)).where(Escalation.next_at.is_not(None))
+    )
+
+
+def take_due_steps(
+    ids: Sequence[int], *, session: Session, now: datetime, around: Surroundings
+) -> int:
+    """Take those steps of escalations that are still due; return of how many.
+
+    Another worker skips the escalations that this one has locked.
+    """
+    rows = session.scalars(
+        select(Escalation)
+        .where(Escalation.id.in_(ids), _is_due(now))
+        .order_by(Escalation.next_at, Escalation.id)
+        .with_for_update(skip_locked=True)
+    ).all()
+    alerts = alerts_in_brief([row.alert_id for row in rows], session=session)
+    end_rests([row for row in rows if is_resting(row)], session=session, now=now)
+    escalated = {row.alert_id for row in rows if State(row.state) is State.ESCALATED}
+    under_way = [
+        row for row in rows if row.next_at and not is_resting(row) and row.alert_id not in escalated
+    ]
+    live = [row for row in under_way if alerts[row.alert_id].is_triggered]
+    over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
+    # The change that ended them is handled in a moment; nobody is to be paged until then.
+    stop_escalations(over, session=session, now=now)
+    labels = labels_of([row.alert_id for row in live], session=session, reading=around.reading)
+    work = Work(alerts=alerts, labels=labels, around=around)
+    take_steps(live, work, session=session, now=now)
+    count = len(rows)
+    start_escalations(escalated, session=session, now=now, around=around)
+    return count
+
+
+def postpone(escalation_id: int, *, session: Session, now: datetime) -> None:
+    """Try an escalation whose step could not be taken again later, and the others meanwhile."""
+    session.execute(
+        update_rows(Escalation)
+        .where(Escalation.id == escalation_id, Escalation.next_at.is_not(None))
+        .values(next_at=now + _AFTER_FAILURE, decided_at=now)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What is known of the alerts of escalations that are decided together, by id."""
+
+    alerts: Mapping[int, AlertInBrief]
+    labels: Mapping[int, AlertLabels]
+    around: Surroundings
+    beginnings: Beginnings = field(default_factory=Beginnings)
+
+
+def take_steps(rows: Sequence[Escalation], work: Work, *, session: Session, now: datetime) -> None:
+    """Decide what follows for escalations under way; the session holds their rows."""
+    if not rows:
+        return
+    results = Results()
+    planned, plans = _planned(rows, work, results, session=session, now=now)
+    recipients = _recipients_of(planned, plans, work, session=session, now=now)
+    mutes = muted(list(work.labels.values()), at=now, session=session)
+    pages = _pages_of_rounds(planned, session=session)
+    for row in planned:
+        alert = work.alerts[row.alert_id]
+        one = Decision(row, alert, plans[row.policy_id], recipients, results, now)
+        one.begin(work.beginnings)
+        one.decide(mutes.get(row.alert_id), pages.get(row.id, ()))
+        row.decided_at = now
+    _store(results, work, session=session, now=now)
+
+
+def _planned(
+    rows: Sequence[Escalation],
+    work: Work,
+    results: Results,
+    *,
+    session: Session,
+    now: datetime,
+) -> tuple[Sequence[Escalation], Mapping[int | None, NamedPlan]]:
+    """Return the escalations to be decided, and plans by policy.
+
+    An escalation whose policy is gone begins anew with another one, or ends.
+    """
+    policies = _read_policies({row.policy_id for row in rows}, session=session)
+    of_groups = {each.id for each in policies.values() if each.group_id is not None}
+    concerned = {row.project_id for row in rows if row.policy_id in of_groups}
+    used = lineages(concerned, session=session) if concerned else {}
+    gone = [
+        row
+        for row in rows
+        if row.policy_id not in policies
+        or (row.policy_id in of_groups and not _uses(used.get(row.project_id), row, policies))
+    ]
+    if gone:
+        anew = _route_again(gone, work, results, session=session, now=now)
+        policies |= _read_policies({row.policy_id for row in anew}, session=session)
+        rows = [*(row for row in rows if row not in gone), *anew]
+    return rows, {each.id: NamedPlan(each.name, plan_of(each)) for each in policies.values()}
+
+
+def _uses(
+    used: Lineage | None, row: Escalation, policies: Mapping[int | None, EscalationPolicy]
+) -> bool:
+    """Return whether the policy of an escalation is of a group that its project still lies in."""
+    return used is not None and used.uses(policies[row.policy_id])
+
+
+def _recipients_of(
+    rows: Sequence[Escalation],
+    plans: Mapping[int | None, NamedPlan],
+    work: Work,
+    *,
+    session: Session,
+    now: datetime,
+) -> Recipients:
+    wanted: dict[tuple[Namespace, bool], set[Plan]] = {}
+    for row in rows:
+        alert = work.alerts[row.alert_id]
+        key = alert.project, alert.is_critical
+        wanted.setdefault(key, set()).add(plans[row.policy_id].plan)
+        if row.answered_by_id is not None:
+            wanted[key].add(Plan((asking(row.answered_by_id),)))
+    sends_mail = work.around.paging.sends_mail
+    found = read_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
+    own = {row.policy_id: plans[row.policy_id].plan for row in rows}
+    return replace(found, turns=lock_turns(own, session=session))
+
+
+def _read_policies(
+    ids: Collection[int | None], *, session: Session
+) -> dict[int | None, EscalationPolicy]:
+    found = session.scalars(select(EscalationPolicy).where(EscalationPolicy.id.in_(ids)))
+    return {each.id: each for each in found}
+
+
+def _pages_of_rounds(
+    rows: Sequence[Escalation], *, session: Session
+) -> Mapping[int, Sequence[EscalationPage]]:
+    """Return the pages of the present round by escalation."""
+    rounds = {row.id: row.round for row in rows}
+    found: dict[int, list[EscalationPage]] = {}
+    for page in session.scalars(
+        select(EscalationPage)
+        .where(EscalationPage.escalation_id.in_(rounds))
+        .order_by(EscalationPage.id)
+    ):
+        escalation_id = page.escalation_id or 0
+        if page.round == rounds[escalation_id]:
+            found.setdefault(escalation_id, []).append(page)
+    return found
+
+
+def _route_again(
+    rows: Sequence[Escalation],
+    work: Work,
+    results: Results,
+    *,
+    session: Session,
+    now: datetime,
+) -> Sequence[Escalation]:
+    """Choose other policies for escalations whose policy is gone; return those that begin anew.
+
+    They are other rows: pages of the former policy say nothing of its successor's steps.
+    """
+    anew: list[Escalation] = []
+    routing = read_routing({row.project_id for row in rows}, session=session)
+    for row in rows:
+        if State(row.state) is State.EXHAUSTED:
+            # All steps were taken, and the time to answer is over.
+            row.state, row.next_at = after(State.EXHAUSTED, Event.NO_ANSWER).value, None
+            results.unanswered.append(work.alerts[row.alert_id])
+            continue
+        labels = work.labels.get(row.alert_id)
+        choice = routing[row.project_id].choose(labels) if labels else Choice()
+        anew.append(_begin_anew(row, work.alerts[row.alert_id], choice, now=now))
+        results.note(row.alert_id, _ROUTED_AGAIN if choice.policy_id else _ENDED)
+        if choice.policy_id is None:
+            results.unreached.append(work.alerts[row.alert_id])
+        session.delete(row)
+    session.flush()  # An alert has one escalation.
+    session.add_all(anew)
+    session.flush()  # Pages have the ids of escalations in their keys.
+    return [row for row in anew if row.policy_id is not None]
+
+
+def _begin_anew(
+    former: Escalation, alert: AlertInBrief, choice: Choice, *, now: datetime
+) -> Escalation:
+    row = _new_escalation(alert, choice, now=now)
+    row.started_at, row.last_paged_at = former.started_at, former.last_paged_at
+    row.answered_by_id = former.answered_by_id
+    if choice.policy_id is not None:
+        row.state = after(State(former.state), Event.POLICY_GONE).value
+    return row
+
+
+def _store(results: Results, work: Work, *, session: Session, now: datetime) -> None:
+    session.flush()  # The rows, before statements without the session's objects.
+    queue_pages(results.pages, session=session, now=now)
+    if results.paged:
+        session.execute(insert_rows(EscalationPage), results.paged)
+    add_entries(results.entries, session=session, now=now)
+    paging = work.around.paging
+    tell_of_unpaged(results.unreached, UNREACHED, paging, session=session, now=now)
+    tell_of_unpaged(results.unanswered, UNANSWERED, paging, session=session, now=now)

@@ -1,0 +1,110 @@
+"""What maintainers are told of alerts and incidents that page nobody, or that nobody answers."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from sqlalchemy.orm import Session
+
+from domain.paging.notifications.delivery_status import Notice, tell_maintainers
+from domain.paging.notifications.page_targets import Subject
+from domain.paging.notifications.policy import PagingPolicy
+from domain.projects.views import Namespace
+
+_MOST_NAMED = 20
+
+
+class Unpaged(Protocol):
+    """An alert or an incident."""
+
+    @property
+    def id(self) -> int:
+        """Its id."""
+
+    @property
+    def project(self) -> Namespace:
+        """Its project."""
+
+    @property
+    def iid(self) -> int:
+        """Its number there."""
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+
+
+class Outcome(NamedTuple):
+    """How paging can end badly, as maintainers are told."""
+
+    #: Identifies the notices.
+    kind: str
+    subject: str
+    text: str
+    about: Subject = Subject.ALERT
+    #: What to change, and where that is below the pages of the project.
+    see: tuple[str, str] = ("Policies", "on_call/policies")
+
+
+#: Of alerts for which a whole round of steps reached nobody.
+UNREACHED = Outcome(
+    "escalation reached nobody",
+    "Nobody was paged for alerts of {path}",
+    "The escalation policy of these alerts reached nobody: nobody was on call, nobody had a "
+    "confirmed contact, or no contact accepted a page. The activity of each alert has the reasons. "
+    "The steps are tried again until somebody is reached.",
+)
+#: Of alerts for which all steps were taken.
+UNANSWERED = Outcome(
+    "nobody answered",
+    "Nobody answered alerts of {path}",
+    "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
+    "is paged.",
+)
+#: Of incidents whose rules have responders.
+UNCALLED = Outcome(
+    "rules called nobody",
+    "Nobody was paged for incidents of {path}",
+    "The rules of these incidents reached none of their responders: nobody was on call, nobody had "
+    "a confirmed contact, or their accounts or roles are gone. The timeline of each incident has "
+    "the reasons. The escalations of their alerts go on.",
+    Subject.INCIDENT,
+    ("Rules", "incidents/rules"),
+)
+
+
+def tell_of_unpaged(
+    things: Sequence[Unpaged],
+    outcome: Outcome,
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Tell the maintainers of each project, at most once an hour of each outcome."""
+    by_project: dict[Namespace, list[Unpaged]] = {}
+    for each in things:
+        by_project.setdefault(each.project, []).append(each)
+    for project, some in by_project.items():
+        listed = _listed(some, outcome, f"{policy.base_url}/{project.path}/-")
+        notice = Notice(
+            key=f"{outcome.kind}: project {project.project_id}, {now:%Y-%m-%dT%H}",
+            subject=outcome.subject.format(path=project.path),
+            text=f"{outcome.text}\n\n{listed}",
+            alerts=tuple(each.id for each in some) if outcome.about is Subject.ALERT else (),
+        )
+        tell_maintainers(project, notice, policy, session=session, now=now)
+
+
+def _listed(things: Sequence[Unpaged], outcome: Outcome, pages: str) -> str:
+    lines = [
+        f"#{each.iid} {each.title}\n{pages}/{outcome.about}s/{each.iid}"
+        for each in things[:_MOST_NAMED]
+    ]
+    if len(things) > _MOST_NAMED:
+        lines.append(f"and {len(things) - _MOST_NAMED} more")
+    what, where = outcome.see
+    return (
+        "\n\n".join(lines) + f"\n\n{what}: {pages}/{where}\n\n"
+        "You get at most one such message an hour for each project."
+    )

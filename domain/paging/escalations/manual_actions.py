@@ -1,0 +1,389 @@
+"""What people do with the paging for an alert: escalate it, page somebody, let it rest."""
+
+from collections.abc import Sequence
+from datetime import datetime, time, timedelta
+
+from sqlalchemy import Row, delete, insert, select
+
+from domain.access.actions import action, question
+from domain.access.actor import Means, Work
+from domain.alerts.change_feed import OPENING, ChangeKind, Follower, find_backlog
+from domain.alerts.formats.base import Reading
+from domain.alerts.handling.acknowledgements import RENEWED, SNOOZED
+from domain.alerts.handling.activity import NoteKind, add_entry
+from domain.alerts.handling.alert_detail import get_alert_id
+from domain.alerts.handling.status import StatusChange, change_all
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.audit.events import EventKind
+from domain.core.clock import DOUBLE_TAP, date_and_time
+from domain.core.durations import duration_text
+from domain.core.errors import ConflictError, InvalidError
+from domain.core.time_zones import instant, wall_time, zone
+from domain.paging.escalations.decision import place
+from domain.paging.escalations.explanation import explain
+from domain.paging.escalations.first_look import (
+    choose_policies,
+    create_escalations,
+    give_policies,
+)
+from domain.paging.escalations.policies import plan_of
+from domain.paging.escalations.snoozes import ACKNOWLEDGED, end, hold_acknowledged, trigger
+from domain.paging.escalations.state import MOVES, UNDER_WAY, Event, State, after
+from domain.paging.escalations.steps import Progress, after_failure, mute_words
+from domain.paging.escalations.types import AlertPageBody, AlertPaging, AlertSnooze
+from domain.paging.notifications.acknowledging import (
+    VIA,
+    AcknowledgementLink,
+    Chosen,
+    chosen_things,
+)
+from domain.paging.notifications.manual_paging import check_reachable
+from domain.paging.notifications.page_targets import Subject
+from domain.paging.notifications.paging import ASKED, NewPage, queue_pages
+from domain.paging.silences.muting import muted_alert
+from domain.paging.silences.types import MuteKind
+from domain.projects.views import ProjectView
+from models import (
+    Alert,
+    Escalation,
+    EscalationPage,
+    EscalationPolicy,
+    PendingEscalation,
+    User,
+)
+
+SHORTEST_SNOOZE = timedelta(minutes=1)
+LONGEST_SNOOZE = timedelta(days=7)
+MORNING = time(9)
+_CRITICAL = 0
+_BY_OPERATOR = "on the command line"
+_BRIEF = select(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity)
+BriefAlert = Row[int, int, int, str, str, int]
+_NO_POLICY = "No escalation policy pages for this alert. Page a person instead."
+
+
+@question("alerts.paging")
+def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+    """Show the state of the paging for an alert."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    view = explain(
+        project.id, alert_id, session=work.session, now=work.now, reading=work.policy(Reading)
+    )
+    return AlertPaging(
+        state=view.state and view.state.value,
+        sentence=view.sentence,
+        waiting_seconds=None if view.waiting is None else int(view.waiting.total_seconds()),
+        escalation_policy=view.policy,
+        round=view.round,
+        next_step=view.next_step,
+        next_at=view.next_at,
+        next_whom=view.next_whom or None,
+        acknowledged_until=view.rests_until if view.state is State.ACKNOWLEDGED else None,
+        snoozed_until=view.rests_until if view.state is State.SNOOZED else None,
+        escalates_at=work.session.scalar(
+            select(PendingEscalation.due_at).where(PendingEscalation.alert_id == alert_id)
+        ),
+    )
+
+
+@action("alerts.escalate")
+def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+    """Escalate an alert to the next step of its policy now.
+
+    An acknowledged alert is triggered again.
+
+    The step is taken immediately. Only the page holds it for five seconds, in which it can be
+    undone. Raises NotFoundError, or ConflictError if there is no step to take.
+    """
+    row, alert = check_can_escalate(work, project, iid)
+    work.session.execute(delete(PendingEscalation).where(PendingEscalation.alert_id == alert.id))
+    state = State(row.state)
+    if alert.status == ACKNOWLEDGED:
+        # The change that stops it may not be handled yet.
+        row.state = State.STOPPED.value if state in UNDER_WAY else row.state
+        end(row, Event.ESCALATE, now=work.now)
+        _trigger(work, alert, via="to escalate it")
+    elif state in UNDER_WAY:
+        _hurry(work, row)
+    else:
+        end(row, Event.ESCALATE, now=work.now)
+        # If the worker has not handled yet that the alert is triggered, it goes on with that.
+        backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
+        row.next_at = None if backlog and backlog.kinds & OPENING else work.now
+    _say(work, alert, "escalated it: the next step is taken now")
+    _record(work, project, alert, EventKind.ALERT_ESCALATED)
+    work.session.flush()
+    return show_paging(work, project, iid)
+
+
+def check_can_escalate(work: Work, project: ProjectView, iid: int) -> tuple[Escalation, BriefAlert]:
+    """Lock the escalation of an alert, and return both.
+
+    Raises NotFoundError, or ConflictError if no policy pages for the alert, or if something holds
+    pages back.
+    """
+    row = _lock_or_create(work, project, iid)
+    alert = _open_alert(work, project, iid)
+    state, reading = State(row.state), work.policy(Reading)
+    if state not in UNDER_WAY:
+        choices = choose_policies([alert.id], session=work.session, reading=reading)
+        if choices[alert.id].policy_id is None or Event.ESCALATE not in MOVES[state]:
+            raise ConflictError(_NO_POLICY)
+    mute = muted_alert(alert.id, at=work.now, session=work.session, reading=reading)
+    # A flapping alert holds back repeated pages alone, and an incident may be looked for first.
+    if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
+        message = f"Paging is held back: {mute_words(mute)}. End that first, or page a person."
+        raise ConflictError(message)
+    return row, alert
+
+
+def _hurry(work: Work, row: Escalation) -> None:
+    """Let the next step be due now: that of the round, or the first one of another."""
+    row.state = after(State(row.state), Event.ESCALATE).value
+    row.held_since = row.held_by = row.held_until = None
+    row.next_at = row.decided_at = work.now
+    policy = work.session.get(EscalationPolicy, row.policy_id)
+    if policy is None:
+        return  # another one is chosen with the step
+    plan = plan_of(policy)
+    if row.step >= len(plan.steps):
+        place(row, Progress(row.round + 1, 0, work.now))
+        row.has_reached, row.judge_at = False, None
+    progress = Progress(row.round, row.step, row.round_began_at)
+    place(row, after_failure(plan, progress, now=work.now))
+
+
+@action("alerts.page")
+def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody) -> AlertPaging:
+    """Page a member of the project about an alert now.
+
+    The page does not depend on the escalation policy.
+
+    Raises NotFoundError, ConflictError if the alert is over, or InvalidError if no page would reach
+    that person now.
+    """
+    alert = _open_alert(work, project, iid)
+    is_critical = alert.severity == _CRITICAL
+    found = check_reachable([body.user], project, work, field="user", is_critical=is_critical)
+    ((user_id, name),) = found.items()
+    if _is_double_tap(work, alert.id, user_id):
+        return show_paging(work, project, iid)
+    key = f"{ASKED}alert {alert.id}, user {user_id}, {work.now.isoformat()}"
+    page = NewPage(
+        key=key,
+        project_id=project.id,
+        alert_id=alert.id,
+        user_id=user_id,
+        is_critical=is_critical,
+    )
+    queue_pages([page], session=work.session, now=work.now)
+    shown = {
+        "alert_id": alert.id,
+        "user_id": user_id,
+        "round": 1,
+        "step": 0,
+        "page_key": key,
+        "paged_at": work.now,
+        "asked_by_id": work.actor.id or 0,
+    }
+    work.session.execute(insert(EscalationPage), [shown])
+    _say(work, alert, f"paged @{name}")
+    _record(work, project, alert, EventKind.ALERT_PERSON_PAGED, person=name)
+    return show_paging(work, project, iid)
+
+
+def _is_double_tap(work: Work, alert_id: int, user_id: int) -> bool:
+    """Return whether the same form has just paged this person about this alert."""
+    if work.actor.means is not Means.PAGE:
+        return False
+    same = select(EscalationPage.id).where(
+        *(EscalationPage.alert_id == alert_id, EscalationPage.user_id == user_id),
+        EscalationPage.asked_by_id == work.actor.id,
+        EscalationPage.paged_at > work.now - DOUBLE_TAP,
+    )
+    return work.session.scalar(same.limit(1)) is not None
+
+
+@action("alerts.snooze")
+def snooze_alert(work: Work, project: ProjectView, iid: int, body: AlertSnooze) -> AlertPaging:
+    """Snooze an open alert until it is triggered again.
+
+    The alert pages nobody until then.
+
+    Raises NotFoundError, ConflictError if it is over, or InvalidError.
+    """
+    until = _end_of_snooze(work, body)
+    alert = _open_alert(work, project, iid)
+    _snooze(work, project, [alert.id], until)
+    _open_alert(work, project, iid)  # It may have ended meanwhile.
+    return show_paging(work, project, iid)
+
+
+def snooze_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen, length: timedelta) -> int:
+    """Let chosen alerts of a message rest for a while; return their number.
+
+    Raises ForbiddenError or InvalidError as `chosen_things`.
+    """
+    found = chosen_things(work, link, chosen)
+    own = work.acting_as(found.user.id or 0, found.user.name)
+    alerts = found.ids_of(Subject.ALERT)
+    for project_id, alert_ids in alerts.items():
+        project = found.projects[project_id]
+        _snooze(own, project, alert_ids, work.now + length, via=VIA)
+    return sum(map(len, alerts.values()))
+
+
+def _snooze(
+    work: Work,
+    project: ProjectView,
+    alert_ids: Sequence[int],
+    until: datetime,
+    *,
+    via: str | None = None,
+) -> None:
+    for row in _rows_to_rest(work, alert_ids):
+        row.state = after(State(row.state), Event.SNOOZE).value
+        row.next_at, row.decided_at, row.ended_at = until, work.now, None
+    work.session.flush()  # Escalations are written before alerts are locked.
+    change = StatusChange(status=ACKNOWLEDGED, by=work.actor.source.actor, via=via)
+    ids = select(Alert.id).where(Alert.id.in_(alert_ids))
+    change_all(project.id, ids, change, among=("triggered",), session=work.session, now=work.now)
+    alerts = work.session.execute(_BRIEF.where(Alert.id.in_(alert_ids)).order_by(Alert.id))
+    for alert in alerts.all():
+        _say(work, alert, f"{SNOOZED} {date_and_time(until)}", via=via)
+        _record(work, project, alert, EventKind.ALERT_SNOOZED, until=until.isoformat())
+    work.session.flush()
+
+
+def _rows_to_rest(work: Work, alert_ids: Sequence[int]) -> list[Escalation]:
+    """Lock the escalations of alerts, and create those that the worker has not created yet."""
+    is_one = Escalation.alert_id.in_(alert_ids)
+    found = work.session.scalars(select(Escalation.alert_id).where(is_one))
+    missing = set(alert_ids).difference(found)
+    if missing:
+        reading = work.policy(Reading)
+        create_escalations(missing, session=work.session, now=work.now, reading=reading)
+    mine = select(Escalation).where(is_one).order_by(Escalation.id)
+    return list(work.session.scalars(mine.with_for_update()))
+
+
+def _end_of_snooze(work: Work, body: AlertSnooze) -> datetime:
+    given = [each for each in (body.duration, body.until, body.tomorrow) if each]
+    if len(given) != 1:
+        raise InvalidError("Give one of duration, until and tomorrow.", field="duration")
+    if body.tomorrow:
+        return tomorrow_morning(work)
+    until = body.until or work.now + (body.duration or timedelta())
+    if not SHORTEST_SNOOZE <= until - work.now <= LONGEST_SNOOZE:
+        longest = duration_text(LONGEST_SNOOZE)
+        message = f"A snooze ends between one minute and {longest} from now."
+        raise InvalidError(message, field="until" if body.until else "duration")
+    return until
+
+
+def tomorrow_morning(work: Work) -> datetime:
+    """Return nine o'clock of the next day in the time zone of who acts."""
+    own = work.session.scalar(select(User.time_zone).where(User.id == work.actor.id))
+    place_of = zone(own or "UTC")
+    day = wall_time(work.now, place_of).date() + timedelta(days=1)
+    return instant(datetime.combine(day, MORNING), place_of)
+
+
+@action("alerts.wake")
+def wake_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+    """End the snooze of an alert and start its policy at step 1.
+
+    The alert is triggered again.
+
+    Raises NotFoundError, or ConflictError if it is not snoozed.
+    """
+    row = _lock_escalation(work, project, iid)
+    alert = _open_alert(work, project, iid)
+    if row is None or row.state != State.SNOOZED.value:
+        raise ConflictError("This alert is not snoozed.")
+    end(row, Event.WOKEN, now=work.now)
+    _trigger(work, alert, via="before its snooze ended")
+    _record(work, project, alert, EventKind.ALERT_WOKEN)
+    return show_paging(work, project, iid)
+
+
+@action("alerts.renew")
+def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+    """Extend the acknowledgement of an alert.
+
+    The acknowledgement expires after the full timeout again.
+
+    Raises NotFoundError, or ConflictError if the alert has none that runs out.
+    """
+    row = _lock_or_create(work, project, iid)
+    alert = _open_alert(work, project, iid)
+    backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
+    if backlog and ChangeKind.ACKNOWLEDGED in backlog.kinds:
+        # The worker does the same later, which then changes nothing.
+        hold_acknowledged([alert.id], session=work.session, now=work.now)
+    policy = work.session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
+    timeout = plan_of(policy).timeout if policy else None
+    if row.state != State.ACKNOWLEDGED.value or timeout is None:
+        raise ConflictError("This alert has no acknowledgement that runs out.")
+    row.state = after(State(row.state), Event.RENEWED).value
+    row.next_at, row.decided_at = work.now + timeout, work.now
+    row.answered_by_id = work.actor.id
+    _say(work, alert, f"{RENEWED} {date_and_time(row.next_at)}")
+    _record(
+        work,
+        project,
+        alert,
+        EventKind.ALERT_ACKNOWLEDGEMENT_RENEWED,
+        until=row.next_at.isoformat(),
+    )
+    work.session.flush()
+    return show_paging(work, project, iid)
+
+
+def _open_alert(work: Work, project: ProjectView, iid: int) -> BriefAlert:
+    """Return an alert; raise NotFoundError, or ConflictError if nobody is to look at it."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    alert = work.session.execute(_BRIEF.where(Alert.id == alert_id)).one()
+    if alert.status not in OPEN_STATUSES:
+        raise ConflictError(f"The alert is {alert.status}. Reopen it first.")
+    return alert
+
+
+def _lock_escalation(work: Work, project: ProjectView, iid: int) -> Escalation | None:
+    """Lock the escalation of an alert, if there is one: before the alert, as the worker does."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    own = select(Escalation).where(Escalation.alert_id == alert_id)
+    return work.session.scalar(own.with_for_update())
+
+
+def _lock_or_create(work: Work, project: ProjectView, iid: int) -> Escalation:
+    """Lock the escalation of an alert, which is created if the worker has not created it yet."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    (row,) = _rows_to_rest(work, [alert_id])
+    give_policies([row], session=work.session, reading=work.policy(Reading))
+    return row
+
+
+def _trigger(work: Work, alert: BriefAlert, *, via: str) -> None:
+    trigger(
+        alert.project_id,
+        [alert.id],
+        by=work.actor.source.actor,
+        via=via,
+        session=work.session,
+        now=work.now,
+    )
+
+
+def _say(work: Work, alert: BriefAlert, text: str, *, via: str | None = None) -> None:
+    """Add what somebody did to the activity of an alert."""
+    who = work.actor.source.actor
+    entry = add_entry(alert.id, NoteKind.HANDLING, text, by=who, session=work.session, now=work.now)
+    entry.via = via or (None if who else _BY_OPERATOR)
+
+
+def _record(
+    work: Work, project: ProjectView, alert: BriefAlert, kind: EventKind, **details: object
+) -> None:
+    about = {"project": project.path, "iid": alert.iid, **details}
+    work.record(kind, subject=alert.title, details=about)

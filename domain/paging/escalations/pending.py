@@ -1,0 +1,145 @@
+"""Escalations that a user requested on a page: each can be undone for five seconds.
+
+The row is in the database, so it does not matter which host shows the page or escalates the alert.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, delete, exists, or_, select
+from sqlalchemy.orm import Session
+
+from domain.access.actions import action
+from domain.access.actor import Work
+from domain.accounts.users import ACTIVE
+from domain.alerts.handling.activity import NoteKind, add_entry
+from domain.alerts.handling.alert_detail import get_alert_id
+from domain.core.database.rows import insert_into
+from domain.core.errors import ConflictError, DomainError, ForbiddenError
+from domain.core.schedule_conditions import NOW, Moment, later
+from domain.paging.escalations.manual_actions import check_can_escalate, escalate_alert
+from domain.projects.access import get_project
+from domain.projects.views import ProjectView, Viewer
+from models import Alert, Escalation, PendingEscalation, Project, User
+
+#: How long a user can undo an escalation.
+UNDO_WITHIN = timedelta(seconds=5)
+#: A row that is due later than this was written by a clock that was ahead.
+_LATEST = timedelta(minutes=1)
+#: Number of escalations that the worker looks up at once.
+_BATCH = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingView:
+    """An escalation that can still be undone."""
+
+    #: The name of the user who asked.
+    by: str
+    due_at: datetime
+
+
+def _is_due(now: Moment) -> ColumnElement[bool]:
+    is_too_late = PendingEscalation.due_at > later(now, _LATEST)
+    return or_(PendingEscalation.due_at <= now, is_too_late)
+
+
+#: Whether an escalation can no longer be undone, and has not happened yet.
+PENDING_ARE_DUE = exists().where(_is_due(NOW))
+
+
+@action("alerts.escalate")
+def ask_to_escalate(work: Work, project: ProjectView, iid: int) -> PendingView:
+    """Escalate an alert in five seconds, unless somebody undoes it.
+
+    If somebody has asked already, nothing changes. Raises NotFoundError, or ConflictError if there
+    is no step to take.
+    """
+    _, alert = check_can_escalate(work, project, iid)
+    asked = {
+        "alert_id": alert.id,
+        "status": alert.status,
+        "asked_by_id": work.actor.id,
+        "due_at": work.now + UNDO_WITHIN,
+    }
+    insert = insert_into(PendingEscalation, session=work.session)
+    work.session.execute(insert.values(asked).on_conflict_do_nothing())
+    found = find_pending(alert.id, session=work.session)
+    return found or PendingView(by=work.actor.name, due_at=work.now)
+
+
+@action("alerts.escalate")
+def undo_escalation(work: Work, project: ProjectView, iid: int) -> bool:
+    """Cancel an escalation that has not happened yet; return whether there was one.
+
+    Raises NotFoundError.
+    """
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    own = PendingEscalation.alert_id == alert_id
+    locked = select(PendingEscalation.alert_id).where(own).with_for_update()
+    if work.session.scalar(locked) is None:
+        return False
+    work.session.execute(delete(PendingEscalation).where(own))
+    return True
+
+
+def find_pending(alert_id: int, *, session: Session) -> PendingView | None:
+    """Return the escalation of an alert that can still be undone, if there is one."""
+    row = session.execute(
+        select(PendingEscalation.due_at, User.username)
+        .outerjoin(User, User.id == PendingEscalation.asked_by_id)
+        .where(PendingEscalation.alert_id == alert_id)
+    ).first()
+    return None if row is None else PendingView(by=row.username or "", due_at=row.due_at)
+
+
+def due_escalations(*, session: Session, now: datetime) -> Sequence[int]:
+    """Return the alerts that are to be escalated now."""
+    due = select(PendingEscalation.alert_id).where(_is_due(now))
+    return session.scalars(due.order_by(PendingEscalation.due_at).limit(_BATCH)).all()
+
+
+def escalate_due(work: Work, alert_id: int) -> bool:
+    """Escalate an alert for the user who asked, or note in its activity why that is impossible.
+
+    Another worker skips a row that this one has locked. Returns whether the row was there.
+    """
+    session = work.session
+    # Escalations are locked before what belongs to them, as in the actions above.
+    session.execute(select(Escalation.id).where(Escalation.alert_id == alert_id).with_for_update())
+    row = session.scalar(
+        select(PendingEscalation)
+        .where(PendingEscalation.alert_id == alert_id, _is_due(work.now))
+        .with_for_update(skip_locked=True)
+    )
+    if row is None:
+        return False
+    asked_by, status = session.get(User, row.asked_by_id), row.status
+    session.delete(row)
+    session.flush()
+    if asked_by is None:
+        return True
+    own = work.acting_as(asked_by.id, asked_by.username)
+    try:
+        _escalate(own, alert_id, asked_by, status)
+    except DomainError as error:
+        text = f"asked to escalate it, which was cancelled. {error}"
+        by = own.actor.source.actor
+        add_entry(alert_id, NoteKind.HANDLING, text, by=by, session=session, now=work.now)
+    return True
+
+
+def _escalate(own: Work, alert_id: int, asked_by: User, status: str) -> None:
+    alert = own.session.execute(
+        select(Alert.iid, Alert.status, Project.path)
+        .join(Project, Project.id == Alert.project_id)
+        .where(Alert.id == alert_id)
+    ).one()
+    if asked_by.state != ACTIVE:
+        raise ForbiddenError("The account is no longer active.")
+    if alert.status != status:
+        raise ConflictError(f"The alert is {alert.status} now.")
+    viewer = Viewer(user_id=asked_by.id, is_admin=asked_by.is_admin, today=own.now.date())
+    project = get_project(alert.path, viewer, session=own.session)
+    escalate_alert(own, project, alert.iid)

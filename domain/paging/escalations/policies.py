@@ -1,0 +1,361 @@
+"""The stored escalation policies of projects and groups, and whom their steps can page."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import false, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from domain.access.roles import Ability
+from domain.accounts.users import ERASED
+from domain.alerts.reading.text import storable
+from domain.core.database.locks import AdvisoryLock
+from domain.core.database.paging import LARGEST_ID
+from domain.core.database.rows import slices
+from domain.core.errors import ConflictError, InvalidError
+from domain.core.types.base import columns_of
+from domain.paging.escalations.steps import (
+    AnyTarget,
+    NamedStep,
+    NamedTarget,
+    Plan,
+    Step,
+    Target,
+    TargetKind,
+    read_steps,
+)
+from domain.paging.escalations.types import (
+    EscalationPolicy,
+    EscalationStep,
+    EscalationTarget,
+    describe,
+)
+from domain.projects.member_lists import able_people, users_with
+from domain.projects.owners import (
+    Lineage,
+    belongs_to,
+    groups_above,
+    groups_of,
+    is_in,
+    is_used_by,
+    lineage_of,
+)
+from domain.projects.views import Holder, Namespace
+from models import Contact, Group, OnCallSchedule, Project, User
+from models import EscalationPolicy as PolicyRow
+from models.folding import fold
+
+_MISSING = {
+    TargetKind.USER: "“{}” is not a member here who can see the alerts.",
+    TargetKind.SCHEDULE: "There is no schedule “{}” here or in the groups above.",
+    TargetKind.CHANNEL: "There is no channel “{}” here or in the groups above.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """The targets that a form offers."""
+
+    people: tuple[EscalationTarget, ...]
+    schedules: tuple[EscalationTarget, ...]
+    channels: tuple[EscalationTarget, ...]
+
+
+class _Usable(NamedTuple):
+    """A schedule or channel that a policy may page."""
+
+    id: int
+    name: str
+    project_id: int | None
+    group_id: int | None
+    #: The path of the group above that it belongs to; None for one of its own.
+    group: str | None
+
+
+class OtherPolicy(NamedTuple):
+    """A policy, and the path of the project or group that it belongs to."""
+
+    name: str
+    path: str
+    is_of_group: bool
+
+    @property
+    def url_values(self) -> Mapping[str, Any]:
+        """Return what the URLs of its pages are built from."""
+        return {"group_path" if self.is_of_group else "project_path": self.path}
+
+
+def who_may_be_paged(
+    namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
+) -> Mapping[int, str]:
+    """Return those of the users who can be paged for the alerts here, with their names.
+
+    They are people who may see the alerts, and whose account is not locked.
+    """
+    wanted = User.id.in_(user_ids) if user_ids else false()
+    return able_people(wanted, Ability.READ_ALERTS, namespace, session=session, today=today)
+
+
+def choices(holder: Holder, *, most: int, session: Session, today: date) -> Choices:
+    """Return what a form offers, at most so many people."""
+    namespace, used = holder.namespace, lineage_of(holder, session=session)
+    names = users_with(Ability.READ_ALERTS, namespace, limit=most, session=session, today=today)
+    wanted = User.username.in_(names)
+    people = able_people(wanted, Ability.READ_ALERTS, namespace, session=session, today=today)
+    return Choices(
+        people=_views(TargetKind.USER, people),
+        schedules=_views(TargetKind.SCHEDULE, _offered(_schedules(used, session=session))),
+        channels=_views(TargetKind.CHANNEL, _offered(_channels(used, session=session))),
+    )
+
+
+def _offered(found: Sequence[_Usable]) -> Mapping[int, str]:
+    return {
+        each.id: f"{each.name} (of {each.group})" if each.group else each.name for each in found
+    }
+
+
+def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[EscalationTarget, ...]:
+    by_name = sorted(names.items(), key=lambda each: each[1].lower())
+    return tuple(
+        EscalationTarget(type=kind.value, id=number, name=name) for number, name in by_name
+    )
+
+
+def resolve_steps(
+    steps: Sequence[NamedStep], holder: Holder, *, session: Session, today: date
+) -> tuple[Step, ...]:
+    """Return steps with the ids of their targets; raise InvalidError for what is not there."""
+    wanted = [each for step in steps for each in step.targets]
+    found = resolve_targets(wanted, holder, field="steps", session=session, today=today)
+    return tuple(
+        Step(
+            after=step.after,
+            targets=tuple(dict.fromkeys(found[each] for each in step.targets)),
+            takes_turns=step.takes_turns,
+        )
+        for step in steps
+    )
+
+
+def resolve_targets(
+    wanted: Collection[AnyTarget], holder: Holder, *, field: str, session: Session, today: date
+) -> Mapping[AnyTarget, Target]:
+    """Return what can be paged here, by what names it; raise InvalidError for what is not there.
+
+    Of several with one name, the nearest one is meant.
+    """
+    used = lineage_of(holder, session=session)
+    people = _people(holder.namespace, wanted, session=session, today=today)
+    found = {
+        TargetKind.USER: [(name, number) for number, name in people.items()],
+        TargetKind.SCHEDULE: [(each.name, each.id) for each in _schedules(used, session=session)],
+        TargetKind.CHANNEL: [(each.name, each.id) for each in _channels(used, session=session)],
+    }
+    known = {kind: {number for _, number in pairs} for kind, pairs in found.items()}
+    by_name = {
+        kind: {fold(name): number for name, number in reversed(pairs)}
+        for kind, pairs in found.items()
+    }
+    resolved: dict[AnyTarget, Target] = {}
+    for each in wanted:
+        if isinstance(each, Target):
+            name, number = str(each.id), each.id if each.id in known[each.kind] else None
+        else:
+            name, number = each.name, by_name[each.kind].get(fold(storable(each.name)))
+        if number is None:
+            raise InvalidError(_MISSING[each.kind].format(name[:100]), field=field)
+        resolved[each] = Target(each.kind, number)
+    return resolved
+
+
+def _people(
+    namespace: Namespace, wanted: Collection[AnyTarget], *, session: Session, today: date
+) -> Mapping[int, str]:
+    """Return those wanted people who can be paged, by id."""
+    people = [each for each in wanted if each.kind is TargetKind.USER]
+    keys = [fold(storable(each.name)) for each in people if isinstance(each, NamedTarget)]
+    ids = [each.id for each in people if isinstance(each, Target) and each.id <= LARGEST_ID]
+    condition = or_(User.username_key.in_(keys), User.id.in_(ids))
+    return able_people(condition, Ability.READ_ALERTS, namespace, session=session, today=today)
+
+
+def _schedules(used: Lineage, *, session: Session) -> Sequence[_Usable]:
+    return _usable(OnCallSchedule, OnCallSchedule.name, used, session=session)
+
+
+def _channels(used: Lineage, *, session: Session) -> Sequence[_Usable]:
+    return _usable(Contact, Contact.label, used, session=session)
+
+
+def _usable(
+    table: Any, name: InstrumentedAttribute[str], used: Lineage, *, session: Session
+) -> Sequence[_Usable]:
+    """Return what is used here, the nearest and then the oldest first."""
+    rows = session.execute(
+        select(table.id, name, table.project_id, table.group_id, Group.path)
+        .outerjoin(Group, Group.id == table.group_id)
+        .where(is_used_by(table, [used]))
+        .order_by(table.id)
+    )
+    found = sorted((_Usable(*row) for row in rows), key=used.distance)
+    return [each if used.distance(each) else each._replace(group=None) for each in found]
+
+
+def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, str]:
+    """Return the names of targets; those that were deleted are left out."""
+    ids: dict[TargetKind, set[int]] = {kind: set() for kind in TargetKind}
+    for each in targets:
+        ids[each.kind].add(each.id)
+    named = {
+        TargetKind.USER: select(User.id, User.username).where(User.kind != ERASED),
+        TargetKind.SCHEDULE: select(OnCallSchedule.id, OnCallSchedule.name),
+        TargetKind.CHANNEL: select(Contact.id, Contact.label),
+    }
+    return {
+        Target(kind, number): name
+        for kind, statement in named.items()
+        for some in slices([*ids[kind]])
+        for number, name in session.execute(
+            statement.where(statement.selected_columns.id.in_(some))
+        )
+    }
+
+
+def lock_rules(holder: Holder, *, session: Session) -> None:
+    """Serialize changes of policies and routes with those above and below; alerts are stored.
+
+    Nothing is created in a group or moved meanwhile, so that it is known which projects use what
+    the group has. Raises ConflictError if it lies elsewhere than its view says.
+    """
+    if holder.is_group:
+        AdvisoryLock.MOVES.take(session)
+    above = select(Group.id).where(Group.id.in_(groups_above(holder, session=session)))
+    table: type[Group | Project] = Group if holder.is_group else Project
+    session.execute(above.order_by(Group.id).with_for_update(read=True))
+    path = session.scalar(
+        select(table.path)
+        .where(table.id == holder.id)
+        .with_for_update(key_share=not holder.is_group)
+    )
+    if path != holder.path:
+        raise ConflictError(f"{holder.path} was moved or deleted in the meantime. Try again.")
+
+
+def all_policies(holder: Holder, *, session: Session) -> Sequence[EscalationPolicy]:
+    """Return all policies of a project or group itself by name."""
+    rows = session.scalars(
+        select(PolicyRow)
+        .where(belongs_to(PolicyRow, holder))
+        .order_by(PolicyRow.name_key, PolicyRow.id)
+    ).all()
+    return policies_of(rows, session=session)
+
+
+def used_policies(used: Iterable[Lineage], *, session: Session) -> Sequence[EscalationPolicy]:
+    """Return all policies that projects or groups use, those of the groups above too, by name."""
+    rows = session.scalars(
+        select(PolicyRow)
+        .where(is_used_by(PolicyRow, used))
+        .order_by(PolicyRow.name_key, PolicyRow.id)
+    ).all()
+    return policies_of(rows, session=session)
+
+
+def default_among(policies: Iterable[EscalationPolicy]) -> EscalationPolicy | None:
+    """Return the default policy among those that are used somewhere: the nearest one."""
+    defaults = [each for each in policies if each.default]
+    own = next((each for each in defaults if each.group is None), None)
+    return own or max(defaults, key=lambda each: len(each.group or ""), default=None)
+
+
+def policies_of(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[EscalationPolicy]:
+    """Return rows as policies."""
+    plans = [plan_of(row) for row in rows]
+    named = _named(plans, session=session)
+    groups = groups_of(rows, session=session)
+    return tuple(
+        EscalationPolicy(
+            **columns_of(row, EscalationPolicy) | {"steps": steps},
+            group=groups.get(row.group_id),
+            default=row.is_default,
+            repeat_pause_seconds=row.repeat_pause,
+            acknowledgement_timeout_seconds=row.acknowledgement_timeout,
+            summary=" ".join(describe(plan, steps)),
+        )
+        for row, plan, steps in zip(rows, plans, named, strict=True)
+    )
+
+
+def plan_of(row: PolicyRow) -> Plan:
+    """Return what a stored policy does."""
+    return Plan(
+        steps=read_steps(row.steps),
+        repeats=row.repeats,
+        pause=timedelta(seconds=row.repeat_pause),
+        timeout=_seconds(row.acknowledgement_timeout),
+        retriggers=row.retrigger_when_critical,
+    )
+
+
+def _seconds(number: int | None) -> timedelta | None:
+    return None if number is None else timedelta(seconds=number)
+
+
+def named_steps(plan: Plan, *, session: Session) -> list[EscalationStep]:
+    """Return the steps of a plan with the names of their targets."""
+    return _named([plan], session=session)[0]
+
+
+def _named(plans: Sequence[Plan], *, session: Session) -> list[list[EscalationStep]]:
+    targets = [target for plan in plans for step in plan.steps for target in step.targets]
+    names = names_of(targets, session=session)
+    return [
+        [
+            EscalationStep(
+                delay_seconds=int(step.after.total_seconds()),
+                targets=[
+                    EscalationTarget(type=each.kind.value, id=each.id, name=names.get(each))
+                    for each in step.targets
+                ],
+                round_robin=step.takes_turns,
+            )
+            for step in plan.steps
+        ]
+        for plan in plans
+    ]
+
+
+def policies_with(target: Target, holder: Holder, *, session: Session) -> tuple[OtherPolicy, ...]:
+    """Return the policies that page a target of a project or group, here or below it."""
+    rows = session.execute(
+        select(
+            PolicyRow.name,
+            PolicyRow.steps,
+            PolicyRow.group_id,
+            func.coalesce(Project.path, Group.path),
+        )
+        .outerjoin(Project, Project.id == PolicyRow.project_id)
+        .outerjoin(Group, Group.id == PolicyRow.group_id)
+        .where(is_in(PolicyRow, holder))
+        .order_by(PolicyRow.name_key, PolicyRow.id)
+    )
+    return tuple(
+        OtherPolicy(name, path, is_of_group=group_id is not None)
+        for name, steps, group_id, path in rows
+        if any(target in step.targets for step in read_steps(steps))
+    )
+
+
+def check_unused(target: Target, holder: Holder, *, session: Session) -> None:
+    """Raise ConflictError that names a policy if one pages the target."""
+    lock_rules(holder, session=session)  # No policy begins to page it meanwhile.
+    found = policies_with(target, holder, session=session)
+    if found:
+        where = "" if found[0].path == holder.path else f" of {found[0].path}"
+        raise ConflictError(
+            f"The escalation policy {found[0].name}{where} pages this {target.kind}. "
+            "Take it out of the policy first."
+        )

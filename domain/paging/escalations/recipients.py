@@ -1,0 +1,169 @@
+"""Whom steps reach at a moment: looked up once for all escalations that are due together."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from domain.paging.escalations.policies import names_of
+from domain.paging.escalations.round_robin import Turns
+from domain.paging.escalations.steps import Plan, Step, Target, TargetKind
+from domain.paging.notifications.batching import Reach, reachable
+from domain.paging.on_call.shifts import who_is_on_call
+from domain.projects.views import Namespace
+
+#: Users by id, for pages about critical alerts of a project and about others.
+_Reaches = Mapping[tuple[Namespace, bool], Mapping[int, Reach]]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A user, as the activity of an alert names them."""
+
+    id: int
+    name: str
+
+
+@dataclass(kw_only=True)
+class Reached:
+    """Whom a step pages, each once, and why it does not reach others."""
+
+    user_ids: list[int] = field(default_factory=list)
+    channel_ids: list[int] = field(default_factory=list)
+    #: As sentences without a full stop.
+    gaps: list[str] = field(default_factory=list)
+    #: People whom no page reaches now, with the reason.
+    unreached: dict[Person, Reach] = field(default_factory=dict)
+
+    @property
+    def is_somebody(self) -> bool:
+        """Return whether a page leaves at once to a person or a channel."""
+        waiting = [each for each in self.unreached.values() if each is Reach.QUIET]
+        return len(self.user_ids) > len(waiting) or bool(self.channel_ids)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it does not reach others, as phrases."""
+        unreached = self.unreached.items()
+        return [*self.gaps, *(f"@{person.name} {reach.value}" for person, reach in unreached)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipients:
+    """Who could be paged at a moment."""
+
+    reaches: _Reaches
+    on_call: Mapping[int, tuple[int, ...]]
+    names: Mapping[Target, str]
+    turns: Turns = field(default_factory=Turns)
+
+    def of(self, place: Namespace, step: Step, *, is_critical: bool) -> Reached:
+        """Return whom a step pages; a person who is named twice is paged once."""
+        found, people = Reached(), dict[int, None]()
+        for target in step.targets:
+            if target.kind is TargetKind.CHANNEL:
+                self._add_channel(target, found)
+            elif target.kind is TargetKind.USER:
+                people[target.id] = None
+            else:
+                people.update(dict.fromkeys(self._on_call(target, found)))
+        reaches = self.reaches.get((place, is_critical), {})
+        for user_id in people:
+            self._add_user(user_id, reaches.get(user_id, Reach.INACTIVE), found)
+        return found
+
+    def gaps_of(self, place: Namespace, plan: Plan) -> Mapping[str, int | None]:
+        """Return whom a plan would not reach now and why, as phrases, with the user in question.
+
+        Quiet hours are nobody's omission, and do not count.
+        """
+        found: dict[str, int | None] = {}
+        for step in plan.steps:
+            reached = self.of(place, step, is_critical=True)
+            found.update(dict.fromkeys(reached.gaps))
+            found.update(
+                (f"@{person.name} {reach.value}", person.id)
+                for person, reach in reached.unreached.items()
+                if reach is not Reach.QUIET
+            )
+        return found
+
+    def _add_channel(self, target: Target, found: Reached) -> None:
+        if target not in self.names:
+            found.gaps.append("a channel was deleted")
+        elif target.id not in found.channel_ids:
+            found.channel_ids.append(target.id)
+
+    def _on_call(self, target: Target, found: Reached) -> tuple[int, ...]:
+        on_call = self.on_call.get(target.id, ())
+        if not on_call:
+            name = self.names.get(target)
+            found.gaps.append(f"nobody is on call in {name}" if name else "a schedule was deleted")
+        return on_call
+
+    def _add_user(self, user_id: int, reach: Reach, found: Reached) -> None:
+        name = self.names.get(Target(TargetKind.USER, user_id))
+        if name is None:
+            found.gaps.append("the account of a user was deleted")
+            return
+        if reach in {Reach.REACHABLE, Reach.QUIET}:
+            found.user_ids.append(user_id)
+        if reach is not Reach.REACHABLE:
+            found.unreached[Person(user_id, name)] = reach
+
+
+def read_recipients(
+    plans: Mapping[tuple[Namespace, bool], Iterable[Plan]],
+    *,
+    sends_mail: bool,
+    session: Session,
+    now: datetime,
+) -> Recipients:
+    """Return who could be paged now by plans.
+
+    These are given by project, or by group for all below it, and whether the alerts are critical.
+    """
+    targets = {
+        key: {target for plan in some for step in plan.steps for target in step.targets}
+        for key, some in plans.items()
+    }
+    everything = {target for some in targets.values() for target in some}
+    schedules = {each.id for each in everything if each.kind is TargetKind.SCHEDULE}
+    on_call = who_is_on_call(schedules, at=now, session=session) if schedules else {}
+    users = {
+        key: {number for each in some for number in _users(each, on_call)}
+        for key, some in targets.items()
+    }
+    people = {Target(TargetKind.USER, each) for some in users.values() for each in some}
+    return Recipients(
+        reaches=_reaches(users, sends_mail=sends_mail, session=session, now=now),
+        on_call=on_call,
+        names=names_of(everything | people, session=session),
+    )
+
+
+def _users(target: Target, on_call: Mapping[int, tuple[int, ...]]) -> tuple[int, ...]:
+    if target.kind is TargetKind.SCHEDULE:
+        return on_call.get(target.id, ())
+    return (target.id,) if target.kind is TargetKind.USER else ()
+
+
+def _reaches(
+    users: Mapping[tuple[Namespace, bool], Collection[int]],
+    *,
+    sends_mail: bool,
+    session: Session,
+    now: datetime,
+) -> _Reaches:
+    return {
+        (place, is_critical): reachable(
+            user_ids,
+            place,
+            is_critical=is_critical,
+            sends_mail=sends_mail,
+            session=session,
+            now=now,
+        )
+        for (place, is_critical), user_ids in users.items()
+    }

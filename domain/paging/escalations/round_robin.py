@@ -1,0 +1,85 @@
+"""Whose turn it is at the steps whose targets take turns: each new alert pages the next one.
+
+The last turn of a step is stored, and locked until what follows from it is stored as well, so two
+workers do not give one turn twice.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.core.database.rows import insert_into
+from domain.paging.escalations.steps import Plan, Step, Target, TargetKind
+from models import EscalationPolicy, EscalationTurn
+
+
+class Turns:
+    """The last turns of steps, by policy and the number of the step."""
+
+    def __init__(self, rows: Collection[EscalationTurn] = ()) -> None:
+        self._rows = {(row.policy_id, row.step): row for row in rows}
+
+    def order(self, policy_id: int | None, number: int, step: Step) -> Sequence[Target]:
+        """Return the targets of a step, beginning with the one whose turn it is."""
+        row = self._rows.get((policy_id or 0, number))
+        return from_next(step.targets, target_of(row.target) if row and row.target else None)
+
+    def take(self, policy_id: int | None, number: int, target: Target) -> None:
+        """Note that it was the turn of a target."""
+        row = self._rows.get((policy_id or 0, number))
+        if row is not None:
+            row.target = stored_target(target)
+
+
+def from_next(targets: Sequence[Target], last: Target | None) -> Sequence[Target]:
+    """Return targets in the order of their turns, after the last one."""
+    begin = targets.index(last) + 1 if last in targets else 0
+    return [*targets[begin:], *targets[:begin]]
+
+
+def stored_target(target: Target) -> list[Any]:
+    """Return a target as it is stored."""
+    return [target.kind.value, target.id]
+
+
+def target_of(stored: Sequence[Any]) -> Target:
+    """Return a stored target."""
+    kind, number = stored
+    return Target(TargetKind(kind), number)
+
+
+def lock_turns(plans: Mapping[int | None, Plan], *, session: Session) -> Turns:
+    """Return the last turns of the steps of policies, locked; others wait for this transaction."""
+    wanted = sorted(
+        (policy_id, number)
+        for policy_id, plan in plans.items()
+        if policy_id is not None
+        for number, step in enumerate(plan.steps, 1)
+        if step.takes_turns
+    )
+    if not wanted:
+        return Turns()
+    # Whoever deletes a policy waits, or has done it: then nobody needs its turns.
+    present = session.scalars(
+        select(EscalationPolicy.id)
+        .where(EscalationPolicy.id.in_({policy_id for policy_id, _ in wanted}))
+        .order_by(EscalationPolicy.id)
+        .with_for_update(read=True, key_share=True)
+    ).all()
+    values = [{"policy_id": each, "step": number} for each, number in wanted if each in present]
+    if not values:
+        return Turns()
+    session.execute(
+        insert_into(EscalationTurn, session=session).values(values).on_conflict_do_nothing()
+    )
+    return Turns(
+        session.scalars(
+            select(EscalationTurn)
+            .where(EscalationTurn.policy_id.in_(present))
+            .order_by(EscalationTurn.policy_id, EscalationTurn.step)
+            .with_for_update()
+            .execution_options(populate_existing=True)
+        ).all()
+    )

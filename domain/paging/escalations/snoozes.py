@@ -1,0 +1,199 @@
+"""Escalations that wait for a time alone: acknowledgements that run out, and snoozed alerts.
+
+They are due as all others are, by `next_at`, in the transaction of one worker. Then the alert is
+triggered again, and that change starts a new escalation
+(`domain/paging/escalations/lifecycle.py`).
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.formats.base import Reading
+from domain.alerts.handling.acknowledgements import last_acknowledgements
+from domain.alerts.handling.activity import BY_ITSELF
+from domain.alerts.handling.status import StatusChange, change_all
+from domain.alerts.listing.status_notes import last_status_notes
+from domain.audit.events import Actor
+from domain.core.clock import CLOCK_TOLERANCE
+from domain.core.database.rows import update_rows
+from domain.paging.escalations.first_look import choose_policies
+from domain.paging.escalations.state import Event, State, after, moved_by
+from domain.paging.notifications.paging import withdraw_pages
+from models import Alert, Escalation, EscalationPolicy
+
+ACKNOWLEDGED = "acknowledged"
+_TRIGGERED = "triggered"
+#: What ends each rest, and how the activity says it.
+_ENDS = {
+    State.ACKNOWLEDGED: (Event.LAPSE, "when its acknowledgement ran out"),
+    State.SNOOZED: (Event.WOKEN, "when its snooze ended"),
+}
+_RAISED = "because it is more severe now"
+_BECAME_CRITICAL = "because it became critical"
+_CRITICAL = 0
+
+
+def is_resting(row: Escalation) -> bool:
+    """Return whether an escalation waits for nothing but a time."""
+    return State(row.state) in _ENDS
+
+
+def hold_acknowledged(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
+    """Stop the locked escalations of acknowledged alerts, those with a time-out until that is over.
+
+    What was triggered again since is left to the change that says so.
+    """
+    if not alert_ids:
+        return
+    answered = select(Alert.id).where(Alert.id.in_(alert_ids), Alert.status == ACKNOWLEDGED)
+    is_theirs = Escalation.alert_id.in_(answered)
+    timed = _hold_timed(is_theirs, session=session, now=now)
+    session.execute(
+        update_rows(Escalation)
+        .where(
+            is_theirs,
+            Escalation.id.not_in(timed),
+            Escalation.state.in_(moved_by(Event.ANSWERED, State.STOPPED)),
+        )
+        .values(state=State.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
+    )
+    withdraw_pages(sorted(alert_ids), keeps_asked=True, session=session, now=now)
+
+
+def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: datetime) -> list[int]:
+    """Let acknowledgements run whose policies have a time-out; return their escalations."""
+    states = (*moved_by(Event.TIMED, State.ACKNOWLEDGED), State.ACKNOWLEDGED)
+    rows = session.execute(
+        select(Escalation, EscalationPolicy.acknowledgement_timeout)
+        .join(EscalationPolicy, EscalationPolicy.id == Escalation.policy_id)
+        .where(
+            is_theirs,
+            Escalation.state.in_(states),
+            EscalationPolicy.acknowledgement_timeout.is_not(None),
+        )
+    ).all()
+    given = last_status_notes([row.alert_id for row, _ in rows], session=session)
+    for row, seconds in rows:
+        note = given.get(row.alert_id)
+        row.state = after(State(row.state), Event.TIMED).value
+        row.answered_by_id = note.user_id if note else None
+        row.next_at = (min(note.created_at, now) if note else now) + timedelta(seconds=seconds or 0)
+        row.ended_at, row.decided_at = None, now
+    session.flush()  # Before the statements that follow.
+    return [row.id for row, _ in rows]
+
+
+def end_rests(rows: Sequence[Escalation], *, session: Session, now: datetime) -> None:
+    """Trigger the alerts again whose rest is over; the session holds the rows."""
+    over: dict[tuple[int, State], list[int]] = {}
+    for row in rows:
+        state = State(row.state)
+        ahead = row.decided_at - now if row.decided_at else timedelta()
+        if ahead > CLOCK_TOLERANCE and row.next_at is not None:
+            row.state, row.next_at = after(state, Event.CLOCK_BACK).value, row.next_at - ahead
+        row.decided_at = now
+        if row.next_at is not None and row.next_at <= now:
+            end(row, _ENDS[state][0], now=now)
+            over.setdefault((row.project_id, state), []).append(row.alert_id)
+    for (project_id, state), alert_ids in sorted(over.items()):
+        _trigger_by_itself(project_id, alert_ids, _ENDS[state][1], session=session, now=now)
+
+
+def wake_raised(alert_ids: Collection[int], *, session: Session, now: datetime) -> set[int]:
+    """Wake those locked snoozed alerts that became more severe since then; return which."""
+    found = session.execute(
+        select(Escalation, Alert.severity)
+        .join(Alert, Alert.id == Escalation.alert_id)
+        .where(Escalation.alert_id.in_(alert_ids), Escalation.state == State.SNOOZED.value)
+    ).all()
+    if not found:
+        return set()
+    given = last_acknowledgements([row.alert_id for row, _ in found], session=session)
+    rows = [
+        row
+        for row, severity in found
+        if row.alert_id not in given or severity < given[row.alert_id].severity
+    ]
+    for row in rows:
+        end(row, Event.RAISED, now=now)
+    _trigger_all(rows, _RAISED, session=session, now=now)
+    return {row.alert_id for row in rows}
+
+
+def retrigger_critical(
+    alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
+) -> set[int]:
+    """Trigger acknowledged alerts again that have become critical since; return which.
+
+    The policy that is chosen now decides, because it is the policy that notifies people.
+    """
+    found = session.scalars(
+        select(Escalation)
+        .join(Alert, Alert.id == Escalation.alert_id)
+        .where(
+            Escalation.alert_id.in_(alert_ids),
+            Escalation.state.in_(moved_by(Event.CRITICAL, State.LAPSED)),
+            Alert.status == ACKNOWLEDGED,
+            Alert.severity == _CRITICAL,
+        )
+    ).all()
+    if not found:
+        return set()
+    ids = [row.alert_id for row in found]
+    given = last_acknowledgements(ids, session=session)
+    choices = choose_policies(ids, session=session, reading=reading)
+    chosen = {choice.policy_id for choice in choices.values()}
+    policies = select(EscalationPolicy.id).where(
+        EscalationPolicy.id.in_(chosen), EscalationPolicy.retrigger_when_critical
+    )
+    retriggering = set(session.scalars(policies))
+    rows = []
+    for row in found:
+        answer = given.get(row.alert_id)
+        is_known = answer is not None and answer.severity == _CRITICAL
+        if is_known or choices[row.alert_id].policy_id not in retriggering:
+            continue
+        end(row, Event.CRITICAL, now=now)
+        row.answered_by_id = answer.user_id if answer else None
+        rows.append(row)
+    _trigger_all(rows, _BECAME_CRITICAL, session=session, now=now)
+    return {row.alert_id for row in rows}
+
+
+def _trigger_all(rows: Sequence[Escalation], why: str, *, session: Session, now: datetime) -> None:
+    by_project: dict[int, list[int]] = {}
+    for row in rows:
+        by_project.setdefault(row.project_id, []).append(row.alert_id)
+    for project_id, some in sorted(by_project.items()):
+        _trigger_by_itself(project_id, some, why, session=session, now=now)
+
+
+def end(row: Escalation, event: Event, *, now: datetime) -> None:
+    """End a rest: nothing is due until the alert is triggered again."""
+    row.state = after(State(row.state), event).value
+    row.next_at, row.ended_at, row.decided_at = None, now, now
+
+
+def _trigger_by_itself(
+    project_id: int, alert_ids: Sequence[int], why: str, *, session: Session, now: datetime
+) -> None:
+    trigger(project_id, alert_ids, by=None, via=f"{BY_ITSELF} {why}", session=session, now=now)
+
+
+def trigger(
+    project_id: int,
+    alert_ids: Sequence[int],
+    *,
+    by: Actor | None,
+    via: str,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Trigger acknowledged alerts again; others stay as they are."""
+    session.flush()  # Escalations are written before alerts are locked.
+    change = StatusChange(status=_TRIGGERED, by=by, via=via)
+    ids = select(Alert.id).where(Alert.id.in_(alert_ids))
+    change_all(project_id, ids, change, among=(ACKNOWLEDGED,), session=session, now=now)

@@ -1,0 +1,114 @@
+"""What a move of a project or group must not tear apart.
+
+That is whom escalation policies and incident rules page, and where routes lead.
+"""
+
+from dataclasses import replace
+
+from sqlalchemy import select
+
+from domain.access.actor import Work
+from domain.core.database.locks import AdvisoryLock
+from domain.core.errors import ConflictError
+from domain.paging.escalations.locks import wake_escalations
+from domain.paging.escalations.policies import lock_rules
+from domain.paging.escalations.state import UNDER_WAY
+from domain.paging.escalations.steps import Target, TargetKind, read_steps
+from domain.paging.on_call.dependent_rules import check_not_called
+from domain.projects.owners import is_in, lineage_of, projects_of
+from domain.projects.paths import ancestors
+from domain.projects.views import Holder
+from models import (
+    AlertRoute,
+    Contact,
+    Escalation,
+    EscalationPolicy,
+    Group,
+    OnCallSchedule,
+    Project,
+)
+from models.folding import fold
+
+
+def prepare_move(work: Work, holder: Holder, above: str | None) -> None:
+    """See to it that paging goes on after a move into a group, or to the top.
+
+    Escalations under way whose policy is left behind look for another one at once. Raises
+    ConflictError that names a policy, route or incident rule which is about something of a group
+    that is left.
+    """
+    AdvisoryLock.MOVES.take(work.session)  # Before the locks of rules, as who changes those.
+    # It may have been renamed while this waited: from now on, it stays where it is.
+    table: type[Group | Project] = Group if holder.is_group else Project
+    path = work.session.scalar(select(table.path).where(table.id == holder.id))
+    holder = replace(holder, path=path or holder.path)
+    lock_rules(holder, session=work.session)
+    left = _groups_left(work, holder, above)
+    if not left:
+        return
+    _check_policies(work, holder, left)
+    _check_routes(work, holder, left)
+    schedules = select(OnCallSchedule.id).where(OnCallSchedule.group_id.in_(left))
+    ids = work.session.scalars(schedules).all()
+    check_not_called(ids, holder, field="path", session=work.session)
+    wake_escalations(
+        Escalation.project_id.in_(projects_of(holder)),
+        Escalation.state.in_([each.value for each in UNDER_WAY]),
+        session=work.session,
+        now=work.now,
+    )
+
+
+def _groups_left(work: Work, holder: Holder, above: str | None) -> list[int]:
+    """Return the ids of the groups that are above now, and will not be."""
+    kept = [fold(path) for path in (*ancestors(above), above)] if above else []
+    own = [holder.id] if holder.is_group else []
+    present = lineage_of(holder, session=work.session).group_ids
+    statement = select(Group.id).where(
+        Group.id.in_(present), Group.id.not_in(own), Group.path_key.not_in(kept)
+    )
+    return list(work.session.scalars(statement))
+
+
+def _check_policies(work: Work, holder: Holder, left: list[int]) -> None:
+    named = {
+        Target(kind, row.id): row
+        for kind, table, name in (
+            (TargetKind.SCHEDULE, OnCallSchedule, OnCallSchedule.name),
+            (TargetKind.CHANNEL, Contact, Contact.label.label("name")),
+        )
+        for row in work.session.execute(
+            select(table.id, name, Group.path)
+            .join(Group, Group.id == table.group_id)
+            .where(table.group_id.in_(left))
+        )
+    }
+    policies = work.session.execute(
+        select(EscalationPolicy.name, EscalationPolicy.steps)
+        .where(is_in(EscalationPolicy, holder))
+        .order_by(EscalationPolicy.id)
+    )
+    for policy in policies if named else ():
+        targets = {target for step in read_steps(policy.steps) for target in step.targets}
+        for target in sorted(targets & named.keys(), key=lambda each: (each.kind, each.id)):
+            message = (
+                f"The escalation policy {policy.name} pages the {target.kind} "
+                f"{named[target].name} of {named[target].path}. Take it out of the policy first."
+            )
+            raise ConflictError(message, field="path")
+
+
+def _check_routes(work: Work, holder: Holder, left: list[int]) -> None:
+    found = work.session.execute(
+        select(AlertRoute.name, EscalationPolicy.name.label("policy"), Group.path)
+        .join(EscalationPolicy, EscalationPolicy.id == AlertRoute.policy_id)
+        .join(Group, Group.id == EscalationPolicy.group_id)
+        .where(is_in(AlertRoute, holder), Group.id.in_(left))
+        .order_by(AlertRoute.id)
+    ).first()
+    if found is not None:
+        message = (
+            f"The route {found.name} leads to the escalation policy {found.policy} of "
+            f"{found.path}. Change or delete the route first."
+        )
+        raise ConflictError(message, field="path")

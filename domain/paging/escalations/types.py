@@ -1,0 +1,459 @@
+"""Escalation policies and alert routes as all faces see them, and what may be asked of them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from domain.alerts.matching.conditions import (
+    Conditions,
+    ConditionsBody,
+    ConditionsResource,
+    conditions_from,
+)
+from domain.core.types.base import (
+    Argument,
+    Body,
+    Duration,
+    GivenTime,
+    Id,
+    IncludeAncestorGroups,
+    OffsetQuery,
+    Option,
+    RequiredText,
+    Resource,
+    Text,
+    Time,
+    one_of,
+    partial,
+)
+from domain.paging.escalations.state import State
+from domain.paging.escalations.steps import (
+    MOST_REPEATS,
+    MOST_STEPS,
+    MOST_TARGETS,
+    RETRIGGERS_NEVER,
+    USUAL_PAUSE,
+    AnyTarget,
+    NamedStep,
+    Plan,
+    Step,
+    Target,
+    TargetKind,
+    conditions_words,
+    parse_step,
+    parse_target,
+    repeat_words,
+    step_words,
+    target_words,
+    timeout_words,
+)
+from domain.paging.notifications.states import MessageState, PageState
+
+LONGEST_NAME = 255
+#: How long it is kept who was paged, and what became of it: no report begins earlier. What alerts
+#: say of it in their activity stays as long as they do.
+PAGES_KEPT_FOR = timedelta(days=90)
+_Kind = Literal["user", "schedule", "channel"]
+
+
+class EscalationTarget(Resource):
+    """Target of an escalation step."""
+
+    type: _Kind
+    id: int
+    name: str | None = Field(description="Name of the target. Null if it was deleted.")
+
+    @property
+    def text(self) -> str:
+        """The target as a form sends it: `user:7`."""
+        return f"{self.type}:{self.id}"
+
+
+class EscalationStep(Resource):
+    """Targets that are paged together."""
+
+    delay_seconds: int = Field(description="Since the beginning of the round.")
+    targets: list[EscalationTarget]
+    round_robin: bool = Field(
+        description="True if the targets take turns, so that each new alert pages only the next "
+        "target."
+    )
+
+    @property
+    def after(self) -> timedelta:
+        """How long after the beginning of the round it is taken."""
+        return timedelta(seconds=self.delay_seconds)
+
+    @property
+    def step(self) -> Step:
+        """The step, as escalations follow it."""
+        targets = (Target(TargetKind(each.type), each.id) for each in self.targets)
+        return Step(after=self.after, targets=tuple(targets), takes_turns=self.round_robin)
+
+    @property
+    def words(self) -> str:
+        """The step as a sentence."""
+        targets = [target_words(TargetKind(each.type), each.name) for each in self.targets]
+        return step_words(self.after, targets, takes_turns=self.round_robin)
+
+
+class EscalationPolicy(Resource):
+    """An escalation policy."""
+
+    id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    name: str
+    default: bool
+    steps: list[EscalationStep]
+    repeats: int
+    repeat_pause_seconds: int
+    acknowledgement_timeout_seconds: int | None = Field(
+        description="Null: an acknowledgement holds without an end."
+    )
+    retrigger_when_critical: bool = Field(
+        description="True if an alert that was acknowledged below critical is triggered again when "
+        "it becomes critical."
+    )
+    summary: str = Field(description="Summary of the policy as a sentence.")
+    created_at: Time
+    updated_at: Time
+
+    @property
+    def plan(self) -> Plan:
+        """What it does, as escalations follow it."""
+        steps = tuple(each.step for each in self.steps)
+        pause = timedelta(seconds=self.repeat_pause_seconds)
+        seconds = self.acknowledgement_timeout_seconds
+        timeout = timedelta(seconds=seconds) if seconds else None
+        return Plan(
+            steps=steps,
+            repeats=self.repeats,
+            pause=pause,
+            timeout=timeout,
+            retriggers=self.retrigger_when_critical,
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What it does, in words: a sentence for each step, and one for the repeats."""
+        return describe(self.plan, self.steps)
+
+    @property
+    def has_gone_targets(self) -> bool:
+        """Whether a target of a step was deleted."""
+        return any(target.name is None for step in self.steps for target in step.targets)
+
+
+def describe(plan: Plan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
+    """Return what a plan does, in words."""
+    timeout = [timeout_words(plan.timeout)] if plan.timeout else []
+    stays = [] if plan.retriggers else [RETRIGGERS_NEVER]
+    repeats = repeat_words(plan.repeats, plan.pause)
+    return (*(step.words for step in steps), repeats, *timeout, *stays)
+
+
+class GivenTarget(Body):
+    """Target of an escalation step, by id or by name."""
+
+    type: _Kind
+    id: Id | None = None
+    name: Text = ""
+
+    @property
+    def target(self) -> AnyTarget:
+        """The target; raises InvalidError without an id and a name."""
+        if self.id is not None:
+            return Target(TargetKind(self.type), self.id)
+        return parse_target(f"{self.type}:{self.name}")
+
+
+class GivenStep(Body):
+    """Targets that are paged together, and when."""
+
+    delay: Duration = Field(
+        default=timedelta(), description="Since the beginning of the round, such as `5m`."
+    )
+    targets: Annotated[list[GivenTarget | Text], Field(min_length=1, max_length=MOST_TARGETS)] = (
+        Field(description="Objects, or texts such as `user:alice` and `schedule:primary`.")
+    )
+    round_robin: bool = Field(
+        default=False,
+        description="True if the targets take turns, so that each new alert pages only the next "
+        "target.",
+    )
+
+    @property
+    def step(self) -> NamedStep:
+        """The step; raises InvalidError."""
+        targets = (
+            parse_target(each) if isinstance(each, str) else each.target for each in self.targets
+        )
+        return NamedStep(self.delay, tuple(targets), takes_turns=self.round_robin)
+
+
+class NewPolicy(Body):
+    """A new escalation policy."""
+
+    name: RequiredText
+    steps: Annotated[
+        list[GivenStep | Text],
+        Option("--step"),
+        Field(
+            min_length=1,
+            max_length=MOST_STEPS,
+            description="Steps in order of time: objects, or texts such as `5m schedule:primary`. "
+            "In `0s round-robin user:alice user:bob`, the targets take turns.",
+        ),
+    ]
+    repeats: Annotated[int, Field(ge=0, le=MOST_REPEATS)] = Field(
+        default=0, description="Number of repetitions of the steps."
+    )
+    repeat_pause: Duration = Field(
+        default=USUAL_PAUSE, description="Between the last step and the next round."
+    )
+    acknowledgement_timeout: Annotated[
+        Duration | None,
+        Option("--acknowledgement-timeout", null="--no-acknowledgement-timeout"),
+        Field(
+            description="An alert that is not resolved so long after it was acknowledged is "
+            "triggered again: 5 minutes to 24 hours. Null for never."
+        ),
+    ] = None
+    retrigger_when_critical: Annotated[
+        bool,
+        Option("--retrigger-when-critical/--no-retrigger-when-critical"),
+        Field(
+            description="True to trigger an alert again that was acknowledged below critical, "
+            "when it becomes critical. The user who acknowledged it is notified first."
+        ),
+    ] = True
+    default: bool = Field(
+        default=False, description="True for the policy of alerts that match no route."
+    )
+
+    @property
+    def named_steps(self) -> Sequence[NamedStep]:
+        """The steps; raises InvalidError."""
+        return [parse_step(each) if isinstance(each, str) else each.step for each in self.steps]
+
+
+@partial
+class PolicyChange(NewPolicy):
+    """Changes to an escalation policy."""
+
+
+class PolicyQuery(OffsetQuery):
+    """A part of the list, which is ordered by name."""
+
+    order_by: Literal["name"] = "name"
+    sort: Literal["asc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
+
+
+class AlertRoute(ConditionsResource):
+    """A route of alerts to an escalation policy."""
+
+    id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    name: str
+    position: int
+    escalation_policy_id: int | None = Field(
+        description="Id of the policy. Null if matching alerts page nobody."
+    )
+    created_at: Time
+    updated_at: Time
+
+    @property
+    def conditions(self) -> Conditions:
+        """Which alerts it is about."""
+        return conditions_from(
+            self.model_dump(include={"severities", "environments", "services", "labels"})
+        )
+
+    def sentence(self, policies: Mapping[int, str]) -> str:
+        """Return which alerts it is about, and what becomes of them; policies are named by id."""
+        name = policies.get(self.escalation_policy_id or 0)
+        what = f"go to {name}" if name else "page nobody"
+        return f"{conditions_words(self.conditions)} {what}."
+
+
+class NewRoute(ConditionsBody):
+    """A new route."""
+
+    name: RequiredText
+    #: Without a default: a misspelt name must not make a route that pages nobody.
+    escalation_policy_id: Annotated[
+        Id | Text | None,
+        Option("--policy", null="--nobody"),
+        Field(
+            union_mode="left_to_right",
+            description="Its id or name; null if matching alerts page nobody.",
+        ),
+    ]
+    position: Annotated[int, Field(ge=1, le=1_000)] | None = Field(
+        default=None,
+        description="Position of the route, from 1. The default is the last position, which also "
+        "replaces larger numbers.",
+    )
+
+
+@partial
+class RouteChange(NewRoute):
+    """Changes to a route."""
+
+
+class RouteQuery(OffsetQuery):
+    """A part of the list, in the order in which routes are asked."""
+
+    order_by: Literal["position"] = "position"
+    sort: Literal["asc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
+
+
+class DryRunBody(Body):
+    """Period of the alerts that the dry run checks."""
+
+    since: GivenTime | None = Field(
+        default=None, description="Start of the period. The default is a week ago."
+    )
+    until: GivenTime | None = Field(
+        default=None, description="End of the period. The default is now."
+    )
+    days: Annotated[int, Field(ge=1, le=92)] | None = Field(
+        default=None, description="Number of days to look back, instead of `since`."
+    )
+
+
+class DryRunPage(Resource):
+    """Somebody who would have been paged."""
+
+    at: Time
+    round: int
+    step: int
+    user: str | None = Field(default=None, description="User name. Null for a channel.")
+    channel: str | None = None
+
+
+class DryRunAlert(Resource):
+    """Course of an alert in a dry run."""
+
+    iid: int
+    project: str = Field(description="The full path of its project.")
+    title: str
+    opened_at: Time
+    route: str | None = Field(description="Name of the route. Null if no route matches.")
+    escalation_policy: str | None = Field(
+        description="Name of the policy. Null if nobody would have been paged."
+    )
+    pages: list[DryRunPage]
+    notes: list[str] = Field(
+        description="Remarks, for example about steps that would have reached nobody."
+    )
+
+
+class AlertRouteDryRun(Resource):
+    """Pages that past alerts would have caused with the current routes, policies and schedules."""
+
+    since: Time
+    until: Time
+    truncated: bool = Field(description="True if there were more alerts than the dry run checks.")
+    alerts: list[DryRunAlert] = Field(description="The newest first.")
+
+    @property
+    def totals(self) -> Sequence[tuple[str, int]]:
+        """The number of pages by person or channel, the most first."""
+        names = (
+            f"@{page.user}" if page.user is not None else f"channel {page.channel}"
+            for alert in self.alerts
+            for page in alert.pages
+        )
+        return Counter(names).most_common()
+
+
+class ContactOutcome(Resource):
+    """Outcome of a page at one contact."""
+
+    name: str = Field(description="`e-mail`, or the label of the contact.")
+    state: MessageState
+    at: Time | None = Field(
+        description="Time at which the message was accepted or given up. Null while it is queued."
+    )
+    failures: int = Field(description="Failed attempts so far.")
+    reason: str | None = Field(
+        description="Reason why the last attempt failed. Null if the message was accepted."
+    )
+    follows_at: Time | None = Field(
+        default=None,
+        description="Time at which a notification rule of the user sends the message. Null for "
+        "immediately.",
+    )
+
+
+class SentPage(Resource):
+    """Somebody who was paged by a step, or about an incident, and what became of it."""
+
+    id: int
+    alert_id: int | None = Field(description="Null if it is about an incident.")
+    at: Time = Field(description="Time at which the step was taken.")
+    name: str = Field(description="A person or channel, in words.")
+    round: int
+    step: int = Field(description="0 for a person who was paged beside the steps.")
+    asked_by: str | None = Field(
+        description="Name of the user or incident rule that caused the page. Null for a step of a "
+        "policy."
+    )
+    state: PageState | None = Field(description="State of the page. Null if it is no longer known.")
+    contacts: tuple[ContactOutcome, ...]
+
+
+class AlertPaging(Resource):
+    """State of the paging for an alert."""
+
+    state: Annotated[str, one_of(*State)] | None = Field(
+        description="`unprocessed` if the background worker has not processed the alert yet; null "
+        "if nobody was ever to be paged for it."
+    )
+    sentence: str = Field(description="The state in words.")
+    waiting_seconds: int | None = Field(
+        description="Number of seconds for which the background worker is late with this alert; "
+        "null if it is not late."
+    )
+    escalation_policy: str | None = Field(description="The name of its policy.")
+    round: int
+    next_step: int | None = Field(description="The number of the step that is next.")
+    next_at: Time | None = Field(description="Time at which the next step is due.")
+    next_whom: str | None = Field(
+        description="The people and channels that the next step pages, in words."
+    )
+    acknowledged_until: Time | None = Field(
+        description="Time at which the acknowledgement expires."
+    )
+    snoozed_until: Time | None
+    escalates_at: Time | None = Field(
+        description="Time of an escalation that somebody requested on the page and can still undo."
+    )
+
+
+class AlertPageBody(Body):
+    """User to page about an alert."""
+
+    user: Annotated[RequiredText, Argument("USER")] = Field(description="A user name.")
+
+
+class AlertSnooze(Body):
+    """Length of a snooze. One of these fields is required."""
+
+    duration: Annotated[
+        Duration | None,
+        Option("--for"),
+        Field(description="A length such as `1h`, from now on; at most a week."),
+    ] = None
+    until: GivenTime | None = None
+    tomorrow: Annotated[
+        bool,
+        Option("--tomorrow"),
+        Field(description="True to snooze until 9:00 of the next day in your time zone."),
+    ] = False

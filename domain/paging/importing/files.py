@@ -1,0 +1,188 @@
+"""Reads the JSON documents of an export, and their entities by schemas that ignore the rest."""
+
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, TypeVar
+from zlib import error as ZlibError  # noqa: N812 - an exception, whose name ends like one
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from domain.alerts.reading.body import read_json
+from domain.alerts.reading.incoming import UnreadableBody
+from domain.alerts.reading.text import storable
+from domain.core.errors import InvalidError
+from domain.paging.importing.plan import LeftOut
+
+#: In bytes, unpacked.
+LARGEST_FILE, LARGEST_EXPORT = 20_000_000, 100_000_000
+MOST_FILES = 20_000
+_DEEPEST = 50
+_SUFFIX = ".json"
+_LONGEST = 10_000
+_SHOWN_NAME = 100
+
+
+@dataclass(frozen=True)
+class Document:
+    """A JSON document of an export."""
+
+    #: The path inside of the export.
+    name: str
+    value: object
+
+    @property
+    def folder(self) -> str:
+        """Return the name of the folder that it is in, or an empty text."""
+        return PurePosixPath(self.name).parent.name
+
+    @property
+    def stem(self) -> str:
+        """Return its file name without suffix."""
+        return PurePosixPath(self.name).stem
+
+
+def read_documents(path: Path) -> list[Document]:
+    """Return the JSON documents at a path by name, or raise InvalidError."""
+    try:
+        found = [Document(name, _parsed(name, content)) for name, content in _contents(path)]
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror or type(error).__name__}."
+        raise InvalidError(message) from error
+    if not found:
+        raise InvalidError(f"{path} has no JSON files.")
+    return sorted(found, key=lambda each: each.name)
+
+
+def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
+    left = LARGEST_EXPORT
+    for number, (name, content) in enumerate(_files(path), 1):
+        left -= len(content)
+        if number > MOST_FILES:
+            raise InvalidError(f"An export can have at most {MOST_FILES:,} files.")
+        if left < 0:
+            raise InvalidError(f"An export can have at most {LARGEST_EXPORT:,} bytes.")
+        yield name, content
+
+
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+    if path.is_dir():
+        yield from _of_folder(path)
+    elif zipfile.is_zipfile(path):
+        yield from _of_archive(path)
+    else:
+        with path.open("rb") as file:
+            yield path.name, _limited(path.name, file.read(LARGEST_FILE + 1))
+
+
+def _limited(name: str, content: bytes) -> bytes:
+    if len(content) > LARGEST_FILE:
+        raise InvalidError(f"{name}: a file can have at most {LARGEST_FILE:,} bytes.")
+    return content
+
+
+def _of_folder(root: Path) -> Iterator[tuple[str, bytes]]:
+    for folder, _, names in os.walk(root):
+        for name in names:
+            file = Path(folder) / name
+            if file.suffix.lower() != _SUFFIX or file.is_symlink() or not file.is_file():
+                continue
+            shown = file.relative_to(root).as_posix()
+            with file.open("rb") as opened:
+                yield shown, _limited(shown, opened.read(LARGEST_FILE + 1))
+
+
+def _of_archive(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of an archive; nothing is unpacked to the disk."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if entry.is_dir() or not entry.filename.lower().endswith(_SUFFIX):
+                    continue
+                # No more than that, whatever sizes the archive says.
+                with archive.open(entry) as opened:
+                    content = opened.read(LARGEST_FILE + 1)
+                yield entry.filename, _limited(entry.filename, content)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ZlibError) as error:
+        raise InvalidError(f"{path} is not a zip archive that can be read: {error}.") from error
+
+
+def _parsed(name: str, content: bytes) -> object:
+    try:
+        return read_json(content.removeprefix(b"\xef\xbb\xbf"), nesting_limit=_DEEPEST)
+    except UnreadableBody as error:
+        raise InvalidError(f"{name}: {str(error).replace('The body', 'The file')}") from error
+
+
+def _text(value: Any) -> Any:
+    """Return a text that can be stored; null is an empty one, and a number its digits."""
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return storable(value)[:_LONGEST].strip() if isinstance(value, str) else value
+
+
+def _listed(value: Any) -> Any:
+    return () if value is None else value
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
+
+
+class Entity(BaseModel):
+    """The base of what an export has."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+Found = TypeVar("Found", bound=Entity)
+
+
+class EntityReader:
+    """Reads entities, and collects why some are left out."""
+
+    def __init__(self, left_out: list[LeftOut]) -> None:
+        """Take the list of what is left out."""
+        self.left_out = left_out
+
+    def all(self, schema: type[Found], values: Iterable[object], kind: str) -> list[Found]:
+        """Return the entities that fit a schema."""
+        found = []
+        for value in values:
+            try:
+                found.append(schema.model_validate(value))
+            except ValidationError as error:
+                self.left_out.append(LeftOut(kind=kind, name=name_of(value), reason=_why(error)))
+        return found
+
+
+def _why(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"The export is not as expected: {where + ': ' if where else ''}{first['msg']}."
+
+
+def name_of(value: object) -> str:
+    """Return the name of any entity, or an empty text."""
+    if not isinstance(value, Mapping):
+        return ""
+    for key in ("name", "username", "id"):
+        if isinstance(value.get(key), str):
+            return storable(value[key])[:_SHOWN_NAME]
+    nested = [each for each in value.values() if isinstance(each, Mapping)]
+    return name_of(nested[0]) if nested else ""
+
+
+def items_of(value: object) -> Sequence[object]:
+    """Return the items of a list, or of a page of the API: `{"results": […]}`."""
+    if isinstance(value, Mapping):
+        for key in ("results", "data"):
+            if isinstance(value.get(key), list):
+                items: list[object] = value[key]
+                return items
+        return ()
+    return value if isinstance(value, list) else ()

@@ -1,0 +1,479 @@
+"""Reads what the public API of Grafana OnCall returns: one JSON object, or a file for each list.
+
+https://grafana.com/docs/oncall/latest/oncall-api-reference/
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, time, timedelta
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
+from domain.core.errors import InvalidError
+from domain.core.time_zones import check_zone, zone
+from domain.paging.importing.files import Document, Entity, EntityReader, Text, Texts, items_of
+from domain.paging.importing.plan import (
+    ImportedIntegration,
+    ImportedOverride,
+    ImportedPolicy,
+    ImportedRotation,
+    ImportedSchedule,
+    ImportedStep,
+    ImportedUser,
+    ImportPlan,
+    LeftOut,
+    daily_time,
+    known_zone,
+    merged,
+    since_monday,
+    week_time,
+)
+from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, Unit
+
+#: What “repeat escalation” does.
+_REPEATS = 5
+_CHAINS_NOT_TAKEN = {
+    "notify_user_group": "Slack groups cannot be paged: name users or a schedule.",
+    "notify_team_members": "The export does not say who is in a team: name users or a schedule.",
+    "notify_whole_channel": "Create a channel in the project, and page it.",
+    "trigger_webhook": "Add a webhook to the project; it is called when an alert changes.",
+    "trigger_action": "Add a webhook to the project; it is called when an alert changes.",
+    "resolve": "A policy does not resolve alerts.",
+    "declare_incident": "Add an incident rule.",
+    "notify_if_time_from_to": "Steps have no times of day: what follows pages at any time.",
+    "notify_if_num_alerts_in_window": "Steps do not count alerts: what follows pages immediately.",
+}
+_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
+_HOUR, _DAY, _WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
+_LENGTHS = {Unit.HOURS: _HOUR, Unit.DAYS: _DAY, Unit.WEEKS: _WEEK}
+_HIGHEST_LAYER = 100
+#: In seconds; a century is longer than any shift.
+_Seconds = Annotated[int, Field(ge=0, le=3_155_760_000)]
+#: Members of the object, or names of files.
+_KINDS = (
+    *("users", "teams", "schedules", "on_call_shifts", "escalation_chains"),
+    *("escalation_policies", "integrations", "routes"),
+)
+_NOT_TAKEN = {
+    "webhooks": "Outgoing webhooks are not imported: add webhooks to the project.",
+    "actions": "Outgoing webhooks are not imported: add webhooks to the project.",
+    "personal_notification_rules": "Rules are not imported: each user adds contacts.",
+    "shift_swaps": "Swaps are not imported: swap the shifts in the schedule.",
+}
+_ALERTMANAGER = frozenset(
+    {"alertmanager", "legacy_alertmanager", "grafana_alerting", "legacy_grafana_alerting"}
+)
+_NO_SOURCES = frozenset({"inbound_email", "direct_paging", "manual", "maintenance", "slack"})
+
+
+class _Chain(Entity):
+    """An escalation chain."""
+
+    id: Text
+    name: Text
+    team_id: Text = ""
+
+
+class _Policy(Entity):
+    """A step of a chain, which the API calls an escalation policy."""
+
+    escalation_chain_id: Text
+    position: int = 0
+    type: Text = ""
+    duration: Annotated[int, Field(ge=0, le=31_557_600)] | None = None
+    persons_to_notify: Texts = ()
+    persons_to_notify_next_each_time: Texts = ()
+    notify_on_call_from_schedule: Text = ""
+
+
+@dataclass(kw_only=True)
+class _Walk:
+    """A walk over the steps of a chain."""
+
+    chain: _Chain
+    left_out: list[LeftOut]
+    after: timedelta = timedelta()
+    repeats: int = 0
+    steps: list[ImportedStep] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, number: int, step: _Policy) -> None:
+        """Take one step over, or say why not."""
+        if step.type == "wait":
+            self.after += timedelta(seconds=max(step.duration or 0, 0))
+        elif step.type == "repeat_escalation":
+            self.repeats = _REPEATS
+        elif step.notify_on_call_from_schedule:
+            schedules = (step.notify_on_call_from_schedule,)
+            self.steps.append(ImportedStep(after=self.after, schedules=schedules))
+        elif users := step.persons_to_notify or step.persons_to_notify_next_each_time:
+            takes_turns = not step.persons_to_notify and len(users) > 1
+            self.steps.append(ImportedStep(after=self.after, users=users, takes_turns=takes_turns))
+        else:
+            reason = _CHAINS_NOT_TAKEN.get(step.type, f"Unsupported step: {step.type or '(none)'}.")
+            name = f"{self.chain.name}: step {number}"
+            self.left_out.append(LeftOut(kind="step", name=name, reason=reason))
+
+
+def _policy_of(
+    chain: _Chain, steps: Sequence[_Policy], default: str, left_out: list[LeftOut]
+) -> ImportedPolicy:
+    """Return a policy with the steps that can be taken over."""
+    walk = _Walk(chain=chain, left_out=left_out)
+    mine = [each for each in steps if each.escalation_chain_id == chain.id]
+    for number, step in enumerate(sorted(mine, key=lambda each: each.position), 1):
+        walk.take(number, step)
+    last = walk.steps[-1].after if walk.steps else timedelta()
+    return ImportedPolicy(
+        key=chain.id,
+        team=chain.team_id or None,
+        name=chain.name,
+        steps=tuple(walk.steps),
+        repeats=walk.repeats,
+        # The next round begins when a wait at the end is over.
+        pause=walk.after - last if walk.after > last else None,
+        is_default=chain.id == default,
+        notes=tuple(walk.notes),
+    )
+
+
+def _local(value: Any) -> Any:
+    """Return a wall time without zone; the API writes some with a Z."""
+    return value.removesuffix("Z") if isinstance(value, str) else value
+
+
+_WallTime = Annotated[
+    datetime, BeforeValidator(_local), AfterValidator(lambda moment: moment.replace(tzinfo=None))
+]
+
+
+class _Shift(Entity):
+    """A shift."""
+
+    id: Text
+    name: Text = ""
+    type: Text
+    time_zone: Text = ""
+    level: int | None = 0
+    start: _WallTime
+    duration: _Seconds
+    frequency: Text = ""
+    interval: int | None = 1
+    until: _WallTime | None = None
+    week_start: Text = ""
+    by_day: Texts = ()
+    by_month: tuple[int, ...] | None = None
+    by_monthday: tuple[int, ...] | None = None
+    users: Texts = ()
+    rolling_users: tuple[Texts, ...] | None = None
+    start_rotation_from_user_index: int | None = 0
+
+
+class _Schedule(Entity):
+    """A schedule."""
+
+    id: Text
+    name: Text
+    type: Text = ""
+    team_id: Text = ""
+    time_zone: Text = ""
+    ical_url_primary: Text = ""
+    ical_url_overrides: Text = ""
+    shifts: Texts = ()
+
+
+def _schedule_of(
+    found: _Schedule, shifts: Mapping[str, _Shift], left_out: list[LeftOut], *, now: datetime
+) -> ImportedSchedule | None:
+    """Return a schedule with the shifts that can be taken over; None if it is a calendar's."""
+    if found.type == "ical":
+        calendar = found.ical_url_primary[:200]
+        reason = f"It follows the calendar at {calendar}: add its rotations manually."
+        left_out.append(LeftOut(kind="schedule", name=found.name, reason=reason))
+        return None
+    notes = list[str]()
+    if found.ical_url_overrides:
+        notes.append("Its overrides came from a calendar: add current and future ones manually.")
+    place = known_zone(found.time_zone, notes)
+    rotations, overrides = list[ImportedRotation](), list[ImportedOverride]()
+    for key in found.shifts:
+        shift = shifts.get(key)
+        try:
+            if shift is not None and shift.type in {"single_event", "override"}:
+                overrides += _overrides(shift, place, now)
+            else:
+                rotations += _rotations(shift, place, notes, now)
+        except (InvalidError, ValueError, OverflowError) as error:
+            name = f"{found.name}: {shift.name if shift and shift.name else key}"
+            left_out.append(LeftOut(kind="rotation", name=name, reason=str(error)))
+    return ImportedSchedule(
+        key=found.id,
+        team=found.team_id or None,
+        name=found.name,
+        time_zone=place,
+        rotations=tuple(rotations),
+        overrides=tuple(overrides),
+        notes=tuple(notes),
+    )
+
+
+def _start(shift: _Shift, place: str) -> datetime:
+    """Return when a shift begins, by the wall clock of its schedule."""
+    if not shift.time_zone or shift.time_zone == place:
+        return shift.start
+    there = shift.start.replace(tzinfo=zone(check_zone(shift.time_zone)))
+    return there.astimezone(zone(place)).replace(tzinfo=None)
+
+
+def _overrides(shift: _Shift, place: str, now: datetime) -> Iterator[ImportedOverride]:
+    start = _start(shift, place).replace(tzinfo=zone(place))
+    end = start.astimezone(UTC) + timedelta(seconds=shift.duration)
+    users = [*shift.users, *(one for each in shift.rolling_users or () for one in each)]
+    if end <= now:
+        return
+    if len(users) > 1:
+        raise InvalidError("An override has one user here: add one for each user.")
+    for user in users:
+        yield ImportedOverride(user=user, starts_at=start, ends_at=end)
+
+
+def _rotations(
+    shift: _Shift | None, place: str, notes: list[str], now: datetime
+) -> Iterator[ImportedRotation]:
+    """Yield a rotation for each user of a turn: they are on call together."""
+    if shift is None:
+        raise InvalidError("The shift is not in the export: add on_call_shifts.")
+    unit, length = _checked(shift, place, now)
+    start, name = _start(shift, place), shift.name or shift.id
+    if shift.time_zone and shift.time_zone != place:
+        notes.append(f"{name} was in {shift.time_zone}; here it follows the clocks of {place}.")
+    if shift.until is not None:
+        notes.append(f"{name} ends on {shift.until:%Y-%m-%d}; here it continues: remove it then.")
+    restrictions = _restrictions(shift, unit, start, length)
+    turns = _turns(shift)
+    for place_in_turn in range(max(map(len, turns))):
+        yield ImportedRotation(
+            name=name if not place_in_turn else f"{name} ({place_in_turn + 1})",
+            users=tuple(turn[place_in_turn % len(turn)] for turn in turns),
+            cadence=_cadence(shift, unit, start),
+            layer=min(max(shift.level or 0, 0) + 1, _HIGHEST_LAYER),
+            starts_at=_beginning(shift, unit, start),
+            restrictions=restrictions,
+        )
+
+
+def _checked(shift: _Shift, place: str, now: datetime) -> tuple[Unit, timedelta]:
+    """Return the unit of the turns and the length of a shift; raise InvalidError."""
+    unit, length = _UNITS.get(shift.frequency), timedelta(seconds=shift.duration)
+    if shift.until is not None and shift.until.replace(tzinfo=zone(place)) <= now:
+        raise InvalidError("It is over.")
+    if unit is None or shift.by_month or shift.by_monthday:
+        raise InvalidError(
+            "Shifts that recur by month, or never, are not imported: add rotations manually."
+        )
+    if length <= timedelta():
+        raise InvalidError("It has no length.")
+    turn = _LENGTHS[unit] * (shift.interval or 1)
+    has_gaps = length < turn
+    if has_gaps and (unit is Unit.HOURS or (shift.interval or 1) > 1):
+        raise InvalidError("Shifts with gaps of hours or weeks are not imported.")
+    if length > turn:
+        raise InvalidError("Its turns overlap.")
+    return unit, length
+
+
+def _turns(shift: _Shift) -> list[tuple[str, ...]]:
+    if shift.type == "rolling_users":
+        turns = [each for each in shift.rolling_users or () if each]
+        first = (shift.start_rotation_from_user_index or 0) % max(len(turns), 1)
+        turns = turns[first:] + turns[:first]
+    else:
+        turns = [shift.users] if shift.users else []
+    if not turns:
+        raise InvalidError("It has no users.")
+    return turns
+
+
+def _restrictions(
+    shift: _Shift, unit: Unit, start: datetime, length: timedelta
+) -> tuple[Restriction, ...]:
+    days = tuple(_DAYS.index(each) for each in shift.by_day if each in _DAYS)
+    if length == _LENGTHS[unit] * (shift.interval or 1) and not days:
+        return ()
+    if unit is Unit.WEEKS and not days:
+        return merged(week_time(since_monday(start.weekday(), start.time()), length))
+    if length > _DAY:
+        raise InvalidError("A shift of some weekdays lasts longer than a day: add it manually.")
+    return (daily_time(start.time(), length, days or EVERY_DAY),)
+
+
+def _cadence(shift: _Shift, unit: Unit, start: datetime) -> Cadence:
+    at = start.time().replace(second=0, microsecond=0)
+    return Cadence(
+        unit=unit,
+        every=shift.interval or 1,
+        at=at if not _turns_by_week(shift, unit) else time(),
+        weekdays=(_week_start(shift) if _turns_by_week(shift, unit) else start.weekday(),),
+    )
+
+
+def _turns_by_week(shift: _Shift, unit: Unit) -> bool:
+    """Return whether turns change with the calendar week: shifts of some weekdays do."""
+    return unit is Unit.WEEKS and bool(shift.by_day)
+
+
+def _week_start(shift: _Shift) -> int:
+    return _DAYS.index(shift.week_start) if shift.week_start in _DAYS else _DAYS.index("SU")
+
+
+def _beginning(shift: _Shift, unit: Unit, start: datetime) -> datetime:
+    """Return when the first turn begins."""
+    if not _turns_by_week(shift, unit):
+        return start
+    back = (start.weekday() - _week_start(shift)) % len(_DAYS)
+    return (start - timedelta(days=back)).replace(hour=0, minute=0, second=0)
+
+
+class _User(Entity):
+    id: Text
+    username: Text = ""
+    email: Text = ""
+    name: Text = ""
+
+
+class _Team(Entity):
+    id: Text
+    name: Text
+
+
+class _DefaultRoute(Entity):
+    escalation_chain_id: Text = ""
+
+
+class _Integration(Entity):
+    id: Text
+    name: Text
+    type: Text
+    team_id: Text = ""
+    default_route: _DefaultRoute | None = None
+
+
+class _Route(Entity):
+    integration_id: Text = ""
+    routing_regex: Text = ""
+    is_the_last_route: bool | None = False
+
+
+def read_grafana_oncall(documents: Iterable[Document], *, now: datetime) -> ImportPlan:
+    """Return what an export comes to; raise InvalidError if it is none."""
+    given, left_out = _by_kind(documents)
+    read = EntityReader(left_out)
+    schedules = read.all(_Schedule, given["schedules"], "schedule")
+    shifts = {each.id: each for each in read.all(_Shift, given["on_call_shifts"], "rotation")}
+    chains = read.all(_Chain, given["escalation_chains"], "policy")
+    steps = read.all(_Policy, given["escalation_policies"], "step")
+    integrations = read.all(_Integration, given["integrations"], "integration")
+    default = _default_chain(integrations, chains, left_out)
+    _leave_out_routes(read.all(_Route, given["routes"], "route"), integrations, left_out)
+    planned = [_schedule_of(each, shifts, left_out, now=now) for each in schedules]
+    sources = [_source(each, left_out) for each in integrations]
+    return ImportPlan(
+        teams={each.id: each.name for each in read.all(_Team, given["teams"], "team")},
+        users=[_user_of(each) for each in read.all(_User, given["users"], "user")],
+        schedules=[each for each in planned if each is not None],
+        policies=[_policy_of(each, steps, default, left_out) for each in chains],
+        integrations=[each for each in sources if each is not None],
+        left_out=left_out,
+    )
+
+
+def _by_kind(
+    documents: Iterable[Document],
+) -> tuple[Mapping[str, list[object]], list[LeftOut]]:
+    given: dict[str, list[object]] = {kind: [] for kind in _KINDS}
+    left_out: list[LeftOut] = []
+    for document in documents:
+        for kind, value in _lists(document):
+            if kind in given:
+                given[kind] += items_of(value)
+            elif kind in _NOT_TAKEN and (count := len(items_of(value))):
+                left_out.append(
+                    LeftOut(kind=kind, name=f"{count} of them", reason=_NOT_TAKEN[kind])
+                )
+    if not any(given.values()):
+        kinds = ", ".join(_KINDS)
+        message = f"This is not an export of Grafana OnCall: it has none of the lists {kinds}."
+        raise InvalidError(message)
+    return given, left_out
+
+
+def _lists(document: Document) -> Iterable[tuple[str, object]]:
+    """Yield lists with their kinds: of a file by its name (`users.json`, `users-2.json`)."""
+    kind = document.stem.partition("-")[0]
+    if kind in _KINDS or kind in _NOT_TAKEN:
+        yield kind, document.value
+    elif isinstance(document.value, Mapping):
+        yield from document.value.items()
+
+
+def _user_of(user: _User) -> ImportedUser:
+    username = user.username.partition("@")[0] or user.email.partition("@")[0]
+    return ImportedUser(key=user.id, username=username, email=user.email, name=user.name)
+
+
+def _default_chain(
+    integrations: Sequence[_Integration], chains: Sequence[_Chain], left_out: list[LeftOut]
+) -> str:
+    """Return the key of the chain that most integrations lead to, and say which lead elsewhere."""
+    names = {each.id: each.name for each in chains}
+    leads = {
+        each.name: each.default_route.escalation_chain_id
+        for each in integrations
+        if each.default_route and each.default_route.escalation_chain_id in names
+    }
+    if not leads:
+        return ""
+    ((default, _),) = Counter(leads.values()).most_common(1)
+    for name, chain in leads.items():
+        if chain != default:
+            reason = (
+                f"Its alerts went to {names[chain]}, others to {names[default]}, which is the "
+                "default here: add a route with conditions on severity, environment, service "
+                "and labels."
+            )
+            left_out.append(LeftOut(kind="route", name=name, reason=reason))
+    return default
+
+
+def _leave_out_routes(
+    routes: Sequence[_Route], integrations: Sequence[_Integration], left_out: list[LeftOut]
+) -> None:
+    names = {each.id: each.name for each in integrations}
+    for route in routes:
+        if not route.is_the_last_route:
+            reason = (
+                "Routes by regular expressions and templates are not imported: add a route with "
+                "conditions on severity, environment, service and labels."
+            )
+            name = f"{names.get(route.integration_id, '')}: {route.routing_regex}"
+            left_out.append(LeftOut(kind="route", name=name[:200], reason=reason))
+
+
+def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration | None:
+    if found.type in _NO_SOURCES:
+        reason = f"The type {found.type} does not receive alerts by HTTP."
+        left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
+        return None
+    is_metrics = found.type in _ALERTMANAGER
+    note = f"It had the type {found.type}: add a mapping if its payload has other fields."
+    return ImportedIntegration(
+        team=found.team_id or None,
+        name=found.name or found.type,
+        type=PROMETHEUS if is_metrics else HTTP,
+        notes=() if is_metrics else (note,),
+    )

@@ -1,0 +1,508 @@
+"""Reads what opsgenie-configuration-backup wrote: a folder for each kind, a file for each entity.
+
+https://github.com/opsgenie/opsgenie-configuration-backup
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, time, timedelta
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
+
+from pydantic import BeforeValidator
+
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
+from domain.core.errors import InvalidError
+from domain.core.time_zones import zone
+from domain.paging.importing.files import Document, Entity, EntityReader, Text, items_of
+from domain.paging.importing.plan import (
+    ImportedIntegration,
+    ImportedOverride,
+    ImportedPolicy,
+    ImportedRotation,
+    ImportedSchedule,
+    ImportedStep,
+    ImportedUser,
+    ImportPlan,
+    LeftOut,
+    known_zone,
+    merged,
+    since_monday,
+    week_time,
+)
+from domain.paging.on_call.schedule_values import Cadence, Restriction, Unit
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ROTATION_UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
+_WEEK = timedelta(weeks=1)
+_UNITS = {
+    "minutes": timedelta(minutes=1),
+    "hours": timedelta(hours=1),
+    "days": timedelta(days=1),
+    "": timedelta(minutes=1),
+}
+_MOST_REPEATS, _LONGEST_DELAY = 9, 1_000_000
+#: By the folder of the backup.
+_KINDS = ("users", "teams", "schedules", "escalations", "integrations")
+#: Integrations that send in Alertmanager's format.
+_ALERTMANAGER = frozenset({"Prometheus", "GrafanaV2"})
+#: Types that do not receive alerts by HTTP.
+_NO_SOURCES = frozenset(
+    {
+        *("Email", "Slack", "SlackApp", "Jira", "JiraServiceDesk", "Webhook", "Zendesk", "Marid"),
+        *("MSTeams", "MSTeamsV2", "Mattermost", "ServiceNowV2", "ServiceNowV3", "Oec", "Incoming"),
+        *("HipChat", "HipChatV2", "HipChatAddOn", "Flowdock", "FlowdockV2", "Statuspage"),
+    }
+)
+
+
+def _moment(value: Any) -> Any:
+    """Return a time that the backup wrote as text, or as milliseconds since 1970."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return datetime.fromtimestamp(value / 1000, UTC) if abs(value) < 10**14 else value
+    return value
+
+
+_Moment = Annotated[datetime, BeforeValidator(_moment)]
+
+
+class _Reference(Entity):
+    """Something that another entity names."""
+
+    type: Text = ""
+    id: Text = ""
+    name: Text = ""
+    username: Text = ""
+
+    @property
+    def shown(self) -> str:
+        """Return its name, or its id."""
+        return self.username or self.name or self.id
+
+
+class _WeekTime(Entity):
+    startDay: Text = ""
+    endDay: Text = ""
+    startHour: int = 0
+    startMin: int = 0
+    endHour: int = 0
+    endMin: int = 0
+
+
+class _TimeRestriction(Entity):
+    type: Text = ""
+    restriction: _WeekTime | None = None
+    restrictions: tuple[_WeekTime, ...] | None = None
+
+
+class _Rotation(Entity):
+    name: Text = ""
+    type: Text
+    length: int | None = 1
+    startDate: _Moment
+    endDate: _Moment | None = None
+    participants: tuple[_Reference, ...] | None = None
+    timeRestriction: _TimeRestriction | None = None
+
+
+class _Override(Entity):
+    user: _Reference | None = None
+    startDate: _Moment
+    endDate: _Moment
+    rotations: tuple[_Reference, ...] | None = None
+
+
+class _Schedule(Entity):
+    id: Text
+    name: Text
+    description: Text = ""
+    timezone: Text = ""
+    enabled: bool | None = True
+    ownerTeam: _Reference | None = None
+    rotations: tuple[_Rotation, ...] | None = None
+
+
+class _ScheduleFile(Entity):
+    """A file of the folder `schedules`."""
+
+    schedule: _Schedule
+    scheduleOverrideList: tuple[_Override, ...] | None = None
+
+
+def _schedule_of(
+    file: _ScheduleFile, left_out: list[LeftOut], *, now: datetime
+) -> ImportedSchedule:
+    """Return a schedule with what of it can be taken over."""
+    found, notes = file.schedule, list[str]()
+    place = known_zone(found.timezone, notes)
+    rotations = []
+    for number, each in enumerate(found.rotations or (), 1):
+        name = each.name or f"Rotation {number}"
+        try:
+            rotations.append(_rotation(each, name, place, notes, now))
+        except (InvalidError, ValueError, OverflowError) as error:
+            left_out.append(
+                LeftOut(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
+            )
+    if found.enabled is False:
+        notes.append("It was disabled; here it is active.")
+    return ImportedSchedule(
+        key=found.id,
+        team=found.ownerTeam.id if found.ownerTeam else None,
+        name=found.name,
+        description=found.description,
+        time_zone=place,
+        rotations=tuple(rotations),
+        overrides=tuple(_overrides(file, notes, now)),
+        notes=tuple(notes),
+    )
+
+
+def _rotation(
+    found: _Rotation, name: str, place: str, notes: list[str], now: datetime
+) -> ImportedRotation:
+    unit = _ROTATION_UNITS.get(found.type)
+    if unit is None:
+        raise InvalidError(f"There are no rotations of the type {found.type or '(none)'}.")
+    if found.endDate is not None and _aware(found.endDate, place) <= now:
+        raise InvalidError("It is over.")
+    if found.endDate is not None:
+        notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}; here it continues: remove it then.")
+    starts_at = _aware(found.startDate, place).astimezone(zone(place)).replace(tzinfo=None)
+    at = starts_at.time().replace(second=0, microsecond=0)
+    return ImportedRotation(
+        name=name,
+        users=_participants(found, name, notes),
+        cadence=Cadence(unit=unit, every=found.length or 1, at=at, weekdays=(starts_at.weekday(),)),
+        # All rotations of a schedule are on call at the same time.
+        layer=1,
+        starts_at=starts_at,
+        restrictions=_restrictions(found.timeRestriction),
+    )
+
+
+def _aware(moment: datetime, place: str) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(place))
+
+
+def _participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, ...]:
+    users = []
+    for each in found.participants or ():
+        if each.type in {"user", ""}:
+            users.append(each.id)
+        elif each.type == "none":
+            raise InvalidError("It has turns without a user, which rotations here cannot have.")
+        else:
+            notes.append(f"{name}: the {each.type} {each.shown} has no turn here.")
+    if not users:
+        raise InvalidError("None of its turns is a user's.")
+    return tuple(users)
+
+
+def _restrictions(found: _TimeRestriction | None) -> tuple[Restriction, ...]:
+    if found is None:
+        return ()
+    if found.type == "time-of-day" and found.restriction is not None:
+        start, end = _clock(found.restriction)
+        return (Restriction(start=start, end=end),)
+    return merged(part for each in found.restrictions or () for part in _week_parts(each))
+
+
+def _week_parts(found: _WeekTime) -> tuple[Restriction, ...]:
+    try:
+        days = _DAYS.index(found.startDay.lower()), _DAYS.index(found.endDay.lower())
+    except ValueError as error:
+        raise InvalidError("A restriction is not of weekdays.") from error
+    start, end = (since_monday(day, at) for day, at in zip(days, _clock(found), strict=True))
+    return week_time(start, (end - start) % _WEEK or _WEEK)
+
+
+def _clock(found: _WeekTime) -> tuple[time, time]:
+    try:
+        return time(found.startHour % 24, found.startMin), time(found.endHour % 24, found.endMin)
+    except ValueError as error:
+        raise InvalidError("A restriction has an hour or a minute that no day has.") from error
+
+
+def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[ImportedOverride]:
+    place, taken = known_zone(file.schedule.timezone, []), []
+    for each in file.scheduleOverrideList or ():
+        start, end = _aware(each.startDate, place), _aware(each.endDate, place)
+        if end <= now:
+            continue
+        if each.user is None or each.user.type not in {"user", ""}:
+            notes.append(
+                f"The override from {start:%Y-%m-%d %H:%M} is not for a user, so it is left out."
+            )
+            continue
+        if each.rotations:
+            notes.append(f"The override from {start:%Y-%m-%d %H:%M} replaces all rotations here.")
+        taken.append(ImportedOverride(user=each.user.id, starts_at=start, ends_at=end))
+    return taken
+
+
+class _Delay(Entity):
+    timeAmount: int = 0
+    timeUnit: Text = ""
+
+
+class _Rule(Entity):
+    condition: Text = ""
+    notifyType: Text = ""
+    delay: _Delay | None = None
+    recipient: _Reference | None = None
+
+
+class _Repeat(Entity):
+    waitInterval: int | None = 0
+    count: int | None = 0
+    closeAlertAfterAll: bool | None = False
+
+
+class _Escalation(Entity):
+    """A file of the folder `escalations`."""
+
+    id: Text
+    name: Text
+    ownerTeam: _Reference | None = None
+    rules: tuple[_Rule, ...] | None = None
+    repeat: _Repeat | None = None
+
+
+def _policy_of(
+    found: _Escalation,
+    members: Mapping[str, tuple[str, ...]],
+    defaults: frozenset[str],
+    left_out: list[LeftOut],
+) -> ImportedPolicy:
+    """Return a policy with the rules that can be taken over, in the order of their delays."""
+    steps, notes = [], list[str]()
+    for number, rule in enumerate(found.rules or (), 1):
+        try:
+            steps.append(_step(rule, number, members, notes))
+        except InvalidError as error:
+            name = f"{found.name}: rule {number}"
+            left_out.append(LeftOut(kind="step", name=name, reason=str(error)))
+    repeat = found.repeat or _Repeat()
+    count = repeat.count or 0
+    if count > _MOST_REPEATS:
+        notes.append(f"It was repeated {count} times; here it is repeated {_MOST_REPEATS} times.")
+    if repeat.closeAlertAfterAll:
+        notes.append("It closed the alert in the end; here the alert stays open.")
+    wait = repeat.waitInterval or 0
+    return ImportedPolicy(
+        key=found.id,
+        team=found.ownerTeam.id if found.ownerTeam else None,
+        name=found.name,
+        steps=tuple(sorted(steps, key=lambda each: each.after)),
+        repeats=max(min(count, _MOST_REPEATS), 0),
+        pause=timedelta(minutes=wait) if wait > 0 else None,
+        is_default=found.id in defaults,
+        notes=tuple(notes),
+    )
+
+
+def _step(
+    rule: _Rule, number: int, members: Mapping[str, tuple[str, ...]], notes: list[str]
+) -> ImportedStep:
+    recipient = rule.recipient or _Reference()
+    if recipient.type not in {"user", "schedule", "team"}:
+        raise InvalidError(f"A {recipient.type or 'recipient of no type'} cannot be paged here.")
+    if rule.condition == "if-not-closed":
+        notes.append(f"Rule {number} also paged for acknowledged alerts; here it does not.")
+    after = _after(rule.delay)
+    if recipient.type == "schedule":
+        if rule.notifyType not in {"default", ""}:
+            said = f"Rule {number} paged “{rule.notifyType}” of the schedule"
+            notes.append(f"{said}; here, the people on call are paged.")
+        return ImportedStep(after=after, schedules=(recipient.id,))
+    if recipient.type == "user":
+        return ImportedStep(after=after, users=(recipient.id,))
+    is_random = rule.notifyType == "random"
+    notes.append(
+        f"Rule {number} paged a random member of the team {recipient.shown}; here, those that it "
+        "had take turns."
+        if is_random
+        else f"Rule {number} pages every member that the team {recipient.shown} had."
+    )
+    return ImportedStep(after=after, users=_members_of(recipient, members), takes_turns=is_random)
+
+
+def _members_of(team: _Reference, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    if not members.get(team.id):
+        raise InvalidError(f"The team {team.shown} has no members in this backup.")
+    return members[team.id]
+
+
+def _after(delay: _Delay | None) -> timedelta:
+    if delay is None:
+        return timedelta()
+    unit = _UNITS.get(delay.timeUnit.lower())
+    if unit is None or not 0 <= delay.timeAmount <= _LONGEST_DELAY:
+        raise InvalidError(f"Its delay, {delay.timeAmount} {delay.timeUnit}, cannot be read.")
+    return delay.timeAmount * unit
+
+
+_NOT_TAKEN = {
+    "policies": "Alert policies have no counterpart: use routes, silences and incident rules.",
+    "policiesV2": "Alert policies have no counterpart: use routes, silences and incident rules.",
+    "forwardings": "Forwarding rules are not imported: add an override to the schedule.",
+    "maintenance": "Maintenance is not imported: create a maintenance window.",
+    "heartbeats": "Heartbeats are not imported: create them, since their URLs change anyway.",
+    "customUserRoles": "Roles of users are not imported.",
+    "notifications": "Notification rules are not imported: each user adds contacts.",
+    "groups": "Groups are not imported.",
+}
+
+
+class _User(Entity):
+    id: Text
+    username: Text
+    fullName: Text = ""
+    blocked: bool = False
+
+
+class _UserFile(Entity):
+    user: _User
+
+
+class _Member(Entity):
+    user: _Reference
+
+
+class _Team(Entity):
+    id: Text
+    name: Text
+    members: tuple[_Member, ...] | None = None
+
+
+class _RoutingRule(Entity):
+    name: Text = ""
+    isDefault: bool | None = False
+    notify: _Reference | None = None
+
+
+class _TeamFile(Entity):
+    team: _Team
+    teamRoutingRules: tuple[_RoutingRule, ...] | None = None
+
+
+class _Integration(Entity):
+    name: Text
+    type: Text
+    enabled: bool | None = True
+    ownerTeam: _Reference | None = None
+
+
+class _IntegrationFile(Entity):
+    integration: _Integration
+
+
+def read_opsgenie(documents: Iterable[Document], *, now: datetime) -> ImportPlan:
+    """Return what a backup comes to; raise InvalidError if it is none."""
+    given, left_out = _by_kind(documents)
+    read = EntityReader(left_out)
+    teams = read.all(_TeamFile, given["teams"], "team")
+    schedules = read.all(_ScheduleFile, given["schedules"], "schedule")
+    escalations = read.all(_Escalation, given["escalations"], "policy")
+    integrations = read.all(_IntegrationFile, given["integrations"], "integration")
+    members = {
+        each.team.id: tuple(one.user.id for one in each.team.members or () if one.user.id)
+        for each in teams
+    }
+    defaults = _defaults(teams, left_out)
+    sources = [each for one in integrations if (each := _source(one.integration, left_out))]
+    return ImportPlan(
+        teams={each.team.id: each.team.name for each in teams},
+        users=_users(read.all(_UserFile, given["users"], "user"), left_out),
+        schedules=[_schedule_of(each, left_out, now=now) for each in schedules],
+        policies=[_policy_of(each, members, defaults, left_out) for each in escalations],
+        integrations=sources,
+        left_out=left_out,
+    )
+
+
+def _by_kind(
+    documents: Iterable[Document],
+) -> tuple[Mapping[str, list[object]], list[LeftOut]]:
+    given: dict[str, list[object]] = {kind: [] for kind in _KINDS}
+    others: dict[str, list[str]] = {}
+    for document in documents:
+        for kind, value in _parts(document):
+            if kind in given:
+                given[kind].append(value)
+            elif kind in _NOT_TAKEN:
+                others.setdefault(kind, []).append(document.stem)
+    if not any(given.values()):
+        message = (
+            "This is not a backup of Opsgenie: it has none of the folders "
+            f"{', '.join(_KINDS)} with JSON files."
+        )
+        raise InvalidError(message)
+    return given, [
+        LeftOut(kind=kind, name=name[:100], reason=_NOT_TAKEN[kind])
+        for kind, names in sorted(others.items())
+        for name in names
+    ]
+
+
+def _parts(document: Document) -> Iterable[tuple[str, object]]:
+    """Yield entities with their kinds: of a file of its folder, or of an object with all kinds."""
+    if document.folder in _KINDS or document.folder in _NOT_TAKEN:
+        yield document.folder, document.value
+    elif isinstance(document.value, Mapping):
+        for kind, value in document.value.items():
+            for each in items_of(value):
+                yield kind, each
+
+
+def _users(found: Iterable[_UserFile], left_out: list[LeftOut]) -> list[ImportedUser]:
+    users = []
+    for user in (each.user for each in found):
+        if user.blocked:
+            reason = "The account is blocked."
+            left_out.append(LeftOut(kind="user", name=user.username, reason=reason))
+            continue
+        name = user.username.partition("@")[0]
+        email = user.username if "@" in user.username else ""
+        users.append(ImportedUser(key=user.id, username=name, email=email, name=user.fullName))
+    return users
+
+
+def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[str]:
+    """Return the keys of escalations that alerts of a team go to without a rule."""
+    found = set()
+    for team in teams:
+        for rule in team.teamRoutingRules or ():
+            notify = rule.notify
+            if rule.isDefault and notify and notify.type == "escalation":
+                found.add(notify.id)
+                continue
+            reason = (
+                "Routing rules are not imported: add a route with conditions on severity, "
+                "environment, service and labels."
+            )
+            if rule.isDefault:
+                reason = "Its alerts go to no escalation: add a policy, and make it the default."
+            name = f"{team.team.name}: {rule.name or 'rule'}"
+            left_out.append(LeftOut(kind="route", name=name[:200], reason=reason))
+    return frozenset(found)
+
+
+def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration | None:
+    if found.type in _NO_SOURCES:
+        reason = (
+            f"The type {found.type} does not receive alerts by HTTP. What it sends elsewhere can "
+            "be a channel or a webhook of the project."
+        )
+        left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
+        return None
+    is_metrics = found.type in _ALERTMANAGER
+    note = f"It had the type {found.type or 'API'}: add a mapping if its payload has other fields."
+    return ImportedIntegration(
+        team=found.ownerTeam.id if found.ownerTeam else None,
+        name=found.name or found.type,
+        type=PROMETHEUS if is_metrics else HTTP,
+        is_active=found.enabled is not False,
+        notes=() if is_metrics else (note,),
+    )

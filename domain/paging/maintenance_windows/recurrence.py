@@ -1,0 +1,261 @@
+"""When a maintenance window recurs: a part of the rules of RFC 5545 section 3.3.10.
+
+Days, weeks and months with an interval and an end. Times are local: a window that begins at 02:00
+does so in summer and winter.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from enum import StrEnum
+from typing import Any
+
+from dateutil import rrule
+
+from domain.core.errors import InvalidError
+
+LONGEST_RULE = 200
+LARGEST_INTERVAL = 99
+#: Rules of computer programs that nobody could mean end here.
+LAST_DAY = date(2199, 12, 31)
+_MONTHS = 12
+_FIFTH = 5
+_LONGEST_MONTH = 31
+_DAY = timedelta(days=1)
+#: The words of rules for weekdays.
+WEEKDAYS = {
+    "MO": "Monday",
+    "TU": "Tuesday",
+    "WE": "Wednesday",
+    "TH": "Thursday",
+    "FR": "Friday",
+    "SA": "Saturday",
+    "SU": "Sunday",
+}
+_BY_DAY = re.compile(r"(-?[1-5])?(MO|TU|WE|TH|FR|SA|SU)")
+_UNTIL = re.compile(r"[0-9]{8}")
+
+
+class Frequency(StrEnum):
+    """How often a window recurs."""
+
+    DAILY = "DAILY"
+    WEEKLY = "WEEKLY"
+    MONTHLY = "MONTHLY"
+
+
+_LIBRARY_WORDS = {
+    Frequency.DAILY: rrule.DAILY,
+    Frequency.WEEKLY: rrule.WEEKLY,
+    Frequency.MONTHLY: rrule.MONTHLY,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recurrence:
+    """A checked rule: each has occurrences, however far they are apart."""
+
+    frequency: Frequency
+    interval: int = 1
+    #: Weekdays such as MO; in rules by month each with its number, such as 2TU or -1SU.
+    by_day: tuple[str, ...] = ()
+    #: Days of the month; negative ones count from its end.
+    by_month_day: tuple[int, ...] = ()
+    #: The last local day on which it can begin, or None.
+    until: date | None = None
+
+    @property
+    def rule(self) -> str:
+        """The rule as RFC 5545 writes it."""
+        parts = {
+            "FREQ": self.frequency.value,
+            "INTERVAL": str(self.interval) if self.interval > 1 else "",
+            "BYDAY": ",".join(self.by_day),
+            "BYMONTHDAY": ",".join(map(str, self.by_month_day)),
+            "UNTIL": self.until.strftime("%Y%m%d") if self.until else "",
+        }
+        return ";".join(f"{name}={value}" for name, value in parts.items() if value)
+
+    def starts(self, first: datetime, *, after: datetime) -> Iterator[datetime]:
+        """Yield the local times at which it begins, from about `after` on, in order.
+
+        `first` is the first local time that it can begin at. The ones before `after` are skipped
+        without being computed, as far as that is possible.
+        """
+        found: Iterator[datetime] = iter(
+            rrule.rrule(
+                _LIBRARY_WORDS[self.frequency],
+                dtstart=self._begin(first, after),
+                interval=self.interval,
+                byweekday=[_weekday(each) for each in self.by_day] or None,
+                bymonthday=self._month_days(first) or None,
+                until=datetime.combine(self.until or LAST_DAY, time.max),
+                byhour=first.hour,
+                byminute=first.minute,
+                bysecond=0,
+            )
+        )
+        return found
+
+    def _month_days(self, first: datetime) -> tuple[int, ...]:
+        if self.frequency is Frequency.MONTHLY and not (self.by_day or self.by_month_day):
+            return (first.day,)
+        return self.by_month_day
+
+    def _begin(self, first: datetime, after: datetime) -> datetime:
+        """Return a later beginning for the same occurrences: whole intervals after the first."""
+        if after <= first:
+            return first
+        if self.frequency is Frequency.MONTHLY:
+            months = (after.year - first.year) * _MONTHS + after.month - first.month
+            whole = months - months % self.interval
+            if not whole:
+                return first
+            year, month = divmod(first.year * _MONTHS + first.month - 1 + whole, _MONTHS)
+            return first.replace(year=year, month=month + 1, day=1)
+        step = self.interval * (7 if self.frequency is Frequency.WEEKLY else 1) * _DAY
+        # A day more than is needed: in a week, other days than the first one's count as well.
+        return first + max((after - first) // step - 1, 0) * step
+
+
+def _weekday(text: str) -> Any:
+    found = _BY_DAY.fullmatch(text)
+    if found is None:  # it was checked when it was read
+        raise ValueError(text)
+    return rrule.weekday([*WEEKDAYS].index(found[2]), int(found[1]) if found[1] else None)
+
+
+def monthly_by_day(first: date, *, interval: int, until: date | None) -> Recurrence:
+    """Return the rule for the same day of each month; months without that day are left out."""
+    return Recurrence(
+        frequency=Frequency.MONTHLY, interval=interval, by_month_day=(first.day,), until=until
+    )
+
+
+def monthly_by_weekday(first: date, *, interval: int, until: date | None) -> Recurrence:
+    """Return the rule for the same weekday of each month, the fifth as the last one."""
+    number = (first.day - 1) // 7 + 1
+    day = f"{number if number < _FIFTH else -1}{tuple(WEEKDAYS)[first.weekday()]}"
+    return Recurrence(frequency=Frequency.MONTHLY, interval=interval, by_day=(day,), until=until)
+
+
+def parse_rule(text: str) -> Recurrence:
+    """Read a rule such as `FREQ=WEEKLY;BYDAY=SU`; raise InvalidError for one that is not known."""
+    if len(text) > LONGEST_RULE:
+        raise _refusal(f"can have at most {LONGEST_RULE} characters")
+    parts = _parts(text.strip().upper().removeprefix("RRULE:"))
+    frequency = _frequency(parts.pop("FREQ", ""))
+    found = Recurrence(
+        frequency=frequency,
+        interval=_whole_number(parts.pop("INTERVAL", "1"), "INTERVAL", LARGEST_INTERVAL),
+        by_day=_days(parts.pop("BYDAY", "")),
+        by_month_day=_month_days(parts.pop("BYMONTHDAY", "")),
+        until=_until(parts.pop("UNTIL", "")),
+    )
+    if parts.pop("WKST", "MO") != "MO" or parts:
+        known = "FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL"
+        raise _refusal(f"can have {known}; a week begins on Monday")
+    _check_days(found)
+    return found
+
+
+def _refusal(reason: str) -> InvalidError:
+    return InvalidError(f"The rule {reason}.", field="rule")
+
+
+def _parts(text: str) -> dict[str, str]:
+    parts = [part.partition("=") for part in text.removesuffix(";").split(";")]
+    names = [name for name, _, value in parts if name and value]
+    if len(set(names)) < len(parts):
+        raise _refusal("must be parts such as FREQ=WEEKLY;BYDAY=SU, each of them once")
+    return {name: value for name, _, value in parts}
+
+
+def _frequency(word: str) -> Frequency:
+    if word not in set(Frequency):
+        raise _refusal("needs FREQ=DAILY, FREQ=WEEKLY or FREQ=MONTHLY")
+    return Frequency(word)
+
+
+def _whole_number(text: str, name: str, largest: int) -> int:
+    number = int(text) if re.fullmatch(r"[0-9]{1,3}", text) else 0
+    if not 1 <= number <= largest:
+        raise _refusal(f"needs a number from 1 to {largest} as {name}")
+    return number
+
+
+def _days(text: str) -> tuple[str, ...]:
+    days = text.split(",") if text else []
+    if not all(_BY_DAY.fullmatch(day) for day in days):
+        raise _refusal("needs weekdays such as MO,TH as BYDAY, or 2TU or -1SU in a month")
+    return tuple(dict.fromkeys(days))
+
+
+def _month_days(text: str) -> tuple[int, ...]:
+    days = text.split(",") if text else []
+    numbers = [int(day) for day in days if re.fullmatch(r"-?[0-9]{1,2}", day)]
+    if len(numbers) < len(days) or not all(1 <= abs(day) <= _LONGEST_MONTH for day in numbers):
+        raise _refusal("needs days of the month such as 1,15 or -1 as BYMONTHDAY")
+    return tuple(dict.fromkeys(numbers))
+
+
+def _until(text: str) -> date | None:
+    if not text:
+        return None
+    try:
+        day = date.fromisoformat(text) if _UNTIL.fullmatch(text) else None
+    except ValueError:
+        day = None
+    if day is None or day > LAST_DAY:
+        raise _refusal("needs a local day such as 20271231 as UNTIL")
+    return day
+
+
+def _check_days(rule: Recurrence) -> None:
+    """Raise InvalidError for days that do not go with the frequency, or that may never come."""
+    numbered = [len(day) > len("MO") for day in rule.by_day]
+    if rule.frequency is not Frequency.MONTHLY:
+        if rule.by_month_day or any(numbered):
+            raise _refusal("can have days of the month only with FREQ=MONTHLY")
+        if rule.frequency is Frequency.DAILY and rule.by_day:
+            raise _refusal("can have BYDAY only with FREQ=WEEKLY or FREQ=MONTHLY")
+        return
+    if rule.by_day and rule.by_month_day:
+        raise _refusal("can have BYDAY or BYMONTHDAY, not both")
+    if not all(numbered):
+        raise _refusal("needs numbers before the weekdays of a month, such as 2TU or -1SU")
+
+
+_UNITS = {Frequency.DAILY: "day", Frequency.WEEKLY: "week", Frequency.MONTHLY: "month"}
+_FROM_THE_END = {-1: "last", -2: "second to last", -3: "third to last", -4: "fourth to last"}
+_FROM_THE_BEGINNING = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+_ORDINALS = {**_FROM_THE_END, **_FROM_THE_BEGINNING, -5: "fifth to last"}
+
+
+def in_words(rule: Recurrence) -> str:
+    """Return for example `every 2 weeks on Saturday and Sunday, until 2026-12-31`."""
+    unit = _UNITS[rule.frequency]
+    every = f"every {unit}" if rule.interval == 1 else f"every {rule.interval} {unit}s"
+    days = [_weekday_word(each) for each in rule.by_day] or [
+        _month_day(n) for n in rule.by_month_day
+    ]
+    on = f" on {_listed(days)}" if days else ""
+    until = f", until {rule.until.isoformat()}" if rule.until else ""
+    return f"{every}{on}{until}"
+
+
+def _weekday_word(text: str) -> str:
+    name = WEEKDAYS[text[-2:]]
+    return f"the {_ORDINALS[int(text[:-2])]} {name}" if text[:-2] else name
+
+
+def _month_day(number: int) -> str:
+    if number > 0:
+        return f"day {number}"
+    return "the last day" if number == -1 else f"day {-number} from the end"
+
+
+def _listed(words: list[str]) -> str:
+    *some, last = words
+    return f"{', '.join(some)} and {last}" if some else last

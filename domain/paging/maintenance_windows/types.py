@@ -1,0 +1,101 @@
+"""Maintenance windows as all faces see them, and what may be asked of them."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
+from domain.core.types.base import (
+    Duration,
+    IncludeAncestorGroups,
+    OffsetQuery,
+    Option,
+    Resource,
+    Text,
+    Time,
+    partial,
+)
+from domain.paging.maintenance_windows.recurrence import in_words, parse_rule
+
+LONGEST_NAME = 255
+
+
+class WindowOccurrence(Resource):
+    """One time that a window takes place."""
+
+    starts_at: Time
+    ends_at: Time
+
+
+class MaintenanceWindow(ConditionsResource):
+    """A time, once or recurring, in which alerts that meet its conditions page nobody."""
+
+    id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    name: str
+    starts_at: str = Field(description="Local time of the time zone.")
+    time_zone: str
+    duration: Duration
+    rule: str = Field(description="Empty for once.")
+    is_active: bool = Field(description="True if the window is active now.")
+    occurrences: list[WindowOccurrence] = Field(
+        description="The next five, including the current one."
+    )
+    created_at: Time
+    created_by: str | None = Field(description="A user name; null for the command line.")
+
+    @property
+    def local_start(self) -> datetime:
+        """The start, without a zone."""
+        return datetime.fromisoformat(self.starts_at)
+
+    @property
+    def repeats(self) -> str:
+        """When it recurs, in words, or an empty text for once."""
+        return in_words(parse_rule(self.rule)) if self.rule else ""
+
+
+class NewWindow(ConditionsBody):
+    """A new window."""
+
+    name: Text = Field(description=f"1 to {LONGEST_NAME} characters.")
+    starts_at: Annotated[
+        Text,
+        Option("--starts"),
+        Field(
+            description="A local time of the time zone, such as `2026-12-06T02:00`. A time with an "
+            "offset, such as `2026-12-06T01:00Z`, is converted into that zone, and the window "
+            "recurs at the local time that it is there."
+        ),
+    ]
+    duration: Annotated[
+        Duration,
+        Option("--for"),
+        Field(description="A length such as `90m` or `2h`, at most `7d`."),
+    ]
+    time_zone: Annotated[
+        Text, Field(description="Time zone of the IANA database, such as `Europe/Berlin`.")
+    ] = "UTC"
+    rule: Annotated[
+        Text,
+        Field(
+            description="A recurrence rule of RFC 5545 with FREQ (DAILY, WEEKLY or MONTHLY), "
+            "INTERVAL, BYDAY, BYMONTHDAY and UNTIL (a local day); empty for once."
+        ),
+    ] = ""
+    repeat: Annotated[
+        Literal["daily", "weekly", "monthly"] | None,
+        Field(description="Recurrence of the window, instead of `rule`. The default is once."),
+    ] = None
+
+
+@partial
+class WindowChange(NewWindow):
+    """Changes to a window; omitted fields are kept."""
+
+
+class WindowQuery(OffsetQuery):
+    """The windows of a project or group, the newest first."""
+
+    include_ancestor_groups: IncludeAncestorGroups = False

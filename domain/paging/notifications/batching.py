@@ -1,0 +1,303 @@
+"""Gathers the waiting pages of each recipient into one batch, a message to each contact.
+
+Several workers may gather at once: on Postgres each takes the recipients that no other one holds.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import ColumnElement, exists, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.core.database.failures import is_lost, is_of_database
+from domain.core.database.rows import slices, update_rows
+from domain.core.schedule_conditions import NOW, later
+from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
+from domain.paging.notifications.delivery_status import note_pages, pages_failed
+from domain.paging.notifications.paging import PageKind, earliest_leave
+from domain.paging.notifications.policy import PagingPolicy
+from domain.paging.notifications.queueing import account_contact, confirmed_contacts, queue_batch
+from domain.paging.notifications.recipients import GATHERING_PAUSE, held_until, quiet_hours_of
+from domain.paging.notifications.rules import Concern, rules_of
+from domain.paging.notifications.send_checks import (
+    Recipient,
+    apply_verdicts,
+    check_pages,
+    is_person,
+    recipient_of,
+    viewer_of,
+)
+from domain.paging.notifications.states import PageEvent
+from domain.projects.access import Permissions, namespace_of, read_roles
+from domain.projects.views import Namespace
+from models import Contact, Group, Page, PageBatch, PageRecipient, Project, User
+
+_log = logging.getLogger("gatebell.pages")
+#: Recipients of one transaction, few enough that writers of SQLite wait briefly.
+_RECIPIENTS = 10
+_AFTER_FAILURE = timedelta(minutes=1)
+#: Where another transaction was in the way.
+_AFTER_LOCK = timedelta(seconds=1)
+_AT_ONCE = timedelta()
+_NO_CONTACT = "could not be paged: there is no confirmed contact"
+_QUIET = "has quiet hours: the page that was held back waits until they end"
+
+
+#: Whether there is something to gather, and whether there will be in a moment.
+RECIPIENTS_ARE_DUE = exists().where(PageRecipient.due_at <= NOW)
+RECIPIENTS_ARE_DUE_SOON = exists().where(PageRecipient.due_at <= later(NOW, GATHERING_PAUSE))
+
+
+def gather_due(policy: PagingPolicy, *, session: Session, now: datetime) -> int:
+    """Gather the pages of some recipients and return how many recipients those are."""
+    recipients = session.scalars(
+        select(PageRecipient)
+        .where(PageRecipient.due_at <= now)
+        .order_by(PageRecipient.due_at, PageRecipient.id)
+        .limit(_RECIPIENTS)
+        .with_for_update(skip_locked=True)
+    ).all()
+    for recipient in recipients:
+        gathering = _Gathering(recipient, policy, session=session, now=now)
+        try:
+            with session.begin_nested():
+                gathering.run()
+        except Exception as error:
+            if is_lost(error):
+                raise
+            # Others must not wait for the one that cannot be gathered.
+            _log.exception("pages could not be gathered", extra={"recipient_id": recipient.id})
+            recipient.due_at = now + (_AFTER_LOCK if is_of_database(error) else _AFTER_FAILURE)
+    return len(recipients)
+
+
+class _Gathering:
+    """The pages of one recipient that leave now."""
+
+    def __init__(
+        self, recipient: PageRecipient, policy: PagingPolicy, *, session: Session, now: datetime
+    ) -> None:
+        self._recipient = recipient
+        self._policy = policy
+        self._session = session
+        self._now = now
+
+    def run(self) -> None:
+        recipient = recipient_of(self._recipient, session=self._session)
+        self._wait_for_quiet_hours(recipient)
+        verdicts = check_pages(
+            recipient,
+            *self._is_due(),
+            policy=self._policy,
+            session=self._session,
+            now=self._now,
+        )
+        apply_verdicts(verdicts, recipient, session=self._session, now=self._now)
+        if worst := verdicts.worst:
+            leave_at = _leave_at(self._recipient, worst, self._now)
+            if leave_at is not None and leave_at > self._now:
+                self._recipient.due_at = leave_at
+                return
+            self._leave(worst, recipient)
+        self._recipient.due_at = self._session.scalar(
+            select(func.min(Page.due_at)).where(*self._is_waiting())
+        )
+
+    def _is_waiting(self) -> tuple[ColumnElement[bool], ...]:
+        return (
+            Page.recipient_id == self._recipient.id,
+            Page.batch_id.is_(None),
+            Page.withdrawn_at.is_(None),
+        )
+
+    def _is_due(self) -> tuple[ColumnElement[bool], ...]:
+        # What follows within the pause leaves as well, rather than half a minute later.
+        return (*self._is_waiting(), Page.due_at <= self._now + GATHERING_PAUSE)
+
+    def _wait_for_quiet_hours(self, recipient: Recipient) -> None:
+        """Let pages that were held back wait for quiet hours that have begun since."""
+        quiet = quiet_hours_of(self._recipient)
+        for is_critical in (False, True):
+            until = held_until(quiet, is_critical=is_critical, now=self._now)
+            if until is None or until <= self._now + GATHERING_PAUSE:
+                continue
+            waiting = (
+                *self._is_due(),
+                Page.held_by.is_not(None),
+                Page.is_critical.is_(is_critical),
+            )
+            user_id = recipient.user.id if recipient.user is not None else None
+            name, now = recipient.name, self._now
+            note_pages(_QUIET, *waiting, user_id=user_id, name=name, session=self._session, now=now)
+            self._session.execute(
+                update_rows(Page).where(*waiting).values(due_at=until, held_by=None)
+            )
+
+    def _leave(self, worst: Mapping[PageKind, int], recipient: Recipient) -> None:
+        if recipient.channel is not None:
+            self._send({recipient.channel.id: _AT_ONCE})
+        elif recipient.user is not None and not self._send_to_person(recipient.user.id):
+            self._withdraw_unreachable(recipient)
+            return
+        self._recipient.last_message_at = self._now
+        if PageKind.FIRING in worst:
+            self._recipient.last_page_at = self._now
+            self._recipient.last_page_severity = worst[PageKind.FIRING]
+
+    def _withdraw_unreachable(self, recipient: Recipient) -> None:
+        user_id = recipient.user.id if recipient.user is not None else None
+        note_pages(
+            _NO_CONTACT,
+            *self._is_due(),
+            Page.kind == PageKind.FIRING.value,
+            user_id=user_id,
+            name=recipient.name,
+            session=self._session,
+            now=self._now,
+        )
+        due = self._is_due()
+        pages_failed(PageEvent.NO_CONTACT, *due, session=self._session, now=self._now)
+        self._session.execute(update_rows(Page).where(*due).values(withdrawn_at=self._now))
+
+    def _send(self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]) -> None:
+        """Queue a message to each contact, so long after now, with due pages."""
+        batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
+        self._session.add(batch)
+        self._session.flush()  # for its id
+        pages = update_rows(Page).where(*self._is_due(), *conditions)
+        self._session.execute(pages.values(batch_id=batch.id, held_by=None))
+        for contact_id, delay in told.items():
+            due_at = self._now + delay if delay else None
+            queue_batch(batch.id, [contact_id], session=self._session, now=self._now, due_at=due_at)
+
+    def _send_to_person(self, user_id: int) -> bool:
+        """Tell a person by the rules of theirs; return False if there is no contact."""
+        contacts = _confirmed(user_id, session=self._session)
+        rules = rules_of(user_id, session=self._session, now=self._now)
+        everywhere = self._with_account(user_id, dict.fromkeys(contacts, _AT_ONCE), contacts)
+        if not everywhere:
+            return False
+        if rules is None:
+            self._send(everywhere)
+            return True
+        for kind, is_critical in self._session.execute(
+            select(Page.kind, Page.is_critical).where(*self._is_due()).distinct()
+        ).all():
+            told = everywhere
+            # What became of an alert is said where the alert was told.
+            if kind == PageKind.FIRING.value:
+                told = rules.told(Concern.CRITICAL if is_critical else Concern.OTHER, contacts)
+                told = self._with_account(user_id, told, contacts)
+            self._send(told, Page.kind == kind, Page.is_critical.is_(is_critical))
+        return True
+
+    def _with_account(
+        self, user_id: int, told: Mapping[int, timedelta], contacts: Mapping[int, bool]
+    ) -> Mapping[int, timedelta]:
+        if not self._policy.sends_mail or any(contacts[each] for each in told):
+            return told
+        account = account_contact(user_id, session=self._session, now=self._now)
+        return {**told, account: _AT_ONCE}
+
+
+def _confirmed(user_id: int, *, session: Session) -> Mapping[int, bool]:
+    """Return the contacts of a person, and whether messages may reach them.
+
+    If there is none, or all of them fail, the address of the account is told as well. Of e-mail it
+    may be the server, and that address follows when an attempt has shown that it is not.
+    """
+    by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
+    is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
+    confirmed = session.execute(
+        select(Contact.id, is_on).where(*confirmed_contacts(user_id)).order_by(Contact.id)
+    ).all()
+    return {contact_id: bool(may_reach) for contact_id, may_reach in confirmed}
+
+
+def _who_see_alerts(
+    users: Collection[User], place: Namespace, *, session: Session, now: datetime
+) -> set[int]:
+    """Return the ids of the people who see the alerts of a project, or of a group."""
+    row: Group | Project | None = (
+        session.get(Group, place.id) if place.is_group else session.get(Project, place.id)
+    )
+    if row is None:
+        return set()
+    ids = [user.id for user in users]
+    roles = read_roles(ids, [namespace_of(row)], today=now.date(), session=session)
+
+    def sees(user: User) -> bool:
+        permissions = Permissions(viewer_of(user, now), roles[user.id])
+        if isinstance(row, Project):
+            return permissions.project(row).shows_alerts
+        return permissions.group(row).shows_alerts
+
+    return {user.id for user in users if sees(user)}
+
+
+def _leave_at(
+    recipient: PageRecipient, worst: Mapping[PageKind, int], now: datetime
+) -> datetime | None:
+    kind = PageKind.FIRING if PageKind.FIRING in worst else PageKind.FOLLOW_UP
+    return earliest_leave(recipient, kind, severity=worst[kind], now=now)
+
+
+class Reach(StrEnum):
+    """Whether a page would leave; the value follows the name of a person in a sentence."""
+
+    REACHABLE = "can be paged"
+    #: The page leaves when they end.
+    QUIET = "has quiet hours"
+    NO_CONTACT = "has no confirmed contact"
+    NO_ACCESS = "has no access to the alerts of the project"
+    INACTIVE = "is not active"
+
+
+def reachable(
+    user_ids: Collection[int],
+    place: Namespace,
+    *,
+    is_critical: bool,
+    sends_mail: bool,
+    session: Session,
+    now: datetime,
+) -> Mapping[int, Reach]:
+    """Return whether pages about an alert of a project, or of one below a group, reach people.
+
+    `sends_mail` says whether MAIL_URL is set: then the address of the account stands in for a
+    missing contact. Accounts that do not exist are INACTIVE.
+    """
+    users: dict[int, User] = {}
+    seeing, with_contact = set[int](), set[int | None]()
+    quiet: dict[int | None, datetime | None] = {}
+    for some in slices([*user_ids]):
+        found = session.scalars(select(User).where(User.id.in_(some))).all()
+        users |= {user.id: user for user in found}
+        seeing |= _who_see_alerts([*filter(is_person, found)], place, session=session, now=now)
+        with_contact |= set(
+            session.scalars(
+                select(Contact.user_id).where(
+                    Contact.user_id.in_(some),
+                    Contact.confirmed_at.is_not(None),
+                    Contact.address_ciphertext.is_not(None),
+                )
+            )
+        )
+        rows = session.scalars(select(PageRecipient).where(PageRecipient.user_id.in_(some)))
+        quiet |= {
+            row.user_id: held_until(quiet_hours_of(row), is_critical=is_critical, now=now)
+            for row in rows
+        }
+
+    def reach_of(user_id: int) -> Reach:
+        if user_id not in users or not is_person(users[user_id]):
+            return Reach.INACTIVE
+        if user_id not in seeing:
+            return Reach.NO_ACCESS
+        if not sends_mail and user_id not in with_contact:
+            return Reach.NO_CONTACT
+        return Reach.QUIET if quiet.get(user_id) else Reach.REACHABLE
+
+    return {user_id: reach_of(user_id) for user_id in user_ids}

@@ -1,0 +1,322 @@
+"""Contacts of people and channels of projects and groups: where messages go, without the sending.
+
+The address is stored encrypted, since it may hold credentials; pages show it without them.
+"""
+
+import hmac
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from domain.access.authorizations import has_not_ended
+from domain.accounts.message_limits import CONTACT_MESSAGES, Sending, claim_sending
+from domain.core.database.rows import update_rows
+from domain.core.errors import ConflictError, InvalidError, NotFoundError
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.randomness import random_letters
+from domain.core.types.base import Resource, Time, columns_of, one_of
+from domain.paging.notifications.contact_types.base import Address, ContactType
+from domain.paging.notifications.contact_types.registry import CONTACT_TYPE_NAMES, CONTACT_TYPES
+from domain.paging.notifications.delivery_status import contact_is_going
+from domain.paging.notifications.queueing import MessageKind, queue_message
+from models import Contact as ContactRow
+
+#: Each one gets every page, so more would only be a burden.
+MOST_CONTACTS = 20
+_LONGEST_LABEL = 100
+_LONGEST_SHOWN = 255
+_CODE_LIFETIME = timedelta(minutes=15)
+_CODE_DIGITS = 6
+_MOST_GUESSES = 5
+
+
+class ContactState(StrEnum):
+    """The state of a contact; the value is shown."""
+
+    UNCONFIRMED = "unconfirmed"
+    READY = "ready"
+    FAILING = "failing"
+
+
+class Contact(Resource):
+    """A contact of a user, or a channel of a project or group."""
+
+    id: int
+    type: Annotated[str, one_of(*CONTACT_TYPE_NAMES)]
+    label: str
+    address: str = Field(description="Address of the contact, without its secrets.")
+    state: ContactState
+    created_at: Time
+    confirmed_at: Time | None
+    last_sent_at: Time | None
+    failing_since: Time | None
+    last_error: str | None
+    user_id: int | None = Field(exclude=True)
+    project_id: int | None = Field(exclude=True)
+    group_id: int | None = Field(exclude=True)
+    #: Failed attempts since the last success.
+    tries: int = Field(exclude=True)
+    #: Whether it stands for the e-mail address of the account, for want of another contact.
+    is_account_email: bool = Field(exclude=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """The person, project or group that a contact belongs to."""
+
+    user_id: int | None = None
+    project_id: int | None = None
+    group_id: int | None = None
+
+
+def view_of(row: ContactRow) -> Contact:
+    """Return the view of a row."""
+    if row.confirmed_at is None:
+        state = ContactState.UNCONFIRMED
+    else:
+        state = ContactState.FAILING if row.failing_since else ContactState.READY
+    return Contact(
+        **columns_of(row, Contact),
+        address=row.shown_address,
+        state=state,
+        is_account_email=row.address_ciphertext is None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewContact:
+    """A contact to create; the label may be empty."""
+
+    owner: Owner
+    address: Address
+    label: str = ""
+    #: Whether it needs no code: a channel, or a contact that an administrator made.
+    is_confirmed: bool = False
+    #: That of the application that creates it.
+    authorization_id: int | None = None
+
+
+def create_contact(
+    new: NewContact, *, session: Session, keyring: Keyring, now: datetime
+) -> Contact:
+    """Store a contact; raise InvalidError, or ConflictError if the owner has it already."""
+    label = " ".join(new.label.split()) or new.address.shown[:_LONGEST_LABEL]
+    if len(label) > _LONGEST_LABEL:
+        raise InvalidError(f"A label can have at most {_LONGEST_LABEL} characters.", field="label")
+    others = _rows_of(new.owner, session=session)
+    if len(others) >= MOST_CONTACTS:
+        message = f"There can be at most {MOST_CONTACTS}. Delete one first."
+        raise InvalidError(message, field="address")
+    if any(_has_address(row, new.address, keyring) for row in others):
+        raise ConflictError("There is already one with this address.", field="address")
+    row = ContactRow(
+        user_id=new.owner.user_id,
+        project_id=new.owner.project_id,
+        group_id=new.owner.group_id,
+        type=new.address.type.name,
+        label=label,
+        address_ciphertext=keyring.encrypt(new.address.clear),
+        shown_address=new.address.shown[:_LONGEST_SHOWN],
+        lane=new.address.lane,
+        created_at=now,
+        confirmed_at=now if new.is_confirmed else None,
+        authorization_id=new.authorization_id,
+        code_tries=0,
+        claim=0,
+        tries=0,
+    )
+    session.add(row)
+    session.flush()  # for its id
+    return view_of(row)
+
+
+def _has_address(row: ContactRow, address: Address, keyring: Keyring) -> bool:
+    if row.type != address.type.name or row.address_ciphertext is None:
+        return False
+    try:
+        return keyring.decrypt(row.address_ciphertext) == address.clear
+    except UndecipherableError:
+        return False
+
+
+def list_contacts(owner: Owner, *, session: Session) -> Sequence[Contact]:
+    """Return the contacts of a person, or the channels of a project or group, the oldest first."""
+    return [view_of(row) for row in _rows_of(owner, session=session)]
+
+
+def channels_of(groups: Collection[int], *, session: Session) -> Sequence[Contact]:
+    """Return the channels of groups, the oldest first."""
+    of_groups = select(ContactRow).where(ContactRow.group_id.in_(groups)).order_by(ContactRow.id)
+    return [view_of(row) for row in session.scalars(of_groups)]
+
+
+def types_in_use(*, session: Session) -> Sequence[ContactType]:
+    """Return the types that anybody has a contact of."""
+    return [
+        each
+        for each in CONTACT_TYPES
+        if session.scalar(select(ContactRow.id).where(ContactRow.type == each.name).limit(1))
+        is not None
+    ]
+
+
+def get_contact(contact_id: int, owner: Owner, *, session: Session) -> Contact:
+    """Return a contact of an owner, or raise NotFoundError."""
+    return view_of(get_row(contact_id, owner, session=session))
+
+
+def delete_contact(contact_id: int, owner: Owner, *, session: Session, now: datetime) -> Contact:
+    """Delete a contact with what waits for it, and return what it was."""
+    row = get_row(contact_id, owner, session=session)
+    if row.address_ciphertext is None:
+        message = "Your account's e-mail address cannot be deleted. Add another contact instead."
+        raise InvalidError(message, field="contact")
+    view = view_of(row)
+    contact_is_going(row, session=session, now=now)
+    return view
+
+
+def get_row(contact_id: int, owner: Owner, *, session: Session) -> ContactRow:
+    """Return the row of a contact of an owner, or raise NotFoundError."""
+    row = session.scalar(select(ContactRow).where(ContactRow.id == contact_id, *_is_of(owner)))
+    if row is None:
+        raise NotFoundError("Channel not found." if owner.user_id is None else "Contact not found.")
+    return row
+
+
+def _rows_of(owner: Owner, *, session: Session) -> Sequence[ContactRow]:
+    return session.scalars(select(ContactRow).where(*_is_of(owner)).order_by(ContactRow.id)).all()
+
+
+def _is_of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
+    if owner.user_id is not None:
+        return (ContactRow.user_id == owner.user_id,)
+    if owner.group_id is not None:
+        return (ContactRow.group_id == owner.group_id,)
+    return (ContactRow.project_id == owner.project_id,)
+
+
+def send_code(
+    contact_id: int,
+    owner: Owner,
+    *,
+    sender_id: int | None,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> int:
+    """Send a new code to a contact that is not confirmed, and return the id of the message."""
+    row = get_row(contact_id, owner, session=session)
+    if row.confirmed_at is not None:
+        raise InvalidError("This contact is already confirmed.", field="code")
+    _count(row, owner, sender_id, session=session, keyring=keyring, now=now)
+    row.code_ciphertext = keyring.encrypt(random_letters("0123456789", _CODE_DIGITS))
+    row.code_expires_at, row.code_tries = now + _CODE_LIFETIME, 0
+    return queue_message(row.id, MessageKind.CODE, session=session, now=now)
+
+
+def send_test(
+    contact_id: int,
+    owner: Owner,
+    *,
+    sender_id: int | None,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> int:
+    """Send a test message to a confirmed contact, and return the id of the message."""
+    row = get_row(contact_id, owner, session=session)
+    if row.confirmed_at is None:
+        message = "Confirm the contact first. Until then it only gets codes."
+        raise InvalidError(message, field="contact")
+    _count(row, owner, sender_id, session=session, keyring=keyring, now=now)
+    return queue_message(row.id, MessageKind.TEST, session=session, now=now)
+
+
+def _count(
+    row: ContactRow,
+    owner: Owner,
+    sender_id: int | None,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> None:
+    try:
+        address = keyring.decrypt(row.address_ciphertext or "")
+    except UndecipherableError:
+        # The account's own address, or one that no message reaches.
+        address = f"contact {row.id}"
+    sending = Sending(
+        recipient=address,
+        sender_id=sender_id,
+        place=f"contacts of {owner.user_id} {owner.project_id} {owner.group_id}",
+    )
+    claim_sending(CONTACT_MESSAGES, sending, session=session, keyring=keyring, now=now)
+
+
+def unconfirm_ended(*, session: Session, now: datetime) -> int:
+    """Let contacts be confirmed again whose application no longer has access; return how many."""
+    ended = session.scalars(
+        update_rows(ContactRow)
+        .where(
+            ContactRow.user_id.is_not(None),
+            ~has_not_ended(ContactRow.authorization_id, now),
+        )
+        .values(confirmed_at=None, authorization_id=None)
+        .returning(ContactRow.id)
+    ).all()
+    return len(ended)
+
+
+def detach_from_application(contact_id: int, *, session: Session) -> None:
+    """Make a contact that an application created the user's own, who has confirmed it."""
+    session.execute(
+        update_rows(ContactRow).where(ContactRow.id == contact_id).values(authorization_id=None)
+    )
+
+
+def confirm_contact(
+    contact_id: int, code: str, owner: Owner, *, session: Session, keyring: Keyring, now: datetime
+) -> tuple[Contact, str | None]:
+    """Confirm a contact by its code; return it, and what is wrong with the code or None.
+
+    The guess is counted, so a refusal is returned rather than raised.
+    """
+    get_row(contact_id, owner, session=session)
+    row = session.scalars(
+        select(ContactRow).where(ContactRow.id == contact_id).with_for_update()
+    ).one()
+    if row.confirmed_at is not None:
+        return view_of(row), None
+    problem = _problem(row, code, keyring=keyring, now=now)
+    if problem is None:
+        row.confirmed_at, row.code_ciphertext, row.code_expires_at = now, None, None
+    return view_of(row), problem
+
+
+def _problem(row: ContactRow, code: str, *, keyring: Keyring, now: datetime) -> str | None:
+    expected = _code_of(row, keyring=keyring, now=now)
+    if expected is None:
+        return "This code has expired. Send a new one."
+    row.code_tries += 1
+    if row.code_tries > _MOST_GUESSES:
+        return "Too many wrong codes. Send a new one."
+    given = "".join(code.split())
+    is_right = hmac.compare_digest(given.encode(errors="replace"), expected.encode())
+    return None if is_right else "This is not the code that was sent."
+
+
+def _code_of(row: ContactRow, *, keyring: Keyring, now: datetime) -> str | None:
+    if row.code_ciphertext is None or row.code_expires_at is None or row.code_expires_at <= now:
+        return None
+    try:
+        return keyring.decrypt(row.code_ciphertext)
+    except UndecipherableError:
+        return None

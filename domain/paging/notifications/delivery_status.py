@@ -1,0 +1,311 @@
+"""What becomes of pages: accepted by a contact, or failed at all of them.
+
+The escalation of a page then processes the outcome (`domain/paging/escalations/lifecycle.py`).
+Several contacts of one batch may end at the same time, so each locks the batch before it reads the
+others.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, and_, exists, insert, literal, or_, select, true
+from sqlalchemy.orm import Session
+
+from domain.access.roles import Ability
+from domain.alerts.handling.activity import NoteKind
+from domain.core.database.rows import update_rows
+from domain.delivery.mail.outbox import NewMessage, queue_messages
+from domain.paging.notifications.contact_types.registry import contact_type
+from domain.paging.notifications.notice_checks import about_projects
+from domain.paging.notifications.page_targets import PROJECT_ID, Subject
+from domain.paging.notifications.paging import PageKind
+from domain.paging.notifications.policy import PagingPolicy
+from domain.paging.notifications.queueing import is_due, queue_notice, wake_contact
+from domain.paging.notifications.states import PageEvent, PageState, outcomes_before
+from domain.projects.member_lists import able_people
+from domain.projects.views import Namespace
+from models import (
+    Alert,
+    AlertNote,
+    Contact,
+    Incident,
+    IncidentNote,
+    Page,
+    PageBatch,
+    PageMessage,
+    Project,
+    User,
+)
+
+_SENT = "sent"
+_MOST_MAINTAINERS = 50
+_FAILED = "was not reached: {by} failed ({reason}). Further attempts are made."
+_GIVEN_UP = "was not paged by {by}: {reason}. No further attempt is made."
+
+
+def _is_live(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
+    """Return which pages an event leads to an outcome, as the table of states says."""
+    before = outcomes_before(outcome, event)
+    stored = [each.value for each in before if each is PageState.FAILED]
+    is_before = Page.outcome.is_(None)
+    return (
+        Page.kind == PageKind.FIRING.value,
+        Page.withdrawn_at.is_(None),
+        or_(is_before, Page.outcome.in_(stored)) if stored else is_before,
+    )
+
+
+def pages_accepted(batch_ids: Collection[int], *, session: Session, now: datetime) -> None:
+    """Note that a contact accepted a message with the pages of batches."""
+    live = _is_live(PageEvent.TAKEN, PageState.ACCEPTED)
+    _end(PageState.ACCEPTED, Page.batch_id.in_(batch_ids), *live, session=session, now=now)
+
+
+def pages_failed(
+    event: PageEvent, *pages: ColumnElement[bool], session: Session, now: datetime
+) -> None:
+    """Note that pages reach nobody for now; `pages` selects them."""
+    _end(PageState.FAILED, *pages, *_is_live(event, PageState.FAILED), session=session, now=now)
+
+
+def _end(outcome: PageState, *pages: ColumnElement[bool], session: Session, now: datetime) -> None:
+    # No escalation waits for those about incidents.
+    news = Page.alert_id.is_not(None)
+    session.execute(
+        update_rows(Page).where(*pages).values(outcome=outcome.value, outcome_at=now, has_news=news)
+    )
+
+
+def failed_batches(batch_ids: Iterable[int], *, session: Session, now: datetime) -> Sequence[int]:
+    """Lock batches and return those with live pages that no contact has accepted or is yet to try.
+
+    The caller has stored the attempts that it knows of. Where contacts follow later by rules of the
+    person, they are due now instead.
+    """
+    wanted = sorted(set(batch_ids))
+    session.execute(
+        select(PageBatch.id)
+        .where(PageBatch.id.in_(wanted))
+        .order_by(PageBatch.id)
+        .with_for_update()
+    )
+    untried = and_(PageMessage.ended_at.is_(None), PageMessage.tries == 0, is_due(now))
+    hopeful = exists().where(
+        PageMessage.batch_id == PageBatch.id, or_(PageMessage.outcome == _SENT, untried)
+    )
+    waited_for = exists().where(
+        Page.batch_id == PageBatch.id, *_is_live(PageEvent.ALL_FAILED, PageState.FAILED)
+    )
+    lost = session.scalars(
+        select(PageBatch.id)
+        .where(PageBatch.id.in_(wanted), ~hopeful, waited_for)
+        .order_by(PageBatch.id)
+    ).all()
+    followed = _hurry(lost, session=session, now=now) if lost else set()
+    return [each for each in lost if each not in followed]
+
+
+def _hurry(batch_ids: Sequence[int], *, session: Session, now: datetime) -> set[int | None]:
+    """Make the messages of batches due that were to leave later; return which batches have some."""
+    later = (
+        PageMessage.batch_id.in_(batch_ids),
+        PageMessage.ended_at.is_(None),
+        PageMessage.due_at > now,
+    )
+    found = session.execute(
+        update_rows(PageMessage)
+        .where(*later)
+        .values(due_at=now)
+        .returning(PageMessage.contact_id, PageMessage.batch_id)
+    ).all()
+    # In one order, so that two transactions do not wait for each other.
+    for contact_id in sorted({row.contact_id for row in found}):
+        wake_contact(contact_id, now, session=session)
+    return {row.batch_id for row in found}
+
+
+def batches_without(contact_id: int, batch_ids: Collection[int], *, session: Session) -> list[int]:
+    """Return those of some batches of which no message goes to a contact."""
+    told = select(PageMessage.batch_id).where(
+        PageMessage.contact_id == contact_id, PageMessage.batch_id.in_(batch_ids)
+    )
+    return sorted(set(batch_ids) - set(session.scalars(told)))
+
+
+def contact_is_going(contact: Contact, *, session: Session, now: datetime) -> None:
+    """Judge the pages that wait for a contact that is deleted now; its messages go with it."""
+    batches = session.scalars(
+        select(PageMessage.batch_id).where(
+            PageMessage.contact_id == contact.id,
+            PageMessage.batch_id.is_not(None),
+            PageMessage.ended_at.is_(None),
+        )
+    ).all()
+    session.delete(contact)
+    session.flush()  # The messages that are left are looked at.
+    known = [each for each in batches if each is not None]
+    failed = failed_batches(known, session=session, now=now)
+    pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
+
+
+def note_pages(
+    text: str,
+    *pages: ColumnElement[bool],
+    user_id: int | None,
+    name: str,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Add an entry to the activity of what pages are about, with a statement for each table."""
+    at = literal(now, AlertNote.created_at.type)
+    of_all = {
+        "user_id": literal(user_id, AlertNote.user_id.type),
+        "user_name": literal(name),
+        "kind": literal(NoteKind.PAGE.value),
+        "text": literal(text),
+        "created_at": at,
+    }
+    of_incidents = {"details": literal({}, IncidentNote.details.type), "updated_at": at}
+    for notes, about, more in (
+        (AlertNote, Subject.ALERT, {}),
+        (IncidentNote, Subject.INCIDENT, of_incidents),
+    ):
+        number: ColumnElement[int | None] = about.column.label("id")
+        named = select(number).where(*pages, about.column.is_not(None)).distinct()
+        found = named.subquery()
+        values = {f"{about}_id": found.c.id, **of_all, **more}
+        session.execute(insert(notes).from_select([*values], select(*values.values())))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """What maintainers are told."""
+
+    #: Nobody is told twice with the same one.
+    key: str
+    subject: str
+    #: Between the greeting and the signature.
+    text: str
+    #: It is sent only while one of these alerts waits for somebody. None: in any case.
+    alerts: tuple[int, ...] = ()
+
+
+def tell_maintainers(
+    project: Namespace, notice: Notice, policy: PagingPolicy, *, session: Session, now: datetime
+) -> None:
+    """Queue a notice for the maintainers of a project, once for each key."""
+    able = able_people(
+        true(), Ability.ADMIN_INTEGRATIONS, project, session=session, today=now.date()
+    )
+    people = session.execute(
+        select(User.id, User.name, User.username, User.email)
+        .where(User.id.in_(sorted(able)[:_MOST_MAINTAINERS]))
+        .order_by(User.id)
+    ).all()
+    ability, of_project = Ability.ADMIN_INTEGRATIONS, [project.project_id or 0]
+    messages = {
+        row.id: NewMessage(
+            key=f"{notice.key}, to {row.id}",
+            recipient=row.email,
+            subject=notice.subject,
+            text=_text(row.name or row.username, notice, policy),
+            about=about_projects(row.id, ability, of_project, alerts=notice.alerts),
+        )
+        for row in people
+    }
+    if policy.sends_mail:
+        queue_messages([*messages.values()], session=session, keyring=policy.keyring, now=now)
+    works = select(Contact.id, Contact.user_id).where(
+        Contact.user_id.in_(messages),
+        Contact.confirmed_at.is_not(None),
+        Contact.address_ciphertext.is_not(None),
+        Contact.failing_since.is_(None),
+    )
+    for contact_id, user_id in session.execute(works.order_by(Contact.id)).all():
+        message = replace(messages[user_id or 0], key=notice.key)
+        queue_notice(contact_id, message, session=session, now=now)
+
+
+def _text(name: str, notice: Notice, policy: PagingPolicy) -> str:
+    return (
+        f"Hello {name},\n\n{notice.text}\n\n"
+        f"-- \n{policy.instance_name}, {policy.base_url}\n"
+        "You receive this message because you are a maintainer of the project.\n"
+    )
+
+
+def record_failed(
+    contact: Contact,
+    batches: Collection[int],
+    reason: str,
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Say that the pages of batches reach nobody, whose last contact to fail was this one."""
+    pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
+    live = (*pages, Page.withdrawn_at.is_(None))
+    _report(_FAILED, contact, reason, policy, *live, session=session, now=now)
+
+
+def record_given_up(
+    contact: Contact,
+    messages: Sequence[PageMessage],
+    reason: str,
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Say that messages about alerts were given up."""
+    batches = {each.batch_id for each in messages if each.batch_id is not None}
+    if not batches:
+        return
+    live = Page.batch_id.in_(batches), Page.withdrawn_at.is_(None)
+    _report(_GIVEN_UP, contact, reason, policy, *live, session=session, now=now)
+
+
+def _report(
+    text: str,
+    contact: Contact,
+    reason: str,
+    policy: PagingPolicy,
+    *pages: ColumnElement[bool],
+    session: Session,
+    now: datetime,
+) -> None:
+    """Say in the activity of alerts that a contact failed, and tell maintainers.
+
+    They are told once of each outage of a contact, however many messages that concerns.
+    """
+    user = session.get(User, contact.user_id) if contact.user_id is not None else None
+    name = user.username if user else contact.label
+    by = contact_type(contact.type).spoken or f"the contact “{contact.label}”"
+    entry = text.format(by=by, reason=reason)
+    note_pages(entry, *pages, user_id=contact.user_id, name=name, session=session, now=now)
+    concerned = (
+        select(Project.id, Project.path)
+        .select_from(Page)
+        .outerjoin(Alert, Alert.id == Page.alert_id)
+        .outerjoin(Incident, Incident.id == Page.incident_id)
+        .join(Project, Project.id == PROJECT_ID)
+        .where(*pages)
+        .distinct()
+        .order_by(Project.id)
+    )
+    for project_id, path in session.execute(concerned).all():
+        notice = Notice(
+            key=f"contact {contact.id} failing since {contact.failing_since}, project {project_id}",
+            subject=f"Pages of {path} were not sent",
+            text=(
+                f"{name} could not be paged by {by} about alerts of {path}.\n"
+                f"The last error: {reason}.\n\n"
+                "The activity of each alert says who is concerned, and who was paged instead.\n"
+                "You get no further message until pages reach them again.\n\n"
+                f"See {policy.base_url}/{path}/-/alerts"
+            ),
+        )
+        project = Namespace(project_id=project_id, path=path)
+        tell_maintainers(project, notice, policy, session=session, now=now)

@@ -1,0 +1,44 @@
+"""Whom somebody can page by hand: members who see the alerts, and whom a page reaches now."""
+
+from collections.abc import Collection, Mapping
+
+from domain.access.actor import Work
+from domain.access.roles import Ability
+from domain.alerts.reading.text import storable
+from domain.core.errors import InvalidError
+from domain.paging.notifications.batching import Reach, reachable
+from domain.projects.member_lists import able_people
+from domain.projects.views import ProjectView
+from models import User
+from models.folding import fold
+
+
+def check_reachable(
+    names: Collection[str], project: ProjectView, work: Work, *, field: str, is_critical: bool
+) -> Mapping[int, str]:
+    """Return people by id; raise InvalidError that says who cannot be paged now, and why."""
+    keys = {fold(storable(name).strip().removeprefix("@")): name for name in names}
+    people = able_people(
+        User.username_key.in_(keys),
+        Ability.READ_ALERTS,
+        project.namespace,
+        session=work.session,
+        today=work.now.date(),
+    )
+    missing = keys.keys() - {fold(name) for name in people.values()}
+    if missing:
+        name = keys[min(missing)].strip()[:100]
+        message = f"“{name}” is not a member of this project who can see its alerts."
+        raise InvalidError(message, field=field)
+    found = reachable(
+        people,
+        project.namespace,
+        is_critical=is_critical,
+        sends_mail=bool(work.settings.mail_url),
+        session=work.session,
+        now=work.now,
+    )
+    for user_id, reach in sorted(found.items()):
+        if reach is not Reach.REACHABLE:
+            raise InvalidError(f"@{people[user_id]} {reach.value}: not paged.", field=field)
+    return people

@@ -1,0 +1,477 @@
+"""Hands the waiting messages of a contact to one worker at a time, in their order.
+
+A worker claims a contact for a while. The number of the claim rises each time, so what a worker
+says that lost its claim while it was held up changes nothing but what it has sent. Messages about
+alerts that wait for the same contact are sent as one, so nobody gets a flood after an outage.
+
+Locks are taken in one order: of failing contacts, of the recipient, of contacts, batches and pages.
+Gathering and withdrawing lock recipients first as well.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, bindparam, exists, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import ACTIVE
+from domain.core.database.locks import AdvisoryLock
+from domain.core.database.rows import insert_into, update_rows
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.core.schedule_conditions import NOW, Moment
+from domain.paging.notifications.contact_types.base import Delivery, Problem
+from domain.paging.notifications.contact_types.registry import contact_type
+from domain.paging.notifications.delivery_status import (
+    batches_without,
+    failed_batches,
+    pages_accepted,
+    pages_failed,
+    record_failed,
+    record_given_up,
+)
+from domain.paging.notifications.messages import Content, code_content, page_content, test_content
+from domain.paging.notifications.notice_checks import why_not_sent
+from domain.paging.notifications.policy import PagingPolicy
+from domain.paging.notifications.queueing import (
+    GIVE_UP_AFTER,
+    RETRIED,
+    MessageKind,
+    account_contact,
+    confirmed_contacts,
+    is_due,
+    pause_after,
+    queue_batch,
+)
+from domain.paging.notifications.send_checks import (
+    apply_verdicts,
+    check_pages,
+    clear_stale_holds,
+    recipient_of_contact,
+)
+from domain.paging.notifications.states import (
+    FAILED_ATTEMPT,
+    MessageEvent,
+    MessageState,
+    PageEvent,
+    message_after,
+    stored_outcome,
+)
+from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
+
+#: Longer than an attempt may take, so that a claim outlives it. After a worker was killed, its
+#: contacts wait for so long.
+CLAIM_LIFETIME = timedelta(seconds=30)
+_LONGEST_ERROR = 500
+#: A notice about muted alerts is checked again after this pause.
+_CHECK_NOTICE_AFTER = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """The right to send to a contact."""
+
+    contact_id: int
+    number: int
+    lane: str
+
+
+#: How a message ended, NULL while it waits, and the last error.
+OUTCOME_OF_MESSAGE = select(PageMessage.outcome, PageMessage.last_error).where(
+    PageMessage.id == bindparam("message_id")
+)
+
+
+class LostAddressError(Exception):
+    """No key opens the address any more; the text is for people."""
+
+
+def find_due_lanes(
+    *, except_lanes: Collection[str], limit: int, session: Session, now: datetime
+) -> Sequence[tuple[int, str]]:
+    """Return ids and lanes of contacts that may be claimed, those that wait longest first."""
+    due = select(Contact.id, Contact.lane).where(*_is_due(now), Contact.lane.not_in(except_lanes))
+    rows = session.execute(due.order_by(Contact.next_try_at, Contact.id).limit(limit))
+    return [(contact_id, lane) for contact_id, lane in rows]
+
+
+def claim_contacts(
+    contact_ids: Collection[int], *, session: Session, now: datetime
+) -> Sequence[Claim]:
+    """Claim those of the contacts that nobody else has claimed meanwhile."""
+    due = select(Contact.id).where(Contact.id.in_(contact_ids), *_is_due(now))
+    free = due.with_for_update(skip_locked=True).cte("free")
+    rows = session.execute(
+        update_rows(Contact)
+        .where(Contact.id.in_(free.select()))
+        .values(claim=Contact.claim + 1, claimed_until=now + CLAIM_LIFETIME)
+        .returning(Contact.id, Contact.claim, Contact.lane)
+    )
+    return [
+        Claim(contact_id=contact_id, number=number, lane=lane) for contact_id, number, lane in rows
+    ]
+
+
+def _is_due(now: Moment) -> tuple[ColumnElement[bool], ...]:
+    is_free = or_(Contact.claimed_until.is_(None), Contact.claimed_until < now)
+    return Contact.next_try_at <= now, is_free
+
+
+#: Whether there is something to claim.
+CONTACTS_ARE_DUE = exists().where(*_is_due(NOW))
+
+
+def _is_ours(claim: Claim) -> tuple[ColumnElement[bool], ...]:
+    return Contact.id == claim.contact_id, Contact.claim == claim.number
+
+
+def _locked(*which: ColumnElement[bool], session: Session) -> Contact | None:
+    """Lock a contact after its recipient, and return it; None if there is none any more."""
+    found = session.execute(select(Contact.id, Contact.user_id).where(*which)).first()
+    if found is None:
+        return None
+    is_theirs = (
+        PageRecipient.contact_id == found.id
+        if found.user_id is None
+        else PageRecipient.user_id == found.user_id
+    )
+    session.execute(select(PageRecipient.id).where(is_theirs).with_for_update())
+    return session.scalar(select(Contact).where(*which).with_for_update())
+
+
+def next_delivery(
+    claim: Claim, policy: PagingPolicy, *, session: Session, keyring: Keyring, now: datetime
+) -> Delivery | None:
+    """Renew a claim and return what is sent next, or give the claim up and return None.
+
+    Raises LostAddressError.
+    """
+    contact = _locked(*_is_ours(claim), session=session)
+    if contact is None:
+        return None
+    while messages := _next_messages(contact, session=session, now=now):
+        _cancel_what_may_not_be_sent(contact, messages, policy, session=session, now=now)
+        content = _content(contact, messages, policy, session=session, keyring=keyring, now=now)
+        if content is not None:
+            contact.claimed_until = now + CLAIM_LIFETIME
+            attempt_id = messages[0].attempt_id
+            for each in messages:
+                each.is_under_way, each.attempt_id = True, attempt_id or messages[0].id
+            return Delivery(
+                type=contact_type(contact.type),
+                address=_address(contact, session=session, keyring=keyring),
+                content=content,
+                message_ids=tuple(each.id for each in messages),
+                attempt_id=attempt_id or messages[0].id,
+                is_repeat=attempt_id is not None,
+                tries=contact.tries + 1,
+                created_at=messages[0].created_at,
+            )
+        _fail_unsaid(messages, session=session, now=now)
+        _withdraw(contact, messages, session=session, now=now)
+    contact.claimed_until = None
+    contact.next_try_at = _next_by_rule(contact, session=session, now=now)
+    return None
+
+
+def _next_messages(contact: Contact, *, session: Session, now: datetime) -> Sequence[PageMessage]:
+    """Return a waiting code or test, or else all waiting messages about alerts, or a notice.
+
+    Messages of an attempt that may have succeeded are sent again as they were, without later ones.
+    """
+    waiting = _all_waiting(contact, session=session, now=now)
+    pages = [each for each in waiting if each.kind == MessageKind.PAGE.value]
+    notices = [each for each in waiting if each.kind == MessageKind.NOTICE.value]
+    alone = [each for each in waiting if MessageKind(each.kind) not in RETRIED]
+    unknown = next((each.attempt_id for each in pages if each.attempt_id is not None), None)
+    attempted = [each for each in pages if unknown is not None and each.attempt_id == unknown]
+    return alone[:1] or attempted or pages or notices[:1]
+
+
+def _cancel_what_may_not_be_sent(
+    contact: Contact,
+    messages: Sequence[PageMessage],
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Take pages out of messages that may not be sent any more, or not now.
+
+    All pages of the messages are checked together.
+    """
+    batches = sorted({each.batch_id for each in messages if each.batch_id is not None})
+    if not batches:
+        return
+    recipient = recipient_of_contact(contact, session=session)
+    if recipient is None:
+        return
+    clear_stale_holds(batches, session=session)
+    # Pages in a batch that something holds are queued again, and no message has them any more.
+    which = Page.batch_id.in_(batches), Page.held_by.is_(None)
+    verdicts = check_pages(recipient, *which, policy=policy, session=session, now=now)
+    by = contact_type(contact.type).spoken or f"the contact “{contact.label}”"
+    reason = apply_verdicts(verdicts, recipient, by=by, session=session, now=now)
+    if reason is not None:
+        for each in messages:
+            each.cancelled_because = reason
+
+
+def _withdraw(
+    contact: Contact, messages: Sequence[PageMessage], *, session: Session, now: datetime
+) -> None:
+    """End messages with nothing to say: those that were cancelled are counted separately."""
+    for event, is_cancelled in (
+        (MessageEvent.NOTHING_TO_SAY, False),
+        (MessageEvent.NOT_ALLOWED, True),
+    ):
+        some = [
+            each
+            for each in messages
+            if bool(each.cancelled_because) is is_cancelled
+            # A notice about muted alerts is due later.
+            and (each.due_at is None or each.due_at <= now)
+        ]
+        _end(contact, some, message_after(event), session=session, now=now)
+
+
+def _fail_unsaid(messages: Sequence[PageMessage], *, session: Session, now: datetime) -> None:
+    """Let nobody wait for pages that this contact may not be told of."""
+    batches = [each.batch_id for each in messages if each.batch_id is not None]
+    if batches:
+        of_batches = Page.batch_id.in_(batches)
+        pages_failed(PageEvent.ALL_FAILED, of_batches, session=session, now=now)
+
+
+def _content(
+    contact: Contact,
+    messages: Sequence[PageMessage],
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> Content | None:
+    first = messages[0]
+    kind = MessageKind(first.kind)
+    if kind in RETRIED and not _is_active(contact, session=session):
+        return None
+    if kind is MessageKind.PAGE:
+        return page_content(contact, messages, policy, session=session, now=now)
+    if kind is MessageKind.NOTICE:
+        return _notice(first, policy, session=session, now=now)
+    if kind is MessageKind.TEST:
+        return test_content(contact, policy)
+    return code_content(contact, policy, keyring=keyring, now=now)
+
+
+def _notice(
+    message: PageMessage, policy: PagingPolicy, *, session: Session, now: datetime
+) -> Content | None:
+    """Return a notice, or None if it may not be sent any more, or later."""
+    why = why_not_sent(
+        message.about, policy.find_holds, reading=policy.reading, session=session, now=now
+    )
+    if why is not None:
+        if why.waits:
+            message.due_at = now + _CHECK_NOTICE_AFTER
+        else:
+            message.cancelled_because = why.reason
+        return None
+    return Content(subject=message.subject or "", text=message.text or "", is_alarm=True)
+
+
+def _is_active(contact: Contact, *, session: Session) -> bool:
+    """Return whether a contact belongs to a project, or to a person who was not blocked since."""
+    state = select(User.state).where(User.id == contact.user_id)
+    return contact.user_id is None or session.scalar(state) == ACTIVE
+
+
+def _address(contact: Contact, *, session: Session, keyring: Keyring) -> str:
+    if contact.address_ciphertext is None:
+        return session.scalar(select(User.email).where(User.id == contact.user_id)) or ""
+    try:
+        return keyring.decrypt(contact.address_ciphertext)
+    except UndecipherableError as error:
+        message = "its address was encrypted with a SECRET_KEY that is no longer known"
+        raise LostAddressError(message) from error
+
+
+def record_sent(claim: Claim, delivery: Delivery, *, session: Session, now: datetime) -> None:
+    """Note that messages were sent, even if the claim was lost meanwhile."""
+    contact = _locked(Contact.id == claim.contact_id, session=session)
+    if contact is None:
+        return
+    contact.tries, contact.failing_since, contact.last_error = 0, None, None
+    contact.last_sent_at = now
+    messages = _waiting(contact, delivery.message_ids, session=session)
+    ended = message_after(MessageEvent.TAKEN)
+    batches = [each.batch_id for each in messages if each.batch_id is not None]
+    for each in messages:
+        each.ended_at, each.outcome, each.is_under_way = now, stored_outcome(ended), False
+    pages_accepted(batches, session=session, now=now)
+    _end(contact, messages, ended, session=session, now=now)
+
+
+def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
+    claim: Claim,
+    problem: Problem,
+    policy: PagingPolicy,
+    *,
+    delivery: Delivery | None = None,
+    share: float,
+    session: Session,
+    now: datetime,
+) -> int | None:
+    """Schedule the next attempt, and give up the claim; return how many messages were given up.
+
+    Codes and tests are tried once, what is too old not again. `share` from 0 to 1 varies the pause.
+    What may have arrived is sent again as it was, so that its reader recognizes the duplicate.
+    None if the claim was lost.
+    """
+    AdvisoryLock.FAILING_CONTACTS.take(session)
+    contact = _locked(*_is_ours(claim), session=session)
+    if contact is None:
+        return None
+    shows_words = problem.words and _may_show_answers(contact)
+    words = f"{problem.reason}: {problem.words}" if shows_words else problem.reason
+    contact.tries += 1
+    contact.failing_since = contact.failing_since or now
+    contact.last_failed_at, contact.last_error = now, words[:_LONGEST_ERROR]
+    waiting = _all_waiting(contact, session=session, now=now)
+    for each in waiting:
+        each.tries += 1
+        if delivery is None or each.id in delivery.message_ids:
+            is_unknown = delivery is not None and delivery.is_repeat
+            each.is_under_way = problem.may_have_arrived or is_unknown
+            each.attempt_id = each.attempt_id if each.is_under_way else None
+        # Others read of pages, and only its owner what the service of a contact answers.
+        each.last_error = problem.reason if each.kind in RETRIED else contact.last_error
+    over = [each for each in waiting if _is_over(each, problem, now)]
+    record_given_up(contact, over, problem.reason, policy, session=session, now=now)
+    _judge(contact, waiting, problem, policy, session=session, now=now)
+    for outcome, kinds in _OUTCOMES:
+        some = [each for each in over if each.kind in kinds]
+        _end(contact, some, outcome, session=session, now=now)
+    contact.claimed_until = None
+    again_at = now + pause_after(contact.tries, share=share) if len(over) < len(waiting) else None
+    by_rule = _next_by_rule(contact, session=session, now=now)
+    contact.next_try_at = min(filter(None, (again_at, by_rule)), default=None)
+    _count(contact, FAILED_ATTEMPT, 1, session=session)
+    return sum(each.kind == MessageKind.PAGE.value for each in over)
+
+
+def _may_show_answers(contact: Contact) -> bool:
+    """Return whether people may read what the service of a contact answers.
+
+    Whoever enters a URL must not read inside a network by it. So a contact has to be confirmed,
+    and a channel to have taken a message. Mail goes to this service's own server.
+    """
+    is_trusted = contact.last_sent_at is not None or contact_type(contact.type).uses_mail_server
+    return contact.confirmed_at is not None and is_trusted
+
+
+#: In this order, in which the totals are locked.
+_OUTCOMES = (
+    (MessageState.FAILED, frozenset(MessageKind) - RETRIED),
+    (message_after(MessageEvent.REFUSED), RETRIED),
+)
+
+
+def _judge(
+    contact: Contact,
+    tried: Sequence[PageMessage],
+    problem: Problem,
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Pass a contact over that fails: for the address of the account, or else for other people."""
+    of_batches = {each.batch_id: each for each in tried if each.batch_id is not None}
+    lost = failed_batches(of_batches, session=session, now=now) if of_batches else ()
+    if not lost:
+        return
+    if contact.user_id is not None:
+        has_account = policy.sends_mail and not problem.is_of_all_mail
+        passed_on = set[int]()
+        for other in _reserve(contact.user_id, has_account=has_account, session=session, now=now):
+            for each in batches_without(other, lost, session=session):
+                queue_batch(each, [other], session=session, now=now)
+                passed_on.add(each)
+        lost = [each for each in lost if each not in passed_on]
+    # What is given up was said to be so.
+    unsaid = [each for each in lost if not _is_over(of_batches[each], problem, now)]
+    record_failed(contact, unsaid, problem.reason, policy, session=session, now=now)
+    of_lost = Page.batch_id.in_(lost)
+    pages_failed(PageEvent.ALL_FAILED, of_lost, session=session, now=now)
+
+
+def _reserve(user_id: int, *, has_account: bool, session: Session, now: datetime) -> Sequence[int]:
+    """Return whom a page goes to when those fail that it went to: all contacts, and the account."""
+    contacts = session.scalars(
+        select(Contact.id).where(*confirmed_contacts(user_id)).order_by(Contact.id)
+    ).all()
+    if not has_account:
+        return contacts
+    return [*contacts, account_contact(user_id, session=session, now=now)]
+
+
+def _is_over(message: PageMessage, problem: Problem, now: datetime) -> bool:
+    is_retried = MessageKind(message.kind) in RETRIED
+    return not is_retried or problem.is_final or now - message.created_at >= GIVE_UP_AFTER
+
+
+def release(claim: Claim, *, session: Session) -> None:
+    """Give up a claim, so that others need not wait for its end."""
+    session.execute(update_rows(Contact).where(*_is_ours(claim)).values(claimed_until=None))
+
+
+def _is_waiting(contact: Contact) -> tuple[ColumnElement[bool], ...]:
+    return PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
+
+
+def _all_waiting(contact: Contact, *, session: Session, now: datetime) -> Sequence[PageMessage]:
+    """Return what waits to be sent, without what leaves later by a rule of the person."""
+    waiting = *_is_waiting(contact), is_due(now)
+    return session.scalars(select(PageMessage).where(*waiting).order_by(PageMessage.id)).all()
+
+
+def _next_by_rule(contact: Contact, *, session: Session, now: datetime) -> datetime | None:
+    """Return when the next message leaves that waits for a rule of the person, or None."""
+    later = *_is_waiting(contact), PageMessage.due_at > now
+    return session.scalar(select(func.min(PageMessage.due_at)).where(*later))
+
+
+def _waiting(
+    contact: Contact, message_ids: Sequence[int], *, session: Session
+) -> Sequence[PageMessage]:
+    wanted = *_is_waiting(contact), PageMessage.id.in_(message_ids)
+    return session.scalars(select(PageMessage).where(*wanted).order_by(PageMessage.id)).all()
+
+
+def _end(
+    contact: Contact,
+    messages: Sequence[PageMessage],
+    outcome: MessageState,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    for each in messages:
+        each.ended_at, each.outcome = now, stored_outcome(outcome)
+    if not messages:
+        return
+    _count(contact, outcome.value, len(messages), session=session)
+
+
+def _count(contact: Contact, what: str, count: int, *, session: Session) -> None:
+    session.flush()  # Before the totals, which others wait for: they are locked last.
+    values = {"type": contact.type, "outcome": what, "count": count}
+    insert = insert_into(PageTotal, session=session).values(values)
+    session.execute(
+        insert.on_conflict_do_update(
+            index_elements=[PageTotal.type, PageTotal.outcome],
+            set_={"count": PageTotal.count + insert.excluded.count},
+        )
+    )

@@ -1,0 +1,230 @@
+"""What waits to be sent, how messages ended, and which contacts fail; for administrators."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from domain.access.actions import action
+from domain.access.actor import Work
+from domain.audit.events import EventKind
+from domain.core.database.rows import update_rows
+from domain.core.types.base import columns_of
+from domain.paging.notifications.contact_types.base import ContactType
+from domain.paging.notifications.contact_types.registry import CONTACT_TYPES, contact_type
+from domain.paging.notifications.queueing import is_due, queue_batch
+from domain.paging.notifications.states import ENDED, FAILED_ATTEMPT, QUEUED_AGAIN, MessageState
+from models import Contact, Group, Page, PageMessage, PageRecipient, PageTotal, Project, User
+
+_MOST_FAILING = 50
+_MOST_GIVEN_UP = 50
+#: Pages wait for each other for half a minute.
+_PUNCTUAL = timedelta(minutes=1)
+
+
+_UNGATHERED = (
+    select(func.count(Page.id))
+    .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+    .where(PageRecipient.due_at.is_not(None), Page.batch_id.is_(None), Page.withdrawn_at.is_(None))
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypeState:
+    """The messages to contacts of a type."""
+
+    type: ContactType
+    waiting: int
+    #: Since when the oldest one waits.
+    oldest_at: datetime | None
+    #: Contacts whose last attempt failed.
+    failing: int
+    #: How many messages ended in which way, ever.
+    ended: Mapping[MessageState, int]
+    #: How many attempts to send something failed, ever.
+    failed_attempts: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailingContact:
+    """A contact whose last attempt failed, without its address."""
+
+    id: int
+    #: The person, or the project.
+    owner: str
+    is_of_project: bool
+    type: ContactType
+    label: str
+    waiting: int
+    tries: int
+    failing_since: datetime
+    next_try_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenUpMessage:
+    """A message about alerts that was given up."""
+
+    id: int
+    owner: str
+    label: str
+    type: ContactType
+    ended_at: datetime
+    tries: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueState:
+    """The whole queue."""
+
+    types: tuple[TypeState, ...]
+    #: Pages that are gathered at present, or wait for an end of quiet hours.
+    pages: int
+    failing: tuple[FailingContact, ...]
+    given_up: tuple[GivenUpMessage, ...]
+
+
+def states_by_type(*, session: Session, now: datetime) -> Sequence[TypeState]:
+    """Return what waits for each type of contact; it reads what waits and nothing else.
+
+    What leaves later by a rule of a person does not wait yet.
+    """
+    begun = func.coalesce(PageMessage.due_at, PageMessage.created_at)
+    waiting = {
+        kind: (count, oldest)
+        for kind, count, oldest in session.execute(
+            select(Contact.type, func.count(PageMessage.id), func.min(begun))
+            .join(PageMessage, PageMessage.contact_id == Contact.id)
+            .where(PageMessage.ended_at.is_(None), is_due(now))
+            .group_by(Contact.type)
+        )
+    }
+    is_failing = Contact.failing_since.is_not(None) & Contact.next_try_at.is_not(None)
+    failing: dict[str, int] = dict(
+        session.execute(
+            select(Contact.type, func.count()).where(is_failing).group_by(Contact.type)
+        ).all()
+    )
+    totals = {(row.type, row.outcome): row.count for row in session.scalars(select(PageTotal))}
+    return [
+        TypeState(
+            type=each,
+            waiting=waiting.get(each.name, (0, None))[0],
+            oldest_at=waiting.get(each.name, (0, None))[1],
+            failing=failing.get(each.name, 0),
+            ended={outcome: totals.get((each.name, outcome.value), 0) for outcome in ENDED},
+            failed_attempts=totals.get((each.name, FAILED_ATTEMPT), 0),
+        )
+        for each in CONTACT_TYPES
+    ]
+
+
+def queue_state(*, session: Session, now: datetime) -> QueueState:
+    """Return the queue with the contacts that fail and what was given up last."""
+    return QueueState(
+        types=tuple(states_by_type(session=session, now=now)),
+        pages=session.scalar(_UNGATHERED) or 0,
+        failing=tuple(_failing(session)),
+        given_up=tuple(_given_up(session)),
+    )
+
+
+def _failing(session: Session) -> list[FailingContact]:
+    waiting = (
+        select(func.count(PageMessage.id))
+        .where(PageMessage.contact_id == Contact.id, PageMessage.ended_at.is_(None))
+        .scalar_subquery()
+    )
+    rows = session.execute(
+        select(Contact, User.username, func.coalesce(Project.path, Group.path), waiting)
+        .outerjoin(User, User.id == Contact.user_id)
+        .outerjoin(Project, Project.id == Contact.project_id)
+        .outerjoin(Group, Group.id == Contact.group_id)
+        .where(Contact.failing_since.is_not(None))
+        .order_by(Contact.failing_since)
+        .limit(_MOST_FAILING)
+    )
+    return [
+        FailingContact(
+            **columns_of(row, FailingContact) | {"type": contact_type(row.type)},
+            owner=username or path,
+            is_of_project=username is None,
+            waiting=count,
+        )
+        for row, username, path, count in rows
+        if row.failing_since is not None
+    ]
+
+
+def _given_up(session: Session) -> list[GivenUpMessage]:
+    rows = session.execute(
+        select(PageMessage, Contact, User.username, func.coalesce(Project.path, Group.path))
+        .join(Contact, Contact.id == PageMessage.contact_id)
+        .outerjoin(User, User.id == Contact.user_id)
+        .outerjoin(Project, Project.id == Contact.project_id)
+        .outerjoin(Group, Group.id == Contact.group_id)
+        .where(PageMessage.outcome == MessageState.GIVEN_UP.value)
+        .order_by(PageMessage.ended_at.desc())
+        .limit(_MOST_GIVEN_UP)
+    )
+    return [
+        GivenUpMessage(
+            id=message.id,
+            owner=username or path,
+            label=contact.label,
+            type=contact_type(contact.type),
+            ended_at=message.ended_at,
+            tries=message.tries,
+        )
+        for message, contact, username, path in rows
+        if message.ended_at is not None
+    ]
+
+
+@action("paging_queue.try_now")
+def try_now(work: Work, contact_id: int) -> bool:
+    """Try a failing contact at once; return False if nothing waits for it."""
+    found = work.session.execute(
+        update_rows(Contact)
+        .where(Contact.id == contact_id, Contact.next_try_at.is_not(None))
+        .values(next_try_at=work.now)
+        .returning(Contact.id)
+    ).first()
+    return found is not None
+
+
+@action("paging_queue.send_again")
+def send_again(work: Work, message_id: int) -> bool:
+    """Queue a message that was given up once more; return False if it was not.
+
+    What its alerts say is true when it is sent: of those that need nobody it says nothing.
+    """
+    found = work.session.execute(
+        update_rows(PageMessage)
+        .where(PageMessage.id == message_id, PageMessage.outcome == MessageState.GIVEN_UP.value)
+        .values(outcome=QUEUED_AGAIN)
+        .returning(PageMessage.contact_id, PageMessage.batch_id)
+    ).first()
+    if found is None or found.batch_id is None:
+        return False
+    queue_batch(found.batch_id, [found.contact_id], session=work.session, now=work.now)
+    work.record(EventKind.PAGES_SENT_AGAIN, details={"message_id": message_id})
+    return True
+
+
+def count_overdue(*, session: Session, now: datetime) -> int:
+    """Return how many pages and messages about alerts are past their time by more than a minute.
+
+    Messages that wait for another attempt at a contact which fails are not.
+    """
+    before = now - _PUNCTUAL
+    ungathered = _UNGATHERED.where(Page.due_at < before)
+    messages = select(func.count(PageMessage.id)).join(
+        Contact, Contact.id == PageMessage.contact_id
+    )
+    unsent = messages.where(
+        PageMessage.ended_at.is_(None), is_due(before), Contact.next_try_at < before
+    )
+    return (session.scalar(ungathered) or 0) + (session.scalar(unsent) or 0)

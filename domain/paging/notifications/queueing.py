@@ -1,0 +1,162 @@
+"""Queues messages for contacts; `domain/paging/notifications/outbox.py` hands them to workers."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import ColumnElement, case, or_, select
+from sqlalchemy.orm import Session
+
+from domain.core.database.rows import insert_into, update_rows
+from domain.delivery.mail.outbox import NewMessage
+from domain.paging.notifications.contact_types.mail import EMAIL, EMAIL_LANE
+from models import Contact, PageMessage
+
+#: After the first failure; each further pause is twice as long, up to the longest.
+_FIRST_SECONDS = 10
+_LONGEST_SECONDS = 300
+#: Pauses differ by a quarter in both directions, so that contacts of one service do not return all
+#: at once.
+_VARIATION = 0.25
+_MOST_DOUBLINGS = 5
+LONGEST_PAUSE = timedelta(seconds=_LONGEST_SECONDS * (1 + _VARIATION))
+#: Something new for a contact that fails is tried after this pause, however long the present one.
+NEW_MESSAGE_PAUSE = timedelta(seconds=5)
+#: What could not be sent for so long is given up.
+GIVE_UP_AFTER = timedelta(hours=6)
+
+
+def pause_after(failures: int, *, share: float) -> timedelta:
+    """Return the pause after so many failures in a row; `share` from 0 to 1 varies it.
+
+    The first is at most 12.5 seconds, the longest a little over six minutes.
+    """
+    doublings = min(max(failures, 1) - 1, _MOST_DOUBLINGS)
+    seconds = min(_FIRST_SECONDS * 2**doublings, _LONGEST_SECONDS)
+    return timedelta(seconds=seconds * (1 - _VARIATION + 2 * _VARIATION * share))
+
+
+class MessageKind(StrEnum):
+    """What a message is for."""
+
+    PAGE = "page"
+    #: What a maintainer must know of pages that others should have got.
+    NOTICE = "notice"
+    CODE = "code"
+    TEST = "test"
+
+
+#: They are tried again until they are sent or too old; others are tried once.
+RETRIED = frozenset({MessageKind.PAGE, MessageKind.NOTICE})
+
+
+def queue_batch(
+    batch_id: int,
+    contact_ids: Iterable[int],
+    *,
+    session: Session,
+    now: datetime,
+    due_at: datetime | None = None,
+) -> None:
+    """Queue the pages of a batch for contacts, which are told at once if no time is given."""
+    for contact_id in contact_ids:
+        _queue(
+            contact_id,
+            MessageKind.PAGE,
+            session=session,
+            now=now,
+            due_at=due_at,
+            batch_id=batch_id,
+        )
+
+
+def queue_message(contact_id: int, kind: MessageKind, *, session: Session, now: datetime) -> int:
+    """Queue a test or a code for a contact and return the id of the message."""
+    return _queue(contact_id, kind, session=session, now=now) or 0
+
+
+def queue_notice(contact_id: int, notice: NewMessage, *, session: Session, now: datetime) -> None:
+    """Queue a notice for a contact, unless it had one with this key."""
+    _queue(
+        contact_id,
+        MessageKind.NOTICE,
+        session=session,
+        now=now,
+        key=notice.key,
+        subject=notice.subject,
+        text=notice.text,
+        about=notice.about,
+    )
+
+
+def _queue(
+    contact_id: int,
+    kind: MessageKind,
+    *,
+    session: Session,
+    now: datetime,
+    due_at: datetime | None = None,
+    **more: object,
+) -> int | None:
+    of_all = {"contact_id": contact_id, "kind": kind.value, "created_at": now, "tries": 0}
+    values = {**of_all, "due_at": due_at, **more}
+    insert = insert_into(PageMessage, session=session).values(values).on_conflict_do_nothing()
+    # Before the contact, which leads workers to it.
+    message_id: int | None = session.scalar(insert.returning(PageMessage.id))
+    if message_id is None:
+        return None
+    # Something new is tried soon, also where a long pause is in progress.
+    is_failing = Contact.failing_since.is_not(None) & (kind in RETRIED) & (due_at is None)
+    try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=due_at or now)
+    wake_contact(contact_id, try_at, session=session)
+    return message_id
+
+
+def wake_contact(
+    contact_id: int, try_at: datetime | ColumnElement[datetime], *, session: Session
+) -> None:
+    """See to it that the waiting messages of a contact are looked at by a moment."""
+    is_later = or_(Contact.next_try_at.is_(None), Contact.next_try_at > try_at)
+    session.execute(
+        update_rows(Contact)
+        .where(Contact.id == contact_id)
+        .values(next_try_at=case((is_later, try_at), else_=Contact.next_try_at))
+    )
+
+
+def is_due(now: datetime) -> ColumnElement[bool]:
+    """Return the condition for messages that wait for no rule of the person."""
+    return or_(PageMessage.due_at.is_(None), PageMessage.due_at <= now)
+
+
+def confirmed_contacts(user_id: int) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for the contacts at which a person can be paged."""
+    return (
+        Contact.user_id == user_id,
+        Contact.confirmed_at.is_not(None),
+        Contact.address_ciphertext.is_not(None),
+    )
+
+
+def account_contact(user_id: int, *, session: Session, now: datetime) -> int:
+    """Return the contact that stands for the e-mail address of an account; created once."""
+    is_theirs = Contact.user_id == user_id, Contact.address_ciphertext.is_(None)
+    found = session.scalar(select(Contact.id).where(*is_theirs))
+    if found is None:
+        values = {
+            "user_id": user_id,
+            "type": EMAIL.name,
+            "label": "Account email",
+            "shown_address": "",
+            "lane": EMAIL_LANE,
+            "created_at": now,
+            "confirmed_at": now,
+            "code_tries": 0,
+            "claim": 0,
+            "tries": 0,
+        }
+        session.execute(
+            insert_into(Contact, session=session).values(values).on_conflict_do_nothing()
+        )
+        found = session.scalars(select(Contact.id).where(*is_theirs)).one()
+    return found

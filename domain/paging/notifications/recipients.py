@@ -1,0 +1,216 @@
+"""Recipients of pages, people and channels of projects, and how they want to be paged."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo, available_timezones
+
+from sqlalchemy import bindparam, case, or_, select
+from sqlalchemy.orm import Session
+
+from domain.core.database.rows import insert_into, update_rows
+from domain.core.errors import InvalidError
+from models import Contact, Page, PageRecipient, User
+
+_DAY_MINUTES = 24 * 60
+#: Pages that become due shortly after one another leave together.
+GATHERING_PAUSE = timedelta(seconds=1)
+#: After a page, further ones of the same recipient wait for each other for so long.
+BETWEEN_PAGES = timedelta(seconds=30)
+#: The rank of no severity: every one is worse.
+NO_SEVERITY = 6
+NO_ZONE = "UTC"
+#: A user id or a contact id, and None for the other.
+RecipientKey = tuple[int | None, int | None]
+_USUAL = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuietHours:
+    """From one time of day to another, which may be on the next day, in a time zone."""
+
+    time_zone: str
+    #: In minutes after midnight.
+    starts: int
+    ends: int
+    #: Whether pages about critical alerts leave all the same.
+    lets_critical_through: bool = True
+
+    def __post_init__(self) -> None:
+        """Raise InvalidError for times that are none, or the same."""
+        if not (0 <= self.starts < _DAY_MINUTES and 0 <= self.ends < _DAY_MINUTES):
+            raise InvalidError("Enter a time of day such as 22:00.", field="quiet_from")
+        if self.starts == self.ends:
+            message = "Quiet hours must not end at the time at which they start."
+            raise InvalidError(message, field="quiet_until")
+
+    def end_at(self, moment: datetime) -> datetime | None:
+        """Return when the quiet hours end that a moment is in, or None if it is in none."""
+        zone = ZoneInfo(self.time_zone)
+        local = moment.astimezone(zone)
+        if not self._covers(local.hour * 60 + local.minute):
+            return None
+        at = time(self.ends // 60, self.ends % 60)
+        for day in (local.date(), local.date() + timedelta(days=1)):
+            # A time that occurs twice ends them the second time if the first one has passed.
+            for fold in (0, 1):
+                end = datetime.combine(day, at.replace(fold=fold), zone).astimezone(UTC)
+                if end > moment:
+                    return end
+        return None
+
+    def _covers(self, minute: int) -> bool:
+        if self.starts < self.ends:
+            return self.starts <= minute < self.ends
+        return minute >= self.starts or minute < self.ends
+
+
+def minutes_of(text: str, *, field: str) -> int:
+    """Return the minutes after midnight of a time such as 22:00, or raise InvalidError."""
+    hours, colon, minutes = text.strip().partition(":")
+    digits = hours.isdecimal() and minutes.isdecimal() and (hours + minutes).isascii()
+    if not (colon and digits and len(minutes) == 2 and len(hours) <= 2):  # noqa: PLR2004 - digits
+        raise InvalidError("Enter a time of day such as 22:00.", field=field)
+    found = int(hours) * 60 + int(minutes)
+    if int(minutes) >= 60 or found >= _DAY_MINUTES:  # noqa: PLR2004 - minutes of an hour
+        raise InvalidError("A time of day is between 00:00 and 23:59.", field=field)
+    return found
+
+
+def written_time(minutes: int) -> str:
+    """Return minutes after midnight as a time such as 22:00."""
+    return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagingPreferences:
+    """How a person wants to be paged."""
+
+    #: None: at any time.
+    quiet_hours: QuietHours | None = None
+    #: Whether the person is told when an alert was acknowledged by somebody else, or has ended.
+    wants_follow_ups: bool = True
+
+
+def preferences_of(user_id: int, *, session: Session) -> PagingPreferences:
+    """Return the preferences of a person."""
+    row = session.scalar(select(PageRecipient).where(PageRecipient.user_id == user_id))
+    if row is None:
+        return PagingPreferences()
+    return PagingPreferences(quiet_hours=quiet_hours_of(row), wants_follow_ups=row.wants_follow_ups)
+
+
+def change_preferences(
+    user_id: int, wanted: PagingPreferences, *, session: Session, now: datetime
+) -> None:
+    """Store the preferences of a person; pages that quiet hours held back are looked at again."""
+    quiet = wanted.quiet_hours
+    if quiet is not None and quiet.time_zone not in available_timezones():
+        message = "Choose a time zone from the list, for example Europe/Berlin."
+        raise InvalidError(message, field="time_zone")
+    row = recipient_rows([user_id], [], session=session)[user_id, None]
+    row.time_zone = quiet.time_zone if quiet else row.time_zone
+    row.quiet_from = quiet.starts if quiet else None
+    row.quiet_until = quiet.ends if quiet else None
+    row.critical_breaks_quiet = quiet is None or quiet.lets_critical_through
+    row.wants_follow_ups = wanted.wants_follow_ups
+    session.flush()  # Before the pages, which are written without the session's objects.
+    _release_held_pages(row, session=session, now=now)
+
+
+def _release_held_pages(row: PageRecipient, *, session: Session, now: datetime) -> None:
+    waiting = (
+        Page.recipient_id == row.id,
+        Page.batch_id.is_(None),
+        Page.withdrawn_at.is_(None),
+        Page.due_at > now + BETWEEN_PAGES,
+    )
+    quiet = quiet_hours_of(row)
+    for is_critical in (False, True):
+        due_at = held_until(quiet, is_critical=is_critical, now=now) or now
+        found = session.execute(
+            update_rows(Page)
+            .where(*waiting, Page.is_critical.is_(is_critical))
+            .values(due_at=due_at)
+            .returning(Page.id)
+        ).first()
+        if found is not None:
+            wake_recipients({row.id: due_at}, session=session)
+
+
+def quiet_hours_of(row: PageRecipient) -> QuietHours | None:
+    """Return the quiet hours of a recipient, or None."""
+    if row.quiet_from is None or row.quiet_until is None:
+        return None
+    return QuietHours(
+        time_zone=row.time_zone,
+        starts=row.quiet_from,
+        ends=row.quiet_until,
+        lets_critical_through=row.critical_breaks_quiet,
+    )
+
+
+def zone_of(user_id: int, *, session: Session) -> str:
+    """Return the time zone of a person.
+
+    One who has set none in the profile may have one for quiet hours.
+    """
+    own = session.scalar(select(User.time_zone).where(User.id == user_id)) or NO_ZONE
+    of_quiet_hours = select(PageRecipient.time_zone).where(
+        PageRecipient.user_id == user_id, PageRecipient.quiet_from.is_not(None)
+    )
+    return own if own != NO_ZONE else session.scalar(of_quiet_hours) or NO_ZONE
+
+
+def held_until(quiet: QuietHours | None, *, is_critical: bool, now: datetime) -> datetime | None:
+    """Return until when quiet hours hold a page back, or None if it may leave."""
+    if quiet is None or (is_critical and quiet.lets_critical_through):
+        return None
+    return quiet.end_at(now)
+
+
+def recipient_rows(
+    user_ids: Collection[int], contact_ids: Collection[int], *, session: Session
+) -> Mapping[RecipientKey, PageRecipient]:
+    """Return the rows of recipients, created where they are missing.
+
+    Users and contacts that do not exist any more are left out.
+    """
+    users = session.scalars(select(User.id).where(User.id.in_(user_ids)).order_by(User.id)).all()
+    channels = session.scalars(
+        select(Contact.id)
+        .where(Contact.id.in_(contact_ids), Contact.user_id.is_(None))
+        .order_by(Contact.id)
+    ).all()
+    values = [{"user_id": each, "contact_id": None, **_USUAL} for each in users]
+    values += [{"user_id": None, "contact_id": each, **_USUAL} for each in channels]
+    if not values:
+        return {}
+    insert = insert_into(PageRecipient, session=session).on_conflict_do_nothing()
+    session.connection().execute(insert, values)
+    rows = session.scalars(
+        select(PageRecipient).where(
+            or_(PageRecipient.user_id.in_(users), PageRecipient.contact_id.in_(channels))
+        )
+    )
+    return {(row.user_id, row.contact_id): row for row in rows}
+
+
+_MOMENT = bindparam("moment", type_=PageRecipient.due_at.type)
+_IS_LATER = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > _MOMENT)
+#: It locks the row in any case: who gathers meanwhile would not see the new pages.
+_WAKE = (
+    update_rows(PageRecipient)
+    .where(PageRecipient.id == bindparam("recipient"))
+    .values(due_at=case((_IS_LATER, _MOMENT), else_=PageRecipient.due_at))
+)
+
+
+def wake_recipients(moments: Mapping[int, datetime], *, session: Session) -> None:
+    """See to it that the waiting pages of recipients are looked at by moments.
+
+    Rows are locked in one order, so that two transactions do not wait for each other.
+    """
+    rows = [{"recipient": each, "moment": moments[each]} for each in sorted(moments)]
+    if rows:
+        session.connection().execute(_WAKE, rows)

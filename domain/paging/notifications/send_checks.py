@@ -1,0 +1,396 @@
+"""Checks whether pages may be sent now, and cancels or holds back those that may not.
+
+The checks run when pages are gathered into a batch, and again before each attempt to send a
+message, in the transaction that claims it. All pages of a batch are checked together.
+
+A page is cancelled if its recipient may not see its subject any more. A page is held back while
+something mutes its alert or its project is archived:
+
+- If nobody can have read the page, it waits for another batch.
+- If a contact may have received it, its unsent messages leave it out, and a new page is queued.
+"""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import ACTIVE, HUMAN
+from domain.core.database.rows import insert_into, slices, update_rows
+from domain.paging.notifications.delivery_status import note_pages, pages_failed
+from domain.paging.notifications.page_targets import PROJECT_ID, SEVERITY
+from domain.paging.notifications.paging import AGAIN, ASKED, MAY_BE_READ, PageKind
+from domain.paging.notifications.policy import PageHold, PagingPolicy
+from domain.paging.notifications.recipients import GATHERING_PAUSE, wake_recipients
+from domain.paging.notifications.states import PageEvent
+from domain.projects.access import namespace_of, permissions_of
+from domain.projects.owners import lineages
+from domain.projects.views import Viewer
+from models import Alert, Contact, Incident, Page, PageMessage, PageRecipient, Project, User
+
+_log = logging.getLogger("gatebell.pages")
+NOT_ACTIVE = "is not active: not paged"
+NO_ACCESS = "has no access to the alerts of the project: not paged"
+NOT_OF_PROJECT = "does not belong to the project any more: not paged"
+_DELETED = "is not paged, because the project is being deleted"
+_NEWS_OF_ARCHIVED = "gets no update, because the project is archived"
+_HELD = (
+    "is not paged while paging is held back ({words}). The page is sent afterwards if the alert "
+    "still needs attention."
+)
+_HELD_PARTLY = (
+    "is not paged by {by} while paging is held back ({words}). All contacts are notified again "
+    "afterwards if the alert still needs attention."
+)
+#: What holds back the pages of an archived project.
+ARCHIVED = "the project is archived"
+#: An archived project is checked again after a tenth of the time for which it has been archived.
+_SOONEST_LOOK, LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
+#: A page that is held back is never due within the pause in which pages are gathered.
+_SHORTEST_HOLD = 2 * GATHERING_PAUSE
+
+
+class Recipient(NamedTuple):
+    """A person or a channel that pages are for."""
+
+    #: The id of the row in `page_recipients`.
+    id: int
+    #: None for a channel.
+    user: User | None
+    #: None for a person.
+    channel: Contact | None
+
+    @property
+    def name(self) -> str:
+        """The user name, or the label of the channel."""
+        if self.user is not None:
+            return self.user.username
+        return self.channel.label if self.channel is not None else ""
+
+
+def recipient_of(row: PageRecipient, *, session: Session) -> Recipient:
+    """Return the person or channel of a row."""
+    user = session.get_one(User, row.user_id) if row.user_id is not None else None
+    channel = session.get_one(Contact, row.contact_id) if row.contact_id is not None else None
+    return Recipient(row.id, user, channel)
+
+
+def recipient_of_contact(contact: Contact, *, session: Session) -> Recipient | None:
+    """Return the person of a contact, or the channel; None if no page was ever queued for it."""
+    is_theirs = (
+        PageRecipient.contact_id == contact.id
+        if contact.user_id is None
+        else PageRecipient.user_id == contact.user_id
+    )
+    row = session.scalar(select(PageRecipient).where(is_theirs))
+    return recipient_of(row, session=session) if row is not None else None
+
+
+class _Checked(NamedTuple):
+    """A page that is checked, with what decides about it."""
+
+    id: int
+    kind: str
+    is_asked: bool
+    #: None for an incident.
+    alert_id: int | None
+    incident_id: int | None
+    batch_id: int | None
+    held_by: str | None
+    is_critical: bool
+    project_id: int
+    severity: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """Which pages may be sent now, and why others may not."""
+
+    allowed: Sequence[_Checked]
+    #: Pages that are cancelled, by the reason: words that follow the name of the recipient.
+    cancelled: Mapping[str, Sequence[_Checked]]
+    #: Pages that are held back, by what holds them.
+    held: Mapping[PageHold, Sequence[_Checked]]
+
+    @property
+    def worst(self) -> Mapping[PageKind, int]:
+        """The kinds of the pages that may be sent, each with its worst severity."""
+        found: dict[PageKind, int] = {}
+        for each in self.allowed:
+            kind = PageKind(each.kind)
+            found[kind] = min(each.severity, found.get(kind, each.severity))
+        return found
+
+
+def check_pages(
+    recipient: Recipient,
+    *which: ColumnElement[bool],
+    policy: PagingPolicy,
+    session: Session,
+    now: datetime,
+) -> Verdicts:
+    """Check pages of one recipient together, with a number of queries that does not grow."""
+    rows = session.execute(
+        select(
+            Page.id,
+            Page.kind,
+            Page.key.like(f"{ASKED}%"),
+            Page.alert_id,
+            Page.incident_id,
+            Page.batch_id,
+            Page.held_by,
+            Page.is_critical,
+            PROJECT_ID,
+            SEVERITY,
+        )
+        .select_from(Page)
+        .outerjoin(Alert, Alert.id == Page.alert_id)
+        .outerjoin(Incident, Incident.id == Page.incident_id)
+        .where(*which, Page.withdrawn_at.is_(None))
+        .order_by(Page.id)
+    ).all()
+    pages = [_Checked._make(row) for row in rows]
+    projects = session.scalars(
+        select(Project).where(Project.id.in_({each.project_id for each in pages}))
+    ).all()
+    reasons = _reasons(recipient, projects, session=session, now=now)
+    archived = {each.id: each.archived_at for each in projects if each.archived_at is not None}
+    cancelled: dict[str, list[_Checked]] = {}
+    held: dict[PageHold, list[_Checked]] = {}
+    left: list[_Checked] = []
+    for each in pages:
+        reason = reasons.get(each.project_id)
+        since = archived.get(each.project_id)
+        if reason is None and since is not None and each.kind == PageKind.FOLLOW_UP.value:
+            reason = _NEWS_OF_ARCHIVED
+        if reason is not None:
+            cancelled.setdefault(reason, []).append(each)
+        elif since is not None:
+            held.setdefault(_hold_of_archived(since, now), []).append(each)
+        else:
+            left.append(each)
+    holds = _find_holds(left, policy, session=session, now=now)
+    for each in left:
+        hold = holds.get(each.alert_id or 0) if _may_be_muted(each) else None
+        if hold is not None:
+            held.setdefault(hold, []).append(each)
+    is_held = {each.id for some in held.values() for each in some}
+    allowed = [each for each in left if each.id not in is_held]
+    return Verdicts(allowed=allowed, cancelled=cancelled, held=held)
+
+
+def _may_be_muted(page: _Checked) -> bool:
+    """Return whether mutes concern a page.
+
+    They hold back no updates. A page that somebody requested for a person is sent all the same.
+    """
+    return page.kind == PageKind.FIRING.value and page.alert_id is not None and not page.is_asked
+
+
+def _find_holds(
+    pages: Sequence[_Checked], policy: PagingPolicy, *, session: Session, now: datetime
+) -> Mapping[int, PageHold]:
+    alerts = {each.alert_id or 0: each.project_id for each in pages if _may_be_muted(each)}
+    if not alerts:
+        return {}
+    try:
+        return policy.find_holds(alerts, at=now, session=session, reading=policy.reading)
+    except SQLAlchemyError:
+        raise
+    except Exception:  # noqa: BLE001 - it would be raised again and again
+        # Pages about other alerts must not wait for one whose report cannot be read.
+        if len(pages) == 1:
+            _log.exception("a page is sent without a check for mutes")
+            return {}
+    return {
+        alert_id: hold
+        for each in pages
+        for alert_id, hold in _find_holds([each], policy, session=session, now=now).items()
+    }
+
+
+def _hold_of_archived(since: datetime, now: datetime) -> PageHold:
+    pause = min(max((now - since) / 10, _SOONEST_LOOK), LATEST_LOOK)
+    return PageHold(ARCHIVED, now + pause)
+
+
+def _reasons(
+    recipient: Recipient, projects: Sequence[Project], *, session: Session, now: datetime
+) -> Mapping[int, str]:
+    """Return why a recipient gets no pages of projects, by project; other projects are left out."""
+    deleted = {each.id: _DELETED for each in projects if each.deleted_at is not None}
+    live = [each for each in projects if each.id not in deleted]
+    if recipient.user is not None:
+        seen = seen_projects(recipient.user, live, session=session, now=now)
+        reason = NO_ACCESS if recipient.user.state == ACTIVE else NOT_ACTIVE
+    else:
+        used = lineages([each.id for each in live], session=session)
+        channel = recipient.channel
+        seen = {each for each, of in used.items() if channel is not None and of.uses(channel)}
+        reason = NOT_OF_PROJECT
+    return deleted | {each.id: reason for each in live if each.id not in seen}
+
+
+def seen_projects(
+    user: User, projects: Sequence[Project], *, session: Session, now: datetime
+) -> set[int]:
+    """Return the ids of the projects whose alerts a person sees."""
+    if not is_person(user) or not projects:
+        return set()
+    viewer = viewer_of(user, now)
+    permissions = permissions_of(viewer, map(namespace_of, projects), session=session)
+    return {each.id for each in projects if permissions.project(each).shows_alerts}
+
+
+def is_person(user: User) -> bool:
+    """Return whether an account is active and belongs to a person."""
+    return user.state == ACTIVE and user.kind == HUMAN
+
+
+def viewer_of(user: User, now: datetime) -> Viewer:
+    """Return a person as permissions take them."""
+    return Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
+
+
+def apply_verdicts(
+    verdicts: Verdicts, recipient: Recipient, *, by: str = "", session: Session, now: datetime
+) -> str | None:
+    """Cancel and hold back pages, and explain it in the activity; return a reason, or None.
+
+    `by` names the contact that a message was to be sent to.
+    """
+    reason = None
+    for why, pages in verdicts.cancelled.items():
+        reason = why
+        _cancel(why, pages, recipient, session=session, now=now)
+    for hold, pages in verdicts.held.items():
+        reason = f"paging is held back: {hold.words}"
+        _hold(hold, pages, recipient, by=by, session=session, now=now)
+    return reason
+
+
+def _cancel(
+    why: str, pages: Sequence[_Checked], recipient: Recipient, *, session: Session, now: datetime
+) -> None:
+    _note(why, pages, recipient, session=session, now=now)
+    for some in slices(pages):
+        which = _is_one_of(some)
+        pages_failed(PageEvent.NOT_ALLOWED, which, session=session, now=now)
+        session.execute(update_rows(Page).where(which).values(withdrawn_at=now))
+    _cancel_messages(why, pages, session=session)
+
+
+def _hold(
+    hold: PageHold,
+    pages: Sequence[_Checked],
+    recipient: Recipient,
+    *,
+    by: str,
+    session: Session,
+    now: datetime,
+) -> None:
+    read = _read_batches({each.batch_id for each in pages} - {None}, session=session)
+    due_at = max(hold.look_again_at, now + _SHORTEST_HOLD)
+    waiting = [each for each in pages if each.batch_id not in read]
+    new = [each for each in waiting if each.held_by != hold.words]
+    _note(_HELD.format(words=hold.words), new, recipient, session=session, now=now)
+    _cancel_messages(f"paging is held back: {hold.words}", pages, session=session)
+    for some in slices(waiting):
+        values = {"batch_id": None, "held_by": hold.words, "due_at": due_at}
+        session.execute(update_rows(Page).where(_is_one_of(some)).values(values))
+    partly = [each for each in pages if each.batch_id in read]
+    if partly:
+        words = _HELD_PARTLY.format(by=by, words=hold.words)
+        _note(words, partly, recipient, session=session, now=now)
+        for some in slices(partly):
+            session.execute(update_rows(Page).where(_is_one_of(some)).values(held_by=hold.words))
+        _queue_again(partly, recipient, hold, due_at, session=session, now=now)
+    wake_recipients({recipient.id: due_at}, session=session)
+
+
+def _read_batches(ids: Collection[int | None], *, session: Session) -> set[int | None]:
+    """Return which batches a contact may have received."""
+    if not ids:
+        return set()
+    sent = select(PageMessage.batch_id).where(PageMessage.batch_id.in_(ids), MAY_BE_READ)
+    return set(session.scalars(sent.distinct()))
+
+
+def clear_stale_holds(batch_ids: Collection[int], *, session: Session) -> None:
+    """Clear the holds that a worker of an earlier release left when it put pages into batches.
+
+    A page in a batch keeps its hold only if another page was queued in its place.
+    """
+    held = Page.batch_id.in_(batch_ids), Page.held_by.is_not(None)
+    ids = session.scalars(select(Page.id).where(*held)).all()
+    if not ids:
+        return
+    keys = [_key_of_successor(each, is_asked=asked) for each in ids for asked in (False, True)]
+    queued = set(session.scalars(select(Page.key).where(Page.key.in_(keys))))
+    stale = [
+        each
+        for each in ids
+        if queued.isdisjoint(_key_of_successor(each, is_asked=asked) for asked in (False, True))
+    ]
+    session.execute(update_rows(Page).where(Page.id.in_(stale)).values(held_by=None))
+
+
+def _key_of_successor(page_id: int, *, is_asked: bool) -> str:
+    return f"{ASKED if is_asked else ''}{AGAIN}{page_id}, held back"
+
+
+def _queue_again(
+    pages: Sequence[_Checked],
+    recipient: Recipient,
+    hold: PageHold,
+    due_at: datetime,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Queue new pages in place of pages that some contacts of a person have received."""
+    values = [
+        {
+            "key": _key_of_successor(each.id, is_asked=each.is_asked),
+            "recipient_id": recipient.id,
+            "alert_id": each.alert_id,
+            "incident_id": each.incident_id,
+            "kind": each.kind,
+            "is_critical": each.is_critical,
+            "created_at": now,
+            "due_at": due_at,
+            "held_by": hold.words,
+        }
+        for each in pages
+    ]
+    insert = insert_into(Page, session=session)
+    session.execute(insert.on_conflict_do_nothing(index_elements=[Page.key]), values)
+
+
+def _cancel_messages(why: str, pages: Sequence[_Checked], *, session: Session) -> None:
+    """Store why unsent messages of batches are cancelled, unless other pages are left in them."""
+    batches = {each.batch_id for each in pages if each.batch_id is not None}
+    if batches:
+        session.execute(
+            update_rows(PageMessage)
+            .where(PageMessage.batch_id.in_(batches), PageMessage.ended_at.is_(None))
+            .values(cancelled_because=why)
+        )
+
+
+def _note(
+    text: str, pages: Sequence[_Checked], recipient: Recipient, *, session: Session, now: datetime
+) -> None:
+    user_id = recipient.user.id if recipient.user is not None else None
+    for some in slices(pages):
+        which = _is_one_of(some)
+        note_pages(text, which, user_id=user_id, name=recipient.name, session=session, now=now)
+
+
+def _is_one_of(pages: Sequence[_Checked]) -> ColumnElement[bool]:
+    return Page.id.in_([each.id for each in pages])

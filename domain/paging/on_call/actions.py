@@ -1,0 +1,320 @@
+"""What can be done with on-call schedules and their rotations."""
+
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.audit.events import EventKind
+from domain.core.database.paging import fetch_part
+from domain.core.errors import ConflictError, InvalidError
+from domain.core.time_zones import check_zone
+from domain.core.types.base import Found
+from domain.paging.escalations.policies import check_unused
+from domain.paging.escalations.steps import Target, TargetKind
+from domain.paging.on_call.dependent_rules import check_not_called
+from domain.paging.on_call.moved_turns import (
+    Ahead,
+    apply_moves,
+    describe_moves,
+    find_moves,
+    read_ahead,
+)
+from domain.paging.on_call.notices import ShiftChange, tell, tell_of_removal
+from domain.paging.on_call.rotation_syntax import written_cadence
+from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedules import (
+    get_row,
+    get_schedule,
+    lock_row,
+    move_rotations,
+    schedules_of,
+    store_rotations,
+)
+from domain.paging.on_call.shifts import balance_of, on_call_in_project, schedules_now, shifts_of
+from domain.paging.on_call.types import (
+    LONGEST_NAME,
+    BalanceQuery,
+    NewRotation,
+    NewSchedule,
+    OnCallBalance,
+    OnCallNowQuery,
+    OnCallRotation,
+    OnCallSchedule,
+    OnCallShift,
+    ScheduleChange,
+    ScheduleOnCall,
+    ScheduleQuery,
+    ShiftQuery,
+)
+from domain.projects.owners import belongs_to, is_listed_by, owner_columns
+from domain.projects.views import Holder
+from models import OnCallSchedule as ScheduleRow
+
+#: Of a project or group.
+MOST_SCHEDULES = 50
+_ORDERS = {"id": ScheduleRow.id, "name": ScheduleRow.name_key}
+
+
+@question("on_call_schedules.index")
+def list_schedules(work: Work, holder: Holder, query: ScheduleQuery) -> Found[OnCallSchedule]:
+    """List the on-call schedules of a project or group."""
+    here = is_listed_by(
+        ScheduleRow,
+        holder,
+        with_groups_above=query.include_ancestor_groups,
+        session=work.session,
+    )
+    found = fetch_part(select(ScheduleRow).where(here), _ORDERS, query.part, session=work.session)
+    items = schedules_of(work, holder, [row[0] for row in found.items])
+    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+@question("on_call_schedules.current")
+def show_all_on_call(work: Work, holder: Holder, query: OnCallNowQuery) -> Found[ScheduleOnCall]:
+    """Show the current and next users on call in every schedule."""
+    found = on_call_in_project(work, holder, with_groups_above=query.include_ancestor_groups)
+    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+
+
+@action("on_call_schedules.create")
+def create_schedule(work: Work, holder: Holder, new: NewSchedule) -> OnCallSchedule:
+    """Create an on-call schedule.
+
+    Raises InvalidError, or ConflictError if the name is taken.
+    """
+    count = select(func.count()).where(belongs_to(ScheduleRow, holder))
+    if (work.session.scalar(count) or 0) >= MOST_SCHEDULES:
+        message = f"{holder.path} has {MOST_SCHEDULES} on-call schedules: delete one first."
+        raise InvalidError(message, field="name")
+    row = ScheduleRow(**owner_columns(holder), description="", created_at=work.now)
+    _store(work, row, new)
+    store_rotations(work, holder, row, new.rotations)
+    created = get_schedule(work, holder, row.id)
+    _record(work, holder, created, "created")
+    return created
+
+
+@question("on_call_schedules.show")
+def show_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
+    """Show an on-call schedule.
+
+    It is found by its id, or by its name in any case. Raises NotFoundError.
+    """
+    return get_schedule(work, holder, schedule_id)
+
+
+@action("on_call_schedules.change")
+def change_schedule(
+    work: Work, holder: Holder, schedule_id: int | str, change: ScheduleChange
+) -> OnCallSchedule:
+    """Change an on-call schedule from now on.
+
+    Past shifts are kept.
+
+    A rotation that is as before goes on, and others begin anew. With another time zone, all
+    rotations are handed over by its clock from now on. Swaps and overrides of whole turns follow
+    these turns; those whose turn is gone end. Their users get an email. Raises NotFoundError,
+    InvalidError or ConflictError.
+    """
+    row = lock_row(work, holder, schedule_id)
+    before, ahead = schedules_of(work, holder, [row])[0], read_ahead(work, row.id)
+    _change(work, holder, row, change)
+    return _changed(work, holder, before, ahead)
+
+
+@action("on_call_schedules.change")
+def preview_schedule(
+    work: Work, holder: Holder, schedule_id: int | str, change: ScheduleChange
+) -> Sequence[str]:
+    """Return what a change of a schedule would move or end, a sentence for each swap or override.
+
+    Raises the errors of the change itself.
+    """
+    row = lock_row(work, holder, schedule_id)
+    return _preview(work, holder, row, lambda: _change(work, holder, row, change))
+
+
+def _change(work: Work, holder: Holder, row: ScheduleRow, change: ScheduleChange) -> None:
+    _store(work, row, change)
+    if "rotations" in change.given:
+        store_rotations(work, holder, row, change.rotations)
+    move_rotations(work, holder, row)
+
+
+@action("on_call_schedules.delete")
+def delete_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
+    """Delete an on-call schedule with its rotations, overrides and swaps.
+
+    Returns it as it was. Raises NotFoundError, or ConflictError that names the escalation policy
+    or incident rule that pages it, here or below the group.
+    """
+    row = get_row(work, holder, schedule_id)
+    check_unused(Target(TargetKind.SCHEDULE, row.id), holder, session=work.session)
+    check_not_called([row.id], holder, session=work.session)
+    deleted = schedules_of(work, holder, [row])[0]
+    work.session.delete(row)
+    work.session.flush()
+    _record(work, holder, deleted, "deleted")
+    return deleted
+
+
+@question("on_call_schedules.current_of_one", command="on-call")
+def show_on_call(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleOnCall:
+    """Show the current and next users on call in a schedule."""
+    return schedules_now(work, [get_schedule(work, holder, schedule_id)])[0]
+
+
+@question("on_call_schedules.shifts")
+def list_shifts(
+    work: Work, holder: Holder, schedule_id: int | str, query: ShiftQuery
+) -> Found[OnCallShift]:
+    """List the shifts of a period, including gaps, overrides and swaps."""
+    row = get_row(work, holder, schedule_id)
+    found = shifts_of(work, row.id, query.period(work.now))
+    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+
+
+@question("on_call_schedules.balance")
+def show_balance(
+    work: Work, holder: Holder, schedule_id: int | str, query: BalanceQuery
+) -> OnCallBalance:
+    """Show the distribution of the time on call among users.
+
+    Overrides and swaps are included.
+    """
+    row, asked = get_row(work, holder, schedule_id), query.period(work.now)
+    # Before there was a schedule, nobody could be on call: that is no gap.
+    within = Period(min(max(asked.start, row.created_at), asked.end), asked.end)
+    return balance_of(shifts_of(work, row.id, within), within)
+
+
+@action("on_call_rotations.put")
+def put_rotation(
+    work: Work,
+    holder: Holder,
+    schedule_id: int,
+    rotation_id: int | None,
+    wanted: NewRotation | None,
+) -> OnCallSchedule:
+    """Add a rotation, put it in the place of another one, or with None for it end that one.
+
+    Raises InvalidError, and ConflictError if that one was changed meanwhile.
+    """
+    row = lock_row(work, holder, schedule_id)
+    before, ahead = schedules_of(work, holder, [row])[0], read_ahead(work, row.id)
+    _replace_rotation(work, holder, row, before, rotation_id, wanted)
+    return _changed(work, holder, before, ahead)
+
+
+@action("on_call_rotations.put")
+def preview_rotation(
+    work: Work,
+    holder: Holder,
+    schedule_id: int,
+    rotation_id: int | None,
+    wanted: NewRotation | None,
+) -> Sequence[str]:
+    """Return what `put_rotation` would move or end, a sentence for each swap or override.
+
+    Raises the errors of the change itself.
+    """
+    row = lock_row(work, holder, schedule_id)
+    before = schedules_of(work, holder, [row])[0]
+    return _preview(
+        work,
+        holder,
+        row,
+        lambda: _replace_rotation(work, holder, row, before, rotation_id, wanted),
+    )
+
+
+def _preview(
+    work: Work, holder: Holder, row: ScheduleRow, change: Callable[[], None]
+) -> Sequence[str]:
+    """Make a change, look what it moves, and take it back."""
+    ahead = read_ahead(work, row.id)
+    if ahead is None:
+        return ()
+    attempt = work.session.begin_nested()
+    try:
+        change()
+        after = get_schedule(work, holder, row.id)
+        return describe_moves(find_moves(ahead, work), ShiftChange(work, holder, after))
+    finally:
+        if attempt.is_active:
+            attempt.rollback()
+
+
+def _replace_rotation(
+    work: Work,
+    holder: Holder,
+    row: ScheduleRow,
+    before: OnCallSchedule,
+    rotation_id: int | None,
+    wanted: NewRotation | None,
+) -> None:
+    ids = [each.id for each in before.rotations]
+    if rotation_id is not None and rotation_id not in ids:
+        message = "This rotation was changed or removed in the meantime. Check it and try again."
+        raise ConflictError(message, field="name")
+    position = len(ids) if rotation_id is None else ids.index(rotation_id)
+    rotations = [NewRotation.model_validate(each.model_dump()) for each in before.rotations]
+    rotations[position : position + 1] = [wanted] if wanted else []
+    instead = {position: rotation_id} if wanted and rotation_id else {}
+    store_rotations(work, holder, row, rotations, instead)
+
+
+def _store(work: Work, row: ScheduleRow, given: NewSchedule) -> None:
+    """Store what is given; raise InvalidError, or ConflictError if the name is taken."""
+    values = given.model_dump(include=given.model_fields_set - {"rotations"})
+    if "name" in values:
+        values["name"] = _checked_name(values["name"])
+    if "time_zone" in values:
+        values["time_zone"] = check_zone(values["time_zone"])
+    try:
+        with work.session.begin_nested():
+            for name, value in values.items():
+                setattr(row, name, value.strip())
+            work.session.add(row)
+    except IntegrityError as error:
+        message = f"There already is an on-call schedule named {values['name']} here."
+        raise ConflictError(message, field="name") from error
+
+
+def _checked_name(name: str) -> str:
+    kept = name.strip()
+    if not kept or not kept.isprintable():
+        message = f"Enter a name of at most {LONGEST_NAME} visible characters, such as Primary."
+        raise InvalidError(message, field="name")
+    return kept
+
+
+def _changed(
+    work: Work, holder: Holder, before: OnCallSchedule, ahead: Ahead | None
+) -> OnCallSchedule:
+    """Record a change, and tell whom it took out of a rotation, unless nothing is different."""
+    after = get_schedule(work, holder, before.id)
+    if after != before:
+        _record(work, holder, after, "changed")
+        change = ShiftChange(work, holder, after)
+        tell(tell_of_removal, before, change)
+        apply_moves(find_moves(ahead, work), change)
+    return after
+
+
+def _record(work: Work, holder: Holder, schedule: OnCallSchedule, change: str) -> None:
+    details = {
+        "change": change,
+        holder.namespace.resource_type: holder.path,
+        "time_zone": schedule.time_zone,
+        "rotations": [_in_words(each) for each in schedule.rotations],
+    }
+    work.record(EventKind.ON_CALL_SCHEDULE_CHANGED, subject=schedule.name, details=details)
+
+
+def _in_words(rotation: OnCallRotation) -> str:
+    names = ", ".join(each.username for each in rotation.users)
+    return f"{rotation.name}: {names}, {written_cadence(rotation.cadence)}"

@@ -1,0 +1,139 @@
+"""From when until when users could be on call in schedules, so that past shifts stay true.
+
+Members come, go and change roles, and accounts are locked, in many places. So the result is looked
+at, every few minutes, and stored for each user whom a schedule names, or has named.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import select, union
+from sqlalchemy.orm import Session
+
+from domain.paging.on_call.eligible_users import LONG_AGO, ends_of_duty
+from domain.paging.on_call.schedule_owners import places_of
+from domain.paging.on_call.schedule_values import Period
+from domain.projects.views import Namespace
+from models import OnCallEligibility, OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn
+
+#: By schedule and user: what was seen, in order.
+_Seen = Mapping[tuple[int, int], list[OnCallEligibility]]
+_EVER = datetime.max.replace(tzinfo=UTC)
+
+
+def note_eligibility(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
+    """Store who can be on call from now on, and who cannot any more; `between` commits."""
+    named = _named(session=session)
+    places = places_of(named, session=session)
+    by_place: dict[Namespace, set[int]] = defaultdict(set)
+    for schedule_id, place in places.items():
+        by_place[place].add(schedule_id)
+    for place, schedules in by_place.items():
+        users = {each for schedule_id in schedules for each in named[schedule_id]}
+        ends = ends_of_duty(place, users, session=session, today=now.date())
+        seen = _seen(schedules, session=session)
+        for schedule_id in schedules:
+            for user_id in named[schedule_id]:
+                rows = seen.get((schedule_id, user_id), [])
+                if new := _noted(rows, ends.get(user_id), now):
+                    new.schedule_id, new.user_id = schedule_id, user_id
+                    session.add(new)
+        between()
+
+
+def _named(*, session: Session) -> Mapping[int, set[int]]:
+    """Return the users of schedules, those of former rotations included."""
+    override, swap = OnCallOverride, OnCallSwap
+    turns = select(OnCallRotation.schedule_id, OnCallTurn.user_id).join(
+        OnCallTurn, OnCallTurn.rotation_id == OnCallRotation.id
+    )
+    found: dict[int, set[int]] = defaultdict(set)
+    for schedule_id, user_id in session.execute(
+        union(
+            turns,
+            select(override.schedule_id, override.user_id),
+            select(swap.schedule_id, swap.user_id),
+            select(swap.schedule_id, swap.other_user_id),
+        )
+    ):
+        found[schedule_id].add(user_id)
+    return found
+
+
+def _seen(schedule_ids: Collection[int], *, session: Session) -> _Seen:
+    found: dict[tuple[int, int], list[OnCallEligibility]] = defaultdict(list)
+    for row in session.scalars(
+        select(OnCallEligibility)
+        .where(OnCallEligibility.schedule_id.in_(schedule_ids))
+        .order_by(OnCallEligibility.id)
+    ):
+        found[row.schedule_id, row.user_id].append(row)
+    return found
+
+
+def _is_current(row: OnCallEligibility, now: datetime) -> bool:
+    return row.until is None or row.until > now
+
+
+def _noted(
+    rows: Sequence[OnCallEligibility], end: datetime | None, now: datetime
+) -> OnCallEligibility | None:
+    """Bring what was seen of a user up to date; return what is new."""
+    current = next((each for each in rows if _is_current(each, now)), None)
+    until = now if end == LONG_AGO else end
+    if current is not None:
+        current.until = until
+        return None
+    if end == LONG_AGO:
+        # Later it is known that this user could not always be on call.
+        return None if rows else OnCallEligibility(since=now, until=now)
+    return OnCallEligibility(since=now if rows else None, until=until)
+
+
+def times_of_duty(
+    places: Mapping[int, Namespace],
+    named: Mapping[int, Collection[int]],
+    *,
+    within: Period,
+    session: Session,
+    now: datetime,
+) -> Mapping[int, Mapping[int, tuple[Period, ...]]]:
+    """Return by schedule and user when those who are named can be on call in a period."""
+    users: dict[Namespace, set[int]] = defaultdict(set)
+    for schedule_id, place in places.items():
+        users[place].update(named[schedule_id])
+    ends = {
+        place: ends_of_duty(place, some, session=session, today=now.date())
+        for place, some in users.items()
+    }
+    seen = _seen(places.keys(), session=session)
+    found: dict[int, dict[int, tuple[Period, ...]]] = defaultdict(dict)
+    for schedule_id, place in places.items():
+        for user_id in named[schedule_id]:
+            rows = seen.get((schedule_id, user_id), [])
+            times = _times(rows, ends[place].get(user_id), now)
+            touching = (each for each in times if each.start < within.end)
+            found[schedule_id][user_id] = tuple(
+                each for each in touching if each.end > within.start
+            )
+    return found
+
+
+def _times(
+    rows: Sequence[OnCallEligibility], end: datetime | None, now: datetime
+) -> Sequence[Period]:
+    """Return when somebody could be on call, and can be.
+
+    Nothing tells when those left of whom nothing was noted.
+    """
+    if not rows:
+        return [Period(LONG_AGO, end or _EVER)]
+    current = next((each for each in rows if _is_current(each, now)), None)
+    former = [
+        Period(each.since or LONG_AGO, each.until)
+        for each in rows
+        if each.until is not None and each is not current
+    ]
+    since = (current.since or LONG_AGO) if current else now
+    return [*former, Period(since, now if end == LONG_AGO else end or _EVER)]

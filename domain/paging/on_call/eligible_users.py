@@ -1,0 +1,81 @@
+"""Which users can be on call: members who see the alerts, with a live account."""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, date, datetime, time
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.access.actor import Work
+from domain.access.roles import Ability
+from domain.accounts.users import IN_USE
+from domain.core.errors import InvalidError
+from domain.projects.member_lists import last_days_with, users_with
+from domain.projects.views import Holder, Namespace
+from models import User
+from models.folding import fold
+
+#: Before all schedules.
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def ends_of_duty(
+    place: Namespace, user_ids: Collection[int], *, session: Session, today: date
+) -> Mapping[int, datetime]:
+    """Return until when users can be on call somewhere; those without an end are left out.
+
+    For users who cannot be at all it is a moment long ago.
+    """
+    if not user_ids:
+        return {}
+    live = session.scalars(select(User.id).where(User.id.in_(user_ids), IN_USE)).all()
+    days = last_days_with(Ability.READ_ALERTS, place, live, session=session, today=today)
+    absent = dict.fromkeys(set(user_ids) - days.keys(), LONG_AGO)
+    return absent | {
+        user_id: datetime.combine(day, time(), UTC) for user_id, day in days.items() if day
+    }
+
+
+def candidates(place: Namespace, *, most: int, session: Session, today: date) -> tuple[str, ...]:
+    """Return the names of users who can be on call, at most so many."""
+    able = users_with(Ability.READ_ALERTS, place, limit=most, session=session, today=today)
+    live = select(User.username).where(User.username.in_(able), IN_USE)
+    return tuple(sorted(session.scalars(live), key=str.lower))
+
+
+def ids_of(usernames: Iterable[str], *, field: str, session: Session) -> tuple[int, ...]:
+    """Return the ids of users, or raise InvalidError for a name that nobody has."""
+    return tuple(_id_of(name, field=field, session=session) for name in usernames)
+
+
+def _id_of(username: str, *, field: str, session: Session) -> int:
+    wanted = username.strip().removeprefix("@").replace("\x00", "\ufffd")
+    # Also of a deleted account, which keeps its place in a rotation until somebody changes it.
+    found = session.scalar(select(User.id).where(User.username_key == fold(wanted)))
+    if found is None:
+        message = f"{wanted[:50]} cannot be on call: there is no member with this user name."
+        raise InvalidError(message, field=field)
+    return found
+
+
+def id_of_candidate(work: Work, holder: Holder, username: str, *, field: str) -> int:
+    """Return the id of a user, or raise InvalidError for one who cannot be on call."""
+    (user_id,) = ids_of([username], field=field, session=work.session)
+    check_can_be_on_call(work, holder, {username: user_id}, field=field)
+    return user_id
+
+
+def check_can_be_on_call(
+    work: Work, holder: Holder, users: Mapping[str, int], *, field: str
+) -> None:
+    """Raise InvalidError that names a user who cannot be on call here."""
+    ends = ends_of_duty(
+        holder.namespace, users.values(), session=work.session, today=work.now.date()
+    )
+    for name, user_id in users.items():
+        if ends.get(user_id) == LONG_AGO:
+            message = (
+                f"{name[:50]} cannot be on call: only members of the "
+                f"{holder.namespace.resource_type} can, with the role Developer or higher."
+            )
+            raise InvalidError(message, field=field)

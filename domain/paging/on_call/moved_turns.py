@@ -1,0 +1,261 @@
+"""Lets swaps and overrides follow the turns that they were made for when a schedule changes.
+
+A swap exchanges whole turns. If a change of a rotation moves such a turn, the swap moves too. If
+the turn is gone, the swap ends, and both users get an email. The same holds for an override of one
+whole turn. An override of any other time names its time itself, and stays as it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, select, union_all
+
+from domain.access.actor import Work
+from domain.paging.on_call import notices
+from domain.paging.on_call.change_actions import (
+    end_override_row,
+    end_swap_row,
+    present_changes,
+    record_change,
+)
+from domain.paging.on_call.notices import ShiftChange
+from domain.paging.on_call.rotation_turns import UserTurn, turns
+from domain.paging.on_call.schedule_queries import read_plans
+from domain.paging.on_call.schedule_values import Override, Period, Plan, Stint, Swap
+from domain.paging.on_call.types import OnCallOverride, OnCallSwap
+from models import OnCallOverride as OverrideRow
+from models import OnCallSwap as SwapRow
+
+#: Turns are looked for until this time after the last swap or override.
+_HORIZON = timedelta(days=62)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What a change of a schedule moves, by the ids of rows; None stands for what ends."""
+
+    swaps: Mapping[int, tuple[Period, Period] | None]
+    overrides: Mapping[int, Period | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ahead:
+    """The plan of a schedule before a change, as far as it has swaps and overrides."""
+
+    plan: Plan
+    within: Period
+
+
+def read_ahead(work: Work, schedule_id: int) -> Ahead | None:
+    """Return the plan of a schedule before a change; None if nothing can move."""
+    ends = union_all(
+        select(SwapRow.over_at.label("at")).where(SwapRow.schedule_id == schedule_id),
+        select(OverrideRow.ends_at.label("at")).where(OverrideRow.schedule_id == schedule_id),
+    ).subquery()
+    last: datetime | None = work.session.scalar(select(func.max(ends.c.at)))
+    if last is None or last <= work.now:
+        return None
+    within = Period(work.now, last + _HORIZON)
+    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
+    return Ahead(plan=plans[schedule_id], within=within) if schedule_id in plans else None
+
+
+def find_moves(ahead: Ahead | None, work: Work) -> Moves:
+    """Return what moves or ends because of the change that was made since `ahead` was read."""
+    if ahead is None:
+        return Moves({}, {})
+    before, within = ahead.plan, ahead.within
+    plans = read_plans([before.schedule_id], within, session=work.session, now=work.now)
+    after = plans[before.schedule_id]
+    if after.rotations == before.rotations:
+        return Moves({}, {})
+    swaps, kept = _moved_swaps(before, after, within)
+    overrides = _moved_overrides(before, replace(after, swaps=kept), within)
+    return Moves(swaps, overrides)
+
+
+def _moved_swaps(
+    before: Plan, after: Plan, within: Period
+) -> tuple[Mapping[int, tuple[Period, Period] | None], tuple[Swap, ...]]:
+    """Return the swaps that move or end, and all swaps as they are afterwards."""
+    moved: dict[int, tuple[Period, Period] | None] = {}
+    kept: tuple[Swap, ...] = ()
+    for number, swap in enumerate(before.swaps):
+        # A swap exchanges what the rotations and the swaps before it give.
+        old = turns(replace(before, overrides=(), swaps=before.swaps[:number]), within)
+        new = turns(replace(after, overrides=(), swaps=kept), within)
+        first, second = (
+            _follow(each, old, new, within.start) for each in (swap.first, swap.second)
+        )
+        if first is None or second is None or _overlap(first, second):
+            moved[swap.id] = None
+            continue
+        if (first, second) != (swap.first.during, swap.second.during):
+            moved[swap.id] = first, second
+        sides = replace(swap.first, during=first), replace(swap.second, during=second)
+        kept = (*kept, replace(swap, first=sides[0], second=sides[1]))
+    return moved, kept
+
+
+def _moved_overrides(before: Plan, after: Plan, within: Period) -> Mapping[int, Period | None]:
+    old = turns(replace(before, overrides=()), within)
+    new = turns(replace(after, overrides=()), within)
+    moved: dict[int, Period | None] = {}
+    for each in before.overrides:
+        if each.in_addition or not _is_whole_turn(each, old, within.start):
+            continue
+        during = _turn_after(each.instead_of_id, _rest(each.during, within.start), new)
+        if during is not None:
+            during = _with_past(each.during, during, within.start)
+        # An override of everybody counts for whoever has the time.
+        if during != each.during and (during is not None or each.instead_of_id is not None):
+            moved[each.id] = during
+    return moved
+
+
+def _is_whole_turn(override: Override, old: Sequence[UserTurn], now: datetime) -> bool:
+    return _rest(override.during, now) in _turns_of(override.instead_of_id, old)
+
+
+def _follow(
+    stint: Stint, old: Sequence[UserTurn], new: Sequence[UserTurn], now: datetime
+) -> Period | None:
+    """Return the time of one side of a swap after the change; None if its shifts are gone."""
+    if stint.during.end <= now:
+        return stint.during
+    rest = _rest(stint.during, now)
+    if rest in _turns_of(stint.user_id, old):
+        found = _turn_after(stint.user_id, rest, new)
+        return None if found is None else _with_past(stint.during, found, now)
+    # Of a part of a turn, the shifts have to be as they were.
+    is_same = _shifts_in(rest, stint.user_id, old) == _shifts_in(rest, stint.user_id, new)
+    return stint.during if is_same else None
+
+
+def _rest(during: Period, now: datetime) -> Period:
+    return Period(max(during.start, now), during.end)
+
+
+def _with_past(before: Period, after: Period, now: datetime) -> Period:
+    """Return a moved time; the part of it that is over stays as it was."""
+    return Period(before.start if before.start < now else after.start, after.end)
+
+
+def _turns_of(user_id: int | None, found: Iterable[UserTurn]) -> Sequence[Period]:
+    return [each.during for each in found if user_id in (None, each.duty.user_id)]
+
+
+def _turn_after(user_id: int | None, rest: Period, new: Sequence[UserTurn]) -> Period | None:
+    """Return the turn that a turn became: the one with at least half of its time."""
+    own = _turns_of(user_id, new)
+    best = max(own, key=lambda each: _common(each, rest), default=None)
+    half = (rest.end - rest.start) / 2
+    return best if best is not None and _common(best, rest) >= half else None
+
+
+def _common(one: Period, other: Period) -> timedelta:
+    return min(one.end, other.end) - max(one.start, other.start)
+
+
+def _overlap(one: Period, other: Period) -> bool:
+    return _common(one, other) > timedelta()
+
+
+def _shifts_in(rest: Period, user_id: int, found: Iterable[UserTurn]) -> Sequence[Period]:
+    parts = [
+        Period(max(part.start, rest.start), min(part.end, rest.end))
+        for each in found
+        if each.duty.user_id == user_id
+        for part in each.parts
+        if _overlap(part, rest)
+    ]
+    joined: list[Period] = []
+    for part in sorted(parts):
+        if joined and joined[-1].end >= part.start:
+            joined[-1] = Period(joined[-1].start, max(joined[-1].end, part.end))
+        else:
+            joined.append(part)
+    return joined
+
+
+def apply_moves(moves: Moves, change: ShiftChange) -> None:
+    """Move and end swaps and overrides, record that, and tell their users."""
+    session = change.work.session
+    for swap in session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all():
+        _move_swap(swap, moves.swaps[swap.id], change)
+    rows = session.scalars(select(OverrideRow).where(OverrideRow.id.in_(moves.overrides)))
+    for override in rows.all():
+        _move_override(override, moves.overrides[override.id], change)
+
+
+def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftChange) -> None:
+    work = change.work
+    before = present_changes(work, [row], OnCallSwap)[0]
+    if after is None:
+        end_swap_row(row, work)
+        record_change(work, change.holder, change.schedule, before, "ended")
+        notices.tell(notices.tell_of_ended_swap, before, change)
+        return
+    (row.starts_at, row.ends_at), (row.other_starts_at, row.other_ends_at) = (
+        (each.start, each.end) for each in after
+    )
+    row.over_at = max(row.ends_at, row.other_ends_at)
+    work.session.flush()
+    moved = present_changes(work, [row], OnCallSwap)[0]
+    record_change(work, change.holder, change.schedule, moved, "moved")
+    notices.tell(notices.tell_of_moved_swap, moved, change)
+
+
+def _move_override(row: OverrideRow, after: Period | None, change: ShiftChange) -> None:
+    work = change.work
+    before = present_changes(work, [row], OnCallOverride)[0]
+    if after is None:
+        end_override_row(row, work)
+        record_change(work, change.holder, change.schedule, before, "ended")
+        notices.tell(notices.tell_of_lost_override, before, change)
+        return
+    row.starts_at, row.ends_at = after.start, after.end
+    work.session.flush()
+    moved = present_changes(work, [row], OnCallOverride)[0]
+    record_change(work, change.holder, change.schedule, moved, "moved")
+    notices.tell(notices.tell_of_moved_override, moved, change)
+
+
+def describe_moves(moves: Moves, change: ShiftChange) -> tuple[str, ...]:
+    """Return what a change would move or end, a sentence each."""
+    session = change.work.session
+    swaps = session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all()
+    rows = session.scalars(select(OverrideRow).where(OverrideRow.id.in_(moves.overrides))).all()
+    return (
+        *(
+            _words_of_swap(each, moves.swaps[each.id], change)
+            for each in present_changes(change.work, swaps, OnCallSwap)
+        ),
+        *(
+            _words_of_override(each, moves.overrides[each.id], change)
+            for each in present_changes(change.work, rows, OnCallOverride)
+        ),
+    )
+
+
+def _words_of_swap(
+    swap: OnCallSwap, after: tuple[Period, Period] | None, change: ShiftChange
+) -> str:
+    people = f"The swap of {swap.user.username} and {swap.other_user.username}"
+    if after is None:
+        start = change.written(min(swap.starts_at, swap.other_starts_at))
+        return f"{people} that begins on {start} ends: its turns are no longer there."
+    first, second = (change.period(each.start, each.end) for each in after)
+    return (
+        f"{people} moves: {swap.user.username} gives the turn {first}, and "
+        f"{swap.other_user.username} the turn {second}."
+    )
+
+
+def _words_of_override(override: OnCallOverride, after: Period | None, change: ShiftChange) -> str:
+    when = change.period(override.starts_at, override.ends_at)
+    which = f"The override of {override.user.username} {when}"
+    if after is None:
+        return f"{which} ends: the turn that it covers is no longer there."
+    return f"{which} moves: it is {change.period(after.start, after.end)} then."

@@ -1,0 +1,215 @@
+"""What people see of their own duty, in all projects, and how somebody covers them."""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import func, select
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.accounts.profiles import user_references
+from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
+from domain.alerts.listing.types import alert_url, incident_url
+from domain.alerts.listing.watched_projects import projects_of_member
+from domain.core.errors import InvalidError
+from domain.paging.notifications.page_targets import RANK_OF_INCIDENT, Subject
+from domain.paging.notifications.paging import PageKind
+from domain.paging.on_call.change_actions import create_override
+from domain.paging.on_call.eligible_users import id_of_candidate
+from domain.paging.on_call.own_types import (
+    CoverQuery,
+    NewCover,
+    OnCallCover,
+    OwnOnCall,
+    OwnOnCallQuery,
+    OwnSchedule,
+    PagedAlert,
+)
+from domain.paging.on_call.rotation_turns import UserTurn, turns
+from domain.paging.on_call.schedule_queries import read_plans
+from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.shifts import UserSchedule, schedules_now, schedules_of_user
+from domain.paging.on_call.types import (
+    NewOverride,
+    OnCallPeriod,
+    OnCallTurn,
+    check_is_not_over,
+    checked_period,
+)
+from domain.projects.access import get_group, get_project
+from domain.projects.owners import pages_url
+from domain.projects.views import Holder, viewer_of
+from domain.projects.visibility_sql import groups_with_role
+from models import Alert, Incident, Page, PageRecipient, Project
+
+#: So far back the beginning of a turn that runs is looked for.
+TURNS_BEGAN_WITHIN = timedelta(days=56)
+_MOST_ALERTS = 50
+
+
+@question("own_on_call.show")
+def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
+    """Show your shifts and the open alerts and incidents that you were paged about."""
+    # Whole days: asked again within a day, turns that began before have the same beginning.
+    today = work.now.replace(hour=0, minute=0, second=0, microsecond=0)
+    shown = Period(work.now, work.now + timedelta(weeks=query.weeks))
+    # Turns that begin within it are shown to their end.
+    within = Period(today - TURNS_BEGAN_WITHIN, shown.end + TURNS_BEGAN_WITHIN)
+    schedules = _own_schedules(work, _named(work), within, shown)
+    alerts, incidents = _paged(work, Subject.ALERT), _paged(work, Subject.INCIDENT)
+    return OwnOnCall(schedules=schedules, alerts=alerts, incidents=incidents)
+
+
+@question("own_on_call.preview_cover", command="preview-cover")
+def preview_cover(work: Work, query: CoverQuery) -> OnCallCover:
+    """Preview which of your shifts somebody would cover.
+
+    Raises InvalidError if there are none, or if the user cannot be on call there.
+    """
+    return _cover(work, query)
+
+
+@action("own_on_call.cover")
+def cover_shifts(work: Work, new: NewCover) -> OnCallCover:
+    """Assign somebody to cover your shifts, in one schedule or in all.
+
+    Each schedule gets an override for your shifts alone: who is on call beside you stays. Raises
+    InvalidError if there are none, or if the user cannot be on call there.
+    """
+    found = _cover(work, new)
+    for each in found.schedules:
+        override = NewOverride(
+            user=new.user,
+            instead_of=each.turns[0].user.username,
+            starts_at=found.starts_at,
+            ends_at=found.ends_at,
+        )
+        create_override(work, holder_of(work, each), each.schedule_id, override)
+    return found
+
+
+def _cover(work: Work, wanted: NewCover | CoverQuery) -> OnCallCover:
+    during = checked_period(wanted.starts_at, wanted.ends_at, fields=("starts_at", "ends_at"))
+    check_is_not_over(during, field="ends_at", now=work.now)
+    left = Period(max(during.start, work.now), during.end)
+    named = [each for each in _named(work) if not wanted.schedules or each.id in wanted.schedules]
+    found = [each for each in _own_schedules(work, named, left, left) if each.turns]
+    if not found:
+        message = "There is no shift to cover in this time."
+        raise InvalidError(message, field="starts_at")
+    for each in found if wanted.user else ():
+        try:
+            user_id = id_of_candidate(work, holder_of(work, each), wanted.user, field="user")
+        except InvalidError as error:
+            message = f"{each.name} of {each.path}: {error}"
+            raise InvalidError(message, field="user") from error
+        if user_id == work.actor.id:
+            raise InvalidError("Nobody covers themselves: choose somebody else.", field="user")
+    return OnCallCover(starts_at=during.start, ends_at=during.end, schedules=tuple(found))
+
+
+def holder_of(work: Work, schedule: OwnSchedule) -> Holder:
+    """Return the project or group of a schedule."""
+    get = get_group if schedule.group else get_project
+    return get(schedule.path, viewer_of(work), session=work.session)
+
+
+def _named(work: Work) -> Sequence[UserSchedule]:
+    """Return the schedules that name the actor, but for those where the actor is no member now."""
+    session, viewer = work.session, viewer_of(work)
+    found = schedules_of_user(work.actor.id or 0, session=session, now=work.now)
+    projects = set(session.scalars(projects_of_member(viewer, session=session)))
+    groups = set(session.scalars(groups_with_role(viewer)))
+    return [
+        each for each in found if each.place.id in (groups if each.place.is_group else projects)
+    ]
+
+
+def _own_schedules(
+    work: Work, named: Sequence[UserSchedule], within: Period, shown: Period
+) -> tuple[OwnSchedule, ...]:
+    """Return schedules with the turns of the actor that touch a time, cut to a longer one."""
+    ids = [each.id for each in named]
+    plans = read_plans(ids, within, session=work.session, now=work.now)
+    now = {each.schedule_id: each for each in schedules_now(work, named)}
+    return tuple(
+        OwnSchedule(
+            **dict(now[each.id]),
+            project_path=None if each.place.is_group else each.place.path,
+            web_url=f"{pages_url(each.place, work.settings.base_url)}/on_call/schedules/{each.id}",
+            turns=tuple(
+                _shown(
+                    work,
+                    [
+                        turn
+                        for turn in turns(plans[each.id], within)
+                        if turn.duty.user_id == work.actor.id
+                        and turn.during.end > shown.start
+                        and turn.during.start < shown.end
+                    ],
+                )
+            ),
+        )
+        for each in named
+        if each.id in plans and each.id in now
+    )
+
+
+def turns_of(work: Work, schedule_id: int, within: Period) -> tuple[OnCallTurn, ...]:
+    """Return the turns of all users in a schedule."""
+    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
+    return tuple(_shown(work, turns(plans[schedule_id], within) if schedule_id in plans else ()))
+
+
+def _shown(work: Work, found: Sequence[UserTurn]) -> Iterable[OnCallTurn]:
+    ids = {each.duty.user_id for each in found}
+    named = user_references(ids, base_url=work.settings.base_url, session=work.session)
+    for each in found:
+        yield OnCallTurn(
+            user=named[each.duty.user_id],
+            starts_at=each.during.start,
+            ends_at=each.during.end,
+            source=each.duty.source.value,
+            shifts=tuple(
+                OnCallPeriod(starts_at=part.start, ends_at=part.end) for part in each.parts
+            ),
+        )
+
+
+def _paged(work: Work, about: Subject) -> tuple[PagedAlert, ...]:
+    """Return open alerts or incidents that the actor was paged about, the last page first."""
+    thing: Any = Incident if about is Subject.INCIDENT else Alert
+    severity = RANK_OF_INCIDENT if about is Subject.INCIDENT else Alert.severity
+    url = incident_url if about is Subject.INCIDENT else alert_url
+    paged_at = func.max(Page.due_at)
+    rows = work.session.execute(
+        select(Project.path, thing.iid, thing.title, thing.status)
+        .add_columns(severity.label("severity"), paged_at.label("paged_at"))
+        .select_from(Page)
+        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+        .join(thing, thing.id == about.column)
+        .join(Project, Project.id == thing.project_id)
+        .where(
+            PageRecipient.user_id == work.actor.id,
+            Page.kind == PageKind.FIRING.value,
+            Page.due_at <= work.now,
+            thing.status.in_(OPEN_STATUSES),
+            thing.project_id.in_(projects_of_member(viewer_of(work), session=work.session)),
+        )
+        .group_by(Project.path, thing.id)
+        .order_by(paged_at.desc(), thing.id.desc())
+        .limit(_MOST_ALERTS)
+    )
+    return tuple(
+        PagedAlert(
+            project_path=row.path,
+            iid=row.iid,
+            title=row.title,
+            severity=SEVERITIES[row.severity].value,
+            status=row.status,
+            paged_at=row.paged_at,
+            web_url=url(row.path, row.iid, work.settings.base_url),
+        )
+        for row in rows
+    )

@@ -1,0 +1,102 @@
+"""On-call overview of a user: their turns, calendar address and cover."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from domain.core.types.base import (
+    Body,
+    GivenTime,
+    Numbers,
+    Option,
+    Query,
+    RequiredText,
+    Resource,
+    SecretResource,
+    Text,
+    Time,
+)
+from domain.paging.on_call.types import OnCallPeriod, OnCallTurn, ScheduleOnCall
+
+
+class OwnSchedule(ScheduleOnCall):
+    """A schedule in which a user is on call, with their turns."""
+
+    project_path: str | None = Field(description="Null for a schedule of a group.")
+    web_url: str
+    turns: tuple[OnCallTurn, ...]
+
+    @property
+    def path(self) -> str:
+        """The full path of its project or group."""
+        return self.group or self.project_path or ""
+
+    @property
+    def url_values(self) -> dict[str, Any]:
+        """What the URLs of its pages are built from."""
+        return {"group_path" if self.group else "project_path": self.path}
+
+
+class PagedAlert(Resource):
+    """An open alert or incident about which a user was paged."""
+
+    project_path: str
+    iid: int
+    title: str
+    severity: str
+    status: str
+    paged_at: Time = Field(description="Time at which the last page about the alert became due.")
+    web_url: str
+
+
+class OwnOnCallQuery(Query):
+    """How far ahead the turns are listed."""
+
+    weeks: int = Field(default=4, ge=1, le=13)
+
+
+class OwnOnCall(Resource):
+    """On-call overview of a user: shifts, and the alerts and incidents they were paged about."""
+
+    schedules: tuple[OwnSchedule, ...]
+    alerts: tuple[PagedAlert, ...]
+    incidents: tuple[PagedAlert, ...]
+
+
+class OwnCalendar(Resource):
+    """The secret address of a calendar, which is shown only when it is created."""
+
+    created_at: Time
+    last_read_at: Time | None = Field(description="Within an hour; null for never.")
+
+
+class NewOwnCalendar(OwnCalendar, SecretResource):
+    """A new secret address of the shifts of a user in all schedules."""
+
+    url: str
+
+
+class NewCover(Body):
+    """A time in which somebody has your shifts."""
+
+    user: RequiredText = Field(description="The user who covers you.")
+    starts_at: Annotated[GivenTime, Option("--from")]
+    ends_at: Annotated[GivenTime, Option("--until")]
+    schedules: Annotated[Numbers, Option("--schedule")] = Field(
+        default=(), description="Ids of schedules; without any, all in which you are on call then."
+    )
+
+
+class CoverQuery(Query):
+    """A cover to look at before it is made."""
+
+    user: Text = Field(default="", description="The user who would cover you.")
+    starts_at: GivenTime
+    ends_at: GivenTime
+    schedules: Numbers = ()
+
+
+class OnCallCover(OnCallPeriod):
+    """The shifts that somebody covers."""
+
+    schedules: tuple[OwnSchedule, ...]

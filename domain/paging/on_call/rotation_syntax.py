@@ -1,0 +1,207 @@
+"""How people write weekdays, times of day and rotations: `weekly alice,bob mon 09:00`."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, time
+from typing import Any
+
+from domain.core.errors import InvalidError
+from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, Unit
+
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_LETTERS = 3
+_TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
+#: What stands for a dash between two times or two days, and the spaces around it and commas.
+_DASH, _COMMA = (
+    re.compile(r"\s*[\u2010\u2013\u2014-]\s*|\s+(?:to|until)\s+"),
+    re.compile(r"\s*,\s*"),
+)
+_HOUR = r"[0-9]{1,2}(?::[0-9]{2})?\s?(?:[ap]m)?"
+_RESTRICTION = re.compile(rf"(?:(?P<days>[a-z,-]+)\s+)?(?P<start>{_HOUR})-(?P<end>{_HOUR})")
+_LOOSE_TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?\s?([ap]m)?")
+_NOON = 12
+_GROUPS = {"weekdays": "mon-fri", "workdays": "mon-fri", "weekends": "sat-sun", "daily": "mon-sun"}
+_GROUPS |= {word.removesuffix("s"): days for word, days in _GROUPS.items()}
+_OPTIONS = frozenset({"from", "layer", "only"})
+_TURN = re.compile(r"([0-9]{1,4})([hdw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+#: What a rotation looks like, for errors and help.
+EXAMPLE = "weekly alice,bob mon 09:00"
+
+
+def time_of_day(text: str) -> time:
+    """Return a time of day like 09:00, where 24:00 is midnight; raise ValueError."""
+    given = text.strip()
+    if given == "24:00":
+        return time()
+    found = _TIME.fullmatch(given)
+    if found is None:
+        raise ValueError("must be a time of day like 09:00")
+    return time(int(found[1]), int(found[2]))
+
+
+def loose_time(text: str) -> time:
+    """Return a time of day as people write it: 09:00, 9, 9:30, 5pm or 24; raise ValueError."""
+    found = _LOOSE_TIME.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError("must be a time of day like 09:00")
+    hour, half = int(found[1]), found[3]
+    if half and not 1 <= hour <= _NOON:
+        raise ValueError("must be a time of day like 09:00")
+    hour = hour % _NOON + (_NOON if half == "pm" else 0) if half else hour
+    return time_of_day(f"{hour:02}:{found[2] or '00'}")
+
+
+def written_time(moment: time) -> str:
+    """Return a time of day: `09:00`."""
+    return moment.isoformat("minutes")
+
+
+def weekday(text: str) -> int:
+    """Return the number of a day, 0 for `mon`, `Monday` or `Mondays`; raise ValueError."""
+    word = text.strip().lower()
+    full = ("mondays", "tuesdays", "wednesdays", "thursdays", "fridays", "saturdays", "sundays")
+    for number, name in enumerate(full):
+        if len(word) >= _LETTERS and name.startswith(word):
+            return number
+    raise ValueError(f"must be one of {', '.join(WEEKDAYS)}")
+
+
+def weekdays(text: str) -> tuple[int, ...]:
+    """Return the days of a text like `mon,thu` or `fri-mon` in order; raise ValueError."""
+    parts = (_GROUPS.get(part.strip().lower(), part) for part in text.split(","))
+    found = {day for part in parts for day in _range(part)}
+    return tuple(sorted(found))
+
+
+def _range(text: str) -> Iterator[int]:
+    first, dash, last = text.partition("-")
+    begin = weekday(first)
+    end = weekday(last) if dash else begin
+    yield from ((begin + step) % 7 for step in range((end - begin) % 7 + 1))
+
+
+def written_weekdays(days: Iterable[int]) -> str:
+    """Return days as people read them: `Mon, Thu`, or `every day`."""
+    chosen = tuple(sorted(days))
+    if chosen == EVERY_DAY:
+        return "every day"
+    return ", ".join(WEEKDAYS[day].capitalize() for day in chosen)
+
+
+def written_cadence(cadence: Cadence) -> str:
+    """Return when a rotation is handed over: `weekly on Mon at 09:00`."""
+    length = "every" if cadence.every == 1 else f"every {cadence.every}"
+    unit = cadence.unit.removesuffix("s") if cadence.every == 1 else cadence.unit.value
+    at = f"at {written_time(cadence.at)}"
+    if cadence.unit is Unit.HOURS:
+        return f"{length} {unit}, counted from {written_time(cadence.at)}"
+    if cadence.unit is Unit.WEEKS:
+        return f"{length} {unit} on {written_weekdays(cadence.weekdays)} {at}"
+    return f"{length} {unit} {at}"
+
+
+def written_restriction(each: Restriction) -> str:
+    """Return when a rotation is on call: `Mon, Tue 09:00 to 17:00`."""
+    days = written_weekdays(each.weekdays)
+    if each.start == each.end == time():
+        return f"{days}, all day"
+    return f"{days} {written_time(each.start)} to {written_time(each.end)}"
+
+
+def parse_restriction(text: str) -> dict[str, Any]:
+    """Return the fields of a restriction like `mon-fri 09:00-17:00`, or raise ValueError.
+
+    It is read as people write it: `Mon - Fri, 9 to 17` or `weekdays 9am-5pm` as well.
+    """
+    spaced = _COMMA.sub(",", _DASH.sub("-", text.strip().lower().replace("every day", "daily")))
+    # A comma before the times belongs to nothing.
+    given = _RESTRICTION.fullmatch(re.sub(r",(?=[0-9])", " ", spaced))
+    if given is None:
+        raise ValueError("must be like mon-fri 09:00-17:00, or 22:00-06:00 for every day")
+    days = weekdays(given["days"]) if given["days"] else EVERY_DAY
+    return {
+        "start_time": loose_time(given["start"]),
+        "end_time": loose_time(given["end"]),
+        "weekdays": [WEEKDAYS[day] for day in days],
+    }
+
+
+def parse_rotation(text: str) -> dict[str, Any]:
+    """Return the fields of a rotation that is written in words, or raise InvalidError.
+
+    `daily USERS [TIME]`, `weekly USERS [DAYS] [TIME]`, `every 12h|3d|2w USERS [DAYS] [TIME]`, each
+    followed by any of `from DATE`, `layer NUMBER` and `only [DAYS] TIME-TIME`.
+    """
+    try:
+        return _Reader(text.split()).rotation()
+    except (ValueError, IndexError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "is not complete"
+        message = f"“{text[:80]}” {reason}: write a rotation like “{EXAMPLE}”."
+        raise InvalidError(message, field="rotations") from error
+
+
+class _Reader:
+    """Reads the words of a rotation one after the other."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = list(words)
+        self._found: dict[str, Any] = {}
+
+    def _take(self) -> str:
+        return self._words.pop(0)
+
+    def rotation(self) -> dict[str, Any]:
+        """Return the fields of the rotation, or raise ValueError or IndexError."""
+        found = self._found
+        found.update(self._length())
+        found["users"] = self._users()
+        if self._words and _names_days(self._words[0]):
+            if found["type"] != "weekly" and found.get("unit") != "weeks":
+                raise ValueError("names weekdays, which only a weekly rotation is handed over on")
+            found["weekdays"] = [WEEKDAYS[day] for day in weekdays(self._take())]
+        if self._words and self._words[0][0].isdecimal():
+            found["handover_time"] = loose_time(self._take())
+        while self._words:
+            self._read_option()
+        return found
+
+    def _length(self) -> dict[str, Any]:
+        word = self._take().lower()
+        if word in {"daily", "weekly"}:
+            return {"type": word}
+        length = _TURN.fullmatch(self._take()) if word == "every" else None
+        if length is None:
+            raise ValueError("must begin with daily, weekly or a length such as every 12h")
+        return {"type": "custom", "every": int(length[1]), "unit": _UNITS[length[2]]}
+
+    def _users(self) -> list[str]:
+        names = [name for name in self._take().split(",") if name]
+        if not names:
+            raise ValueError("names no user")
+        return names
+
+    def _read_option(self) -> None:
+        word = self._take().lower()
+        if word == "from":
+            self._found["starts_on"] = _day(self._take())
+        elif word == "layer":
+            self._found["layer"] = int(self._take())
+        elif word == "only":
+            given = [self._take()]
+            while self._words and self._words[0].lower() not in _OPTIONS:
+                given.append(self._take())
+            self._found.setdefault("restrictions", []).append(parse_restriction(" ".join(given)))
+        else:
+            raise ValueError(f"has the unknown word “{word[:20]}”")
+
+
+def _names_days(word: str) -> bool:
+    return word[:_LETTERS].lower() in WEEKDAYS or word.lower() in _GROUPS
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError("has a date that is not like 2026-11-30") from error

@@ -1,0 +1,168 @@
+"""Reads the plans of schedules from the database."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, time
+from typing import Any
+
+from sqlalchemy import Select, or_, select
+from sqlalchemy.orm import Session
+
+from domain.core.types.base import columns_of
+from domain.paging.on_call.eligibility import times_of_duty
+from domain.paging.on_call.schedule_owners import places_of
+from domain.paging.on_call.schedule_values import (
+    Cadence,
+    Override,
+    Period,
+    Plan,
+    Restriction,
+    RotationPlan,
+    Stint,
+    Swap,
+    Unit,
+)
+from models import (
+    OnCallOverride,
+    OnCallRotation,
+    OnCallSwap,
+    OnCallTurn,
+)
+
+
+def read_plans(
+    schedule_ids: Collection[int], within: Period, *, session: Session, now: datetime
+) -> Mapping[int, Plan]:
+    """Return the plans of schedules with what counts in a period; unknown ids are left out."""
+    places = places_of(schedule_ids, session=session)
+    ids = places.keys()
+    is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > within.start)
+    counting = _of_schedules(ids).where(is_ahead, OnCallRotation.valid_from < within.end)
+    rotations = _plans_of(counting, session=session)
+    overrides = _overrides(ids, within, session=session)
+    swaps = _swaps(ids, within, session=session)
+    plans = {
+        each: Plan(
+            schedule_id=each,
+            rotations=tuple(rotations[each]),
+            overrides=tuple(overrides[each]),
+            swaps=tuple(swaps[each]),
+        )
+        for each in places
+    }
+    named = {each: _users_of(plan) for each, plan in plans.items()}
+    times = times_of_duty(places, named, within=within, session=session, now=now)
+    return {each: replace(plan, times=times[each]) for each, plan in plans.items()}
+
+
+def current_rotations(
+    ids: Collection[int], *, session: Session
+) -> Mapping[int, list[RotationPlan]]:
+    """Return the rotations of schedules that are in force, the lowest layer first."""
+    statement = _of_schedules(ids).where(OnCallRotation.valid_until.is_(None))
+    return _plans_of(statement, session=session)
+
+
+def _of_schedules(ids: Iterable[int]) -> Select[OnCallRotation]:
+    return (
+        select(OnCallRotation)
+        .where(OnCallRotation.schedule_id.in_(ids))
+        .order_by(OnCallRotation.layer, OnCallRotation.id)
+    )
+
+
+def _plans_of(
+    statement: Select[OnCallRotation], *, session: Session
+) -> Mapping[int, list[RotationPlan]]:
+    rows = session.scalars(statement.execution_options(populate_existing=True)).all()
+    users = _turns([row.id for row in rows], session=session)
+    found: dict[int, list[RotationPlan]] = defaultdict(list)
+    for row in rows:
+        found[row.schedule_id].append(_plan_of(row, users[row.id]))
+    return found
+
+
+def _turns(rotation_ids: Sequence[int], *, session: Session) -> Mapping[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    rows = session.execute(
+        select(OnCallTurn.rotation_id, OnCallTurn.user_id)
+        .where(OnCallTurn.rotation_id.in_(rotation_ids))
+        .order_by(OnCallTurn.rotation_id, OnCallTurn.position)
+    )
+    for rotation_id, user_id in rows:
+        found[rotation_id].append(user_id)
+    return found
+
+
+def _plan_of(row: OnCallRotation, user_ids: Iterable[int]) -> RotationPlan:
+    return RotationPlan(
+        **columns_of(row, RotationPlan)
+        | {"restrictions": tuple(map(_restriction, row.restrictions))},
+        cadence=Cadence(
+            unit=Unit(row.unit),
+            every=row.every,
+            at=row.handover_time,
+            weekdays=tuple(row.weekdays),
+        ),
+        user_ids=tuple(user_ids),
+    )
+
+
+def _restriction(stored: Mapping[str, Any]) -> Restriction:
+    return Restriction(
+        start=time.fromisoformat(stored["start"]),
+        end=time.fromisoformat(stored["end"]),
+        weekdays=tuple(stored["weekdays"]),
+    )
+
+
+def stored_restriction(each: Restriction) -> dict[str, Any]:
+    """Return a restriction as the database holds it."""
+    return {
+        "start": each.start.isoformat("minutes"),
+        "end": each.end.isoformat("minutes"),
+        "weekdays": list(each.weekdays),
+    }
+
+
+def _overrides(
+    ids: Iterable[int], within: Period, *, session: Session
+) -> Mapping[int, list[Override]]:
+    found: dict[int, list[Override]] = defaultdict(list)
+    rows = session.scalars(
+        select(OnCallOverride)
+        .where(
+            OnCallOverride.schedule_id.in_(ids),
+            OnCallOverride.ends_at > within.start,
+            OnCallOverride.starts_at < within.end,
+        )
+        .order_by(OnCallOverride.id)
+    )
+    for row in rows:
+        during = Period(row.starts_at, row.ends_at)
+        override = Override(**columns_of(row, Override), during=during)
+        found[row.schedule_id].append(override)
+    return found
+
+
+def _swaps(ids: Iterable[int], within: Period, *, session: Session) -> Mapping[int, list[Swap]]:
+    found: dict[int, list[Swap]] = defaultdict(list)
+    rows = session.scalars(
+        select(OnCallSwap)
+        .where(OnCallSwap.schedule_id.in_(ids), OnCallSwap.over_at > within.start)
+        .order_by(OnCallSwap.id)
+    )
+    for row in rows:
+        first = Stint(user_id=row.user_id, during=Period(row.starts_at, row.ends_at))
+        other = Period(row.other_starts_at, row.other_ends_at)
+        second = Stint(user_id=row.other_user_id, during=other)
+        found[row.schedule_id].append(Swap(id=row.id, first=first, second=second))
+    return found
+
+
+def _users_of(plan: Plan) -> set[int]:
+    """Return all users whom a plan names."""
+    in_rotations = {user_id for each in plan.rotations for user_id in each.user_ids}
+    in_swaps = {each.user_id for swap in plan.swaps for each in (swap.first, swap.second)}
+    return in_rotations | in_swaps | {each.user_id for each in plan.overrides}

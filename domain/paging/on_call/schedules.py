@@ -1,0 +1,287 @@
+"""The stored schedules of a project or group, and their rotations."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from types import MappingProxyType
+
+from sqlalchemy import select, update
+
+from domain.access.actor import Work
+from domain.accounts.profiles import user_references
+from domain.alerts.reading.text import storable
+from domain.core.database.paging import LARGEST_ID
+from domain.core.errors import InvalidError, NotFoundError
+from domain.core.time_zones import wall_time, zone
+from domain.core.types.base import columns_of
+from domain.paging.on_call.eligible_users import check_can_be_on_call, ids_of
+from domain.paging.on_call.schedule_queries import current_rotations, stored_restriction
+from domain.paging.on_call.schedule_values import MOST, Cadence, RotationPlan
+from domain.paging.on_call.types import (
+    HIGHEST_LAYER,
+    LONGEST_NAME,
+    MOST_ROTATIONS,
+    NewRotation,
+    OnCallRotation,
+    OnCallSchedule,
+)
+from domain.projects.owners import (
+    belongs_to,
+    groups_of,
+    is_listed_by,
+    is_owned_by,
+    pages_url,
+)
+from domain.projects.views import Holder
+from models import OnCallRotation as RotationRow
+from models import OnCallSchedule as ScheduleRow
+from models import OnCallTurn
+from models.folding import fold
+
+#: How long past shifts can be told: overrides, swaps and former rotations are kept.
+PAST_KEPT_FOR = timedelta(days=400)
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
+_FIELD = "rotations"
+#: The id of a rotation that is not stored yet.
+_NEW = 0
+_DAY = timedelta(days=1)
+_NONE: Mapping[int, int] = MappingProxyType({})
+
+
+def all_schedules(
+    work: Work, holder: Holder, *, with_groups_above: bool = False
+) -> Sequence[OnCallSchedule]:
+    """Return all schedules by name: its own, or also those of the groups above."""
+    here = is_listed_by(
+        ScheduleRow, holder, with_groups_above=with_groups_above, session=work.session
+    )
+    rows = work.session.scalars(
+        select(ScheduleRow).where(here).order_by(ScheduleRow.name_key, ScheduleRow.id)
+    ).all()
+    return schedules_of(work, holder, rows)
+
+
+def get_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
+    """Return a schedule by its id or name, or raise NotFoundError."""
+    return schedules_of(work, holder, [get_row(work, holder, schedule_id)])[0]
+
+
+def find_schedule(work: Work, holder: Holder, name: str) -> OnCallSchedule | None:
+    """Return the schedule with this name in any case, or None."""
+    row = _find_row(work, holder, name)
+    return schedules_of(work, holder, [row])[0] if row else None
+
+
+def get_row(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleRow:
+    """Return the schedule with this name in any case, or with this id; raise NotFoundError."""
+    if isinstance(schedule_id, str):
+        if (found := _find_row(work, holder, schedule_id)) is not None:
+            return found
+        if not (schedule_id.isascii() and schedule_id.isdecimal()):
+            message = f"{holder.path} has no on-call schedule named {schedule_id[:100]}."
+            raise NotFoundError(message)
+    number = int(schedule_id)
+    row = work.session.get(ScheduleRow, number) if number <= LARGEST_ID else None
+    if row is None or not is_owned_by(row, holder):
+        word = holder.namespace.resource_type
+        raise NotFoundError(f"On-call schedule not found in this {word}.")
+    return row
+
+
+def lock_row(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleRow:
+    """Return a schedule whose row is locked: of changes at once, one waits for the other."""
+    row = get_row(work, holder, schedule_id)
+    work.session.refresh(row, with_for_update=True)
+    return row
+
+
+def _find_row(work: Work, holder: Holder, name: str) -> ScheduleRow | None:
+    found: ScheduleRow | None = work.session.scalar(
+        select(ScheduleRow).where(
+            belongs_to(ScheduleRow, holder),
+            ScheduleRow.name_key == fold(storable(name).strip()),
+        )
+    )
+    return found
+
+
+def schedules_of(
+    work: Work, holder: Holder, rows: Sequence[ScheduleRow]
+) -> Sequence[OnCallSchedule]:
+    """Return rows as schedules."""
+    session, base_url = work.session, work.settings.base_url
+    plans = current_rotations([row.id for row in rows], session=session)
+    ids = (each for found in plans.values() for plan in found for each in plan.user_ids)
+    named = user_references(ids, base_url=base_url, session=session)
+    groups = groups_of(rows, session=session)
+    return tuple(
+        OnCallSchedule(
+            **columns_of(row, OnCallSchedule),
+            group=(group := groups.get(row.group_id)),
+            rotations=tuple(OnCallRotation.of(each, named) for each in plans.get(row.id, ())),
+            web_url=f"{_pages_url(group, holder, base_url)}/on_call/schedules/{row.id}",
+        )
+        for row in rows
+    )
+
+
+def _pages_url(group: str | None, holder: Holder, base_url: str) -> str:
+    return pages_url(holder, base_url) if group is None else f"{base_url}/groups/{group}/-"
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A change of the rotations of a schedule."""
+
+    work: Work
+    holder: Holder
+    schedule: ScheduleRow
+
+    def present(self) -> Mapping[str, RotationPlan]:
+        """Return the rotations in force by name."""
+        found = current_rotations([self.schedule.id], session=self.work.session)
+        return {each.name: each for each in found[self.schedule.id]}
+
+
+def store_rotations(
+    work: Work,
+    holder: Holder,
+    schedule: ScheduleRow,
+    wanted: Sequence[NewRotation],
+    instead: Mapping[int, int] = _NONE,
+) -> None:
+    """Make these the rotations of a schedule; raise InvalidError.
+
+    One that is there already under the same name goes on; with other users, times or another zone
+    it ends now, and another one begins. `instead` has the ids of present rotations that others take
+    the place of under any name, by the positions of those.
+    """
+    if len(wanted) > MOST_ROTATIONS:
+        raise InvalidError(f"A schedule can have at most {MOST_ROTATIONS} rotations.", field=_FIELD)
+    change = _Change(work, holder, schedule)
+    before = change.present()
+    by_id = {each.id: each for each in before.values()}
+    layer, plans = 0, []
+    for position, (name, each) in enumerate(_named(wanted).items()):
+        layer = layer + 1 if each.layer is None else each.layer
+        present = by_id.get(instead.get(position, _NEW)) or before.get(name)
+        plans.append(_plan(each, name, layer, present, change))
+    kept = {each.id for each in plans}
+    _end([each.id for each in before.values() if each.id not in kept], change)
+    _begin([each for each in plans if each.id == _NEW], change)
+
+
+def move_rotations(work: Work, holder: Holder, schedule: ScheduleRow) -> None:
+    """Let all rotations go on in the time zone that the schedule has now."""
+    change = _Change(work, holder, schedule)
+    elsewhere = [each for each in change.present().values() if each.time_zone != schedule.time_zone]
+    _end([each.id for each in elsewhere], change)
+    _begin([replace(each, time_zone=schedule.time_zone) for each in elsewhere], change)
+
+
+def _named(wanted: Sequence[NewRotation]) -> dict[str, NewRotation]:
+    found: dict[str, NewRotation] = {}
+    for number, each in enumerate(wanted, start=1):
+        name = each.name.strip() or f"Rotation {number}"
+        if len(name) > LONGEST_NAME or not name.isprintable():
+            message = f"The name of a rotation has at most {LONGEST_NAME} characters."
+            raise InvalidError(message, field=_FIELD)
+        if name in found:
+            message = f"There are two rotations named {name}. Give them different names."
+            raise InvalidError(message, field=_FIELD)
+        found[name] = each
+    return found
+
+
+def _plan(
+    wanted: NewRotation, name: str, layer: int, before: RotationPlan | None, change: _Change
+) -> RotationPlan:
+    """Return a rotation as it is to be: the present one, if it is the same."""
+    _check(wanted, layer)
+    session, now = change.work.session, change.work.now
+    user_ids = ids_of(wanted.users, field=_FIELD, session=session)
+    plan = RotationPlan(
+        id=_NEW,
+        name=name,
+        layer=layer,
+        cadence=wanted.cadence,
+        starts_on=wanted.starts_on or _day_of_last_handover(wanted.cadence, change),
+        time_zone=change.schedule.time_zone,
+        user_ids=user_ids,
+        restrictions=tuple(each.restriction for each in wanted.restrictions),
+        valid_from=now,
+    )
+    if before is not None and wanted.starts_on in (None, before.starts_on):
+        plan = _following(plan, before, now)
+    elif wanted.starts_on is None:
+        plan = replace(plan, first_turn=-plan.handovers.number_at(now) % len(user_ids))
+    if before is not None and replace(before, id=_NEW, valid_from=now) == plan:
+        return before
+    known = before.user_ids if before else ()
+    new = {
+        name: each for name, each in zip(wanted.users, user_ids, strict=True) if each not in known
+    }
+    check_can_be_on_call(change.work, change.holder, new, field=_FIELD)
+    return plan
+
+
+def _following(plan: RotationPlan, before: RotationPlan, now: datetime) -> RotationPlan:
+    """Return a changed rotation in which whoever is on call stays until the next hand-over."""
+    plan = replace(plan, starts_on=before.starts_on, first_turn=before.first_turn)
+    if plan.user_ids == before.user_ids and plan.cadence == before.cadence:
+        return plan
+    if now < plan.handovers.begins_at:
+        return replace(plan, first_turn=0)
+    present = before.user_at(before.handovers.number_at(now))
+    place = plan.user_ids.index(present) if present in plan.user_ids else 0
+    number = plan.handovers.number_at(now)
+    return replace(plan, first_turn=(place - number) % len(plan.user_ids))
+
+
+def _day_of_last_handover(cadence: Cadence, change: _Change) -> date:
+    local = wall_time(change.work.now, zone(change.schedule.time_zone))
+    return local.date() if local.time() >= cadence.at else local.date() - _DAY
+
+
+def _check(wanted: NewRotation, layer: int) -> None:
+    cadence, most = wanted.cadence, MOST[wanted.cadence.unit]
+    if cadence.every > most:
+        raise InvalidError(f"A turn lasts from 1 to {most} {cadence.unit}.", field=_FIELD)
+    if wanted.starts_on is not None and not FIRST_DAY <= wanted.starts_on <= LAST_DAY:
+        raise InvalidError(f"A rotation starts between {FIRST_DAY} and {LAST_DAY}.", field=_FIELD)
+    if layer > HIGHEST_LAYER:
+        raise InvalidError(f"A layer is a number from 0 to {HIGHEST_LAYER}.", field=_FIELD)
+
+
+def _end(ids: Iterable[int], change: _Change) -> None:
+    change.work.session.execute(
+        update(RotationRow)
+        .where(RotationRow.id.in_(list(ids)))
+        .values(valid_until=change.work.now)
+        .execution_options(synchronize_session="fetch")
+    )
+
+
+def _begin(plans: Iterable[RotationPlan], change: _Change) -> None:
+    for plan in plans:
+        row = RotationRow(
+            schedule_id=change.schedule.id,
+            name=plan.name,
+            layer=plan.layer,
+            unit=plan.cadence.unit.value,
+            every=plan.cadence.every,
+            weekdays=list(plan.cadence.weekdays),
+            handover_time=plan.cadence.at,
+            starts_on=plan.starts_on,
+            first_turn=plan.first_turn,
+            restrictions=[stored_restriction(each) for each in plan.restrictions],
+            time_zone=plan.time_zone,
+            valid_from=change.work.now,
+        )
+        change.work.session.add(row)
+        change.work.session.flush()  # to learn the id
+        change.work.session.add_all(
+            OnCallTurn(rotation_id=row.id, position=position, user_id=user_id)
+            for position, user_id in enumerate(plan.user_ids)
+        )
+    change.work.session.flush()

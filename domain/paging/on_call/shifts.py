@@ -1,0 +1,263 @@
+"""Who is on call in schedules, now and later, with names as all faces show it."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
+
+from sqlalchemy import or_, select, union
+from sqlalchemy.orm import Session
+
+from domain.access.actor import Work
+from domain.accounts.profiles import UserReference, user_references
+from domain.paging.on_call.final_schedule import Span, by_users, spans
+from domain.paging.on_call.schedule_owners import places_of
+from domain.paging.on_call.schedule_queries import read_plans
+from domain.paging.on_call.schedule_values import Period, Plan
+from domain.paging.on_call.schedules import all_schedules
+from domain.paging.on_call.types import (
+    OnCallBalance,
+    OnCallNow,
+    OnCallShift,
+    OnCallUser,
+    ScheduleOnCall,
+    TimeOnCall,
+)
+from domain.projects.views import Holder, Namespace
+from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
+from models import OnCallSchedule as ScheduleRow
+from models.folding import fold
+
+#: No user has this id.
+_NOBODY = 0
+_MOMENT = timedelta(microseconds=1)
+#: How far the next change is looked for, in steps: most schedules change within a week.
+_HORIZONS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OnCall:
+    """Who is on call in a schedule at a moment, and who is next."""
+
+    #: Until the users on call change; without duties in a gap. Its end is the end of what was
+    #: looked at if there is no change within 400 days.
+    now: Span
+    #: The next time after it in which somebody is on call; None if there is none within 400 days.
+    next: Span | None
+    #: Whether the users on call change within 400 days.
+    changes: bool
+
+
+def who_is_on_call(
+    schedule_ids: Collection[int], *, at: datetime, session: Session
+) -> Mapping[int, tuple[int, ...]]:
+    """Return the users on call by schedule; none in a gap, and for a schedule that is gone."""
+    plans = read_plans(schedule_ids, Period(at, at + _MOMENT), session=session, now=at)
+    return {
+        each: spans(plans[each], at, at + _MOMENT)[0].user_ids if each in plans else ()
+        for each in schedule_ids
+    }
+
+
+def on_call_and_next(
+    schedule_ids: Collection[int], *, at: datetime, session: Session
+) -> Mapping[int, _OnCall]:
+    """Return who is on call and who is next by schedule; unknown schedules are left out."""
+    within = Period(at, at + _HORIZONS[-1])
+    plans = read_plans(schedule_ids, within, session=session, now=at)
+    return {each: _on_call(plan, at) for each, plan in plans.items()}
+
+
+def _on_call(plan: Plan, at: datetime) -> _OnCall:
+    found: tuple[Span, ...] = ()
+    for horizon in _HORIZONS:
+        found = by_users(spans(plan, at, at + horizon))
+        # Of the last one the end is not known.
+        if any(span.duties for span in found[1:-1]):
+            break
+    following = next((span for span in found[1:] if span.duties), None)
+    return _OnCall(now=found[0], next=following, changes=len(found) > 1)
+
+
+class _Named(Protocol):
+    """A schedule."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def time_zone(self) -> str: ...
+    @property
+    def group(self) -> str | None: ...
+
+
+def schedules_now(work: Work, schedules: Sequence[_Named]) -> Sequence[ScheduleOnCall]:
+    """Return who is on call now and next in some schedules, in their order."""
+    found = on_call_and_next([each.id for each in schedules], at=work.now, session=work.session)
+    both = (span for each in found.values() for span in (each.now, each.next) if span)
+    named = _people(work, both)
+    return tuple(
+        ScheduleOnCall(
+            schedule_id=schedule.id,
+            group=schedule.group,
+            name=schedule.name,
+            time_zone=schedule.time_zone,
+            now=OnCallNow(
+                **_on_duty(each.now, named), until=each.now.end if each.changes else None
+            ),
+            next=_shift(each.next, named) if each.next else None,
+        )
+        for schedule in schedules
+        if (each := found.get(schedule.id))
+    )
+
+
+def on_call_in_project(
+    work: Work, holder: Holder, *, with_groups_above: bool = True
+) -> Sequence[ScheduleOnCall]:
+    """Return who is on call now and next in each schedule that is used here, by name."""
+    found = all_schedules(work, holder, with_groups_above=with_groups_above)
+    return schedules_now(work, found)
+
+
+def shifts_of(work: Work, schedule_id: int, within: Period) -> Sequence[OnCallShift]:
+    """Return who is on call from one moment to another, gaps included."""
+    return shifts_by_schedule(work, [schedule_id], within).get(schedule_id, ())
+
+
+def shifts_by_schedule(
+    work: Work, schedule_ids: Collection[int], within: Period
+) -> Mapping[int, Sequence[OnCallShift]]:
+    """Return who is on call by schedule, gaps included; unknown schedules are left out."""
+    plans = read_plans(schedule_ids, within, session=work.session, now=work.now)
+    found = {each: spans(plan, within.start, within.end) for each, plan in plans.items()}
+    named = _people(work, chain.from_iterable(found.values()))
+    return {each: tuple(_shift(span, named) for span in some) for each, some in found.items()}
+
+
+def balance_of(shifts: Iterable[OnCallShift], within: Period) -> OnCallBalance:
+    """Return how users share the time of shifts, which are those of a period."""
+    seconds, people = Counter[int](), dict[int, UserReference]()
+    for each in shifts:
+        length = int((each.ends_at - each.starts_at).total_seconds())
+        for user_id in [user.id for user in each.users] or [_NOBODY]:
+            seconds[user_id] += length
+        people |= {user.id: user for user in each.users}
+    gap_seconds, whole = seconds.pop(_NOBODY, 0), seconds.total()
+    return OnCallBalance(
+        starts_at=within.start,
+        ends_at=within.end,
+        gap_seconds=gap_seconds,
+        users=tuple(
+            TimeOnCall(user=people[user_id], seconds=length, share=round(length / whole, 4))
+            for user_id, length in seconds.most_common()
+        ),
+    )
+
+
+def _people(work: Work, found: Iterable[Span]) -> Mapping[int, UserReference]:
+    ids = (user_id for each in found for user_id in each.user_ids)
+    return user_references(ids, base_url=work.settings.base_url, session=work.session)
+
+
+def _shift(span: Span, named: Mapping[int, UserReference]) -> OnCallShift:
+    return OnCallShift(
+        starts_at=span.start,
+        ends_at=span.end,
+        is_gap=not span.duties,
+        **_on_duty(span, named),
+    )
+
+
+def _on_duty(span: Span, named: Mapping[int, UserReference]) -> dict[str, Any]:
+    on_call = [
+        OnCallUser(user=named[each.user_id], source=each.source.value, source_id=each.source_id)
+        for each in span.duties
+    ]
+    return {"users": tuple(each.user for each in on_call), "on_call": tuple(on_call)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MyDuty:
+    """A time in which a user is on call in a schedule: now, or the next one."""
+
+    schedule_id: int
+    schedule: str
+    time_zone: str
+    place: Namespace
+    is_now: bool
+    #: When it begins if it is the next one.
+    start: datetime
+    #: None for the present one if nothing changes within 400 days.
+    end: datetime | None
+
+
+def duties_of(user_id: int, *, session: Session, now: datetime) -> tuple[MyDuty, ...]:
+    """Return where a user is on call now, and then where they are next, the earliest first."""
+    rows = schedules_of_user(user_id, session=session, now=now)
+    plans = on_call_and_next([row.id for row in rows], at=now, session=session)
+    found = [
+        MyDuty(
+            schedule_id=row.id,
+            schedule=row.name,
+            time_zone=row.time_zone,
+            place=row.place,
+            is_now=is_now,
+            start=start,
+            end=end,
+        )
+        for row in rows
+        if row.id in plans
+        for is_now, start, end in _duty(plans[row.id], user_id)
+    ]
+    return tuple(sorted(found, key=lambda duty: (not duty.is_now, duty.start, duty.schedule)))
+
+
+def _duty(plan: _OnCall, user_id: int) -> list[tuple[bool, datetime, datetime | None]]:
+    if user_id in plan.now.user_ids:
+        return [(True, plan.now.start, plan.now.end if plan.changes else None)]
+    if plan.next is not None and user_id in plan.next.user_ids:
+        return [(False, plan.next.start, plan.next.end)]
+    return []
+
+
+class UserSchedule(NamedTuple):
+    """A schedule that names a user."""
+
+    id: int
+    name: str
+    time_zone: str
+    place: Namespace
+
+    @property
+    def group(self) -> str | None:
+        """The path of the group that it belongs to; None for one of a project."""
+        return self.place.path if self.place.is_group else None
+
+
+def schedules_of_user(user_id: int, *, session: Session, now: datetime) -> Sequence[UserSchedule]:
+    """Return the schedules in which a user has a turn, an override or a swap from now on."""
+    is_in_force = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > now)
+    turns = (
+        select(OnCallRotation.schedule_id)
+        .join(OnCallTurn, OnCallTurn.rotation_id == OnCallRotation.id)
+        .where(OnCallTurn.user_id == user_id, is_in_force)
+    )
+    overrides = select(OnCallOverride.schedule_id).where(
+        OnCallOverride.user_id == user_id, OnCallOverride.ends_at > now
+    )
+    is_mine = or_(OnCallSwap.user_id == user_id, OnCallSwap.other_user_id == user_id)
+    swaps = select(OnCallSwap.schedule_id).where(is_mine, OnCallSwap.over_at > now)
+    ids = session.scalars(union(turns, overrides, swaps)).all()
+    places = places_of(ids, session=session)
+    rows = session.execute(
+        select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone)
+        .outerjoin(Project, Project.id == ScheduleRow.project_id)
+        .where(ScheduleRow.id.in_(places), Project.archived_at.is_(None))
+        .order_by(ScheduleRow.name_key, ScheduleRow.id)
+    )
+    found = [UserSchedule(*row, place=places[row.id]) for row in rows]
+    return sorted(found, key=lambda each: fold(each.place.path))

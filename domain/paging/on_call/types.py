@@ -1,0 +1,551 @@
+"""On-call schedules as all faces see them, and what may be asked of them."""
+
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+
+from domain.accounts.profiles import UserReference
+from domain.core.errors import InvalidError
+from domain.core.time_zones import EARLIEST, LATEST, instant, zone
+from domain.core.types.base import (
+    Body,
+    GivenDay,
+    GivenLocalTime,
+    GivenTime,
+    IncludeAncestorGroups,
+    OffsetQuery,
+    Option,
+    PagedQuery,
+    PageSize,
+    Query,
+    RequiredText,
+    Resource,
+    Text,
+    Time,
+    columns_of,
+    once_each,
+    one_of,
+    partial,
+    split,
+)
+from domain.paging.on_call.final_schedule import Source
+from domain.paging.on_call.rotation_syntax import (
+    WEEKDAYS,
+    parse_restriction,
+    parse_rotation,
+    time_of_day,
+    weekday,
+    written_time,
+)
+from domain.paging.on_call.schedule_values import (
+    EVERY_DAY,
+    Cadence,
+    Period,
+    Restriction,
+    RotationPlan,
+    Unit,
+)
+
+#: Of an override, or of one side of a swap.
+LONGEST = timedelta(days=366)
+LONGEST_NAME, LONGEST_DESCRIPTION = 100, 1_000
+#: Of a schedule; of turns and restrictions of a rotation.
+MOST_ROTATIONS, MOST_USERS, MOST_RESTRICTIONS = 20, 100, 20
+HIGHEST_LAYER = 100
+#: Of a list of shifts.
+LONGEST_WINDOW = timedelta(days=92)
+_USUAL_WINDOW = timedelta(days=14)
+_Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+_Kind = Literal["daily", "weekly", "custom"]
+_Unit = Literal["hours", "days", "weeks"]
+_UNITS: Mapping[str, Unit] = {"daily": Unit.DAYS, "weekly": Unit.WEEKS}
+#: Read as a given one is, so that the description shows it as one.
+_USUAL_TIME: Any = "09:00"
+SomeQuery = TypeVar("SomeQuery", bound=Query)
+SomeBody = TypeVar("SomeBody", bound=Body)
+
+
+def _with_times_in(body: SomeBody, time_zone: str) -> SomeBody:
+    """Return a body in which times without an offset are those of a time zone."""
+    times = {
+        name: instant(value, zone(time_zone))
+        for name in type(body).model_fields
+        if isinstance(value := getattr(body, name), datetime) and value.tzinfo is None
+    }
+    return body.model_copy(update=times)
+
+
+def checked_period(
+    start: datetime, end: datetime, *, longest: timedelta = LONGEST, fields: tuple[str, str]
+) -> Period:
+    """Return a period, or raise InvalidError for one that is empty, too long or too far away."""
+    start_field, end_field = fields
+    if not (start >= EARLIEST and end <= LATEST):
+        message = f"Times must be between the years {EARLIEST.year} and {LATEST.year}."
+        raise InvalidError(message, field=start_field if start < EARLIEST else end_field)
+    if end <= start:
+        raise InvalidError("The end must be after the start.", field=end_field)
+    if end - start > longest:
+        raise InvalidError(f"A period can be at most {longest.days} days long.", field=end_field)
+    return Period(start, end)
+
+
+def check_is_not_over(during: Period, *, field: str, now: datetime) -> None:
+    """Raise InvalidError for a period that is over: past shifts stay as they were."""
+    if during.end <= now:
+        raise InvalidError("This time is in the past. Choose an end in the future.", field=field)
+
+
+def _read_time(value: Any) -> Any:
+    return (
+        value if isinstance(value, time) else time_of_day(value if isinstance(value, str) else "")
+    )
+
+
+def _usernames(value: Any) -> Any:
+    """Take users as names, and as the API returns them."""
+    given = split(value)
+    if not isinstance(given, list | tuple):
+        return given
+    return [each["username"] if _is_person(each) else each for each in given]
+
+
+def _is_person(value: Any) -> bool:
+    return isinstance(value, dict) and "username" in value
+
+
+def _days(value: Any) -> Any:
+    given = split(value)
+    if not isinstance(given, list | tuple):
+        return given
+    return [WEEKDAYS[weekday(each)] if isinstance(each, str) else each for each in given]
+
+
+def _numbers(days: tuple[_Weekday, ...]) -> tuple[int, ...]:
+    return tuple(sorted(WEEKDAYS.index(each) for each in days))
+
+
+#: A time of day by the wall clock; a request can say `24:00` for midnight.
+_TimeOfDay = Annotated[
+    time,
+    BeforeValidator(_read_time),
+    PlainSerializer(written_time, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$", "examples": ["09:00"]}),
+]
+_Weekdays = Annotated[tuple[_Weekday, ...], BeforeValidator(_days), AfterValidator(once_each)]
+
+
+class OnCallRestriction(Resource):
+    """A time of day on some weekdays, outside of which a rotation is not on call."""
+
+    start_time: _TimeOfDay
+    end_time: _TimeOfDay
+    weekdays: _Weekdays
+
+    @property
+    def restriction(self) -> Restriction:
+        """The restriction."""
+        days = _numbers(self.weekdays)
+        return Restriction(start=self.start_time, end=self.end_time, weekdays=days or EVERY_DAY)
+
+
+class NewRestriction(OnCallRestriction, Body):
+    """A time of day on some weekdays, outside of which a rotation is not on call."""
+
+    end_time: _TimeOfDay = Field(
+        description="Not after the start: on the next day. The same: a whole day."
+    )
+    weekdays: _Weekdays = Field(
+        default=("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
+        min_length=1,
+        description="Days on which the time begins; all, if none is given.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        return parse_restriction(value) if isinstance(value, str) else value
+
+
+class OnCallRotation(Resource):
+    """A rotation of an on-call schedule."""
+
+    id: int = Field(description="A changed rotation gets another one.")
+    name: str
+    type: _Kind
+    every: int
+    unit: _Unit
+    weekdays: _Weekdays = Field(description="Days of hand-over of weekly turns; empty for others.")
+    handover_time: _TimeOfDay
+    starts_on: date
+    users: tuple[UserReference, ...]
+    layer: int
+    restrictions: tuple[OnCallRestriction, ...]
+
+    @property
+    def cadence(self) -> Cadence:
+        """How often, and when, it is handed over."""
+        days = _numbers(self.weekdays) or Cadence.weekdays
+        unit = Unit(self.unit)
+        return Cadence(unit=unit, every=self.every, at=self.handover_time, weekdays=days)
+
+    @classmethod
+    def of(cls, plan: RotationPlan, named: Mapping[int, UserReference]) -> "OnCallRotation":
+        """Present a rotation; `named` are its users by id."""
+        return cls(
+            **columns_of(plan, cls)
+            | handover_fields(plan.cadence)
+            | {"restrictions": tuple(map(restriction_fields, plan.restrictions))},
+            users=tuple(named[each] for each in plan.user_ids),
+        )
+
+
+def handover_fields(cadence: Cadence) -> dict[str, Any]:
+    """Return how often, and when, a rotation is handed over, as its fields."""
+    usual = {unit: kind for kind, unit in _UNITS.items()} if cadence.every == 1 else {}
+    days = cadence.weekdays if cadence.unit is Unit.WEEKS else ()
+    return {
+        "type": usual.get(cadence.unit, "custom"),
+        "every": cadence.every,
+        "unit": cadence.unit.value,
+        "weekdays": [WEEKDAYS[day] for day in days],
+        "handover_time": cadence.at,
+    }
+
+
+def restriction_fields(each: Restriction) -> Any:
+    """Return a restriction as its fields."""
+    days = [WEEKDAYS[day] for day in each.weekdays]
+    return {"start_time": each.start, "end_time": each.end, "weekdays": days}
+
+
+class NewRotation(Body):
+    """A rotation of a schedule."""
+
+    name: Annotated[Text, Field(max_length=LONGEST_NAME)] = Field(
+        default="", description="`Rotation 1` and so on, if none is given."
+    )
+    type: _Kind = "weekly"
+    every: int | None = Field(
+        default=None, ge=1, le=1000, description="Length of a turn in units, for `custom`."
+    )
+    unit: _Unit | None = Field(
+        default=None, description="Unit of the length of a turn, for `custom`."
+    )
+    weekdays: _Weekdays = Field(
+        default=("mon",), description="Days of hand-over of weekly turns, at least one."
+    )
+    handover_time: _TimeOfDay = Field(
+        default=_USUAL_TIME,
+        validate_default=True,
+        description="Time of the handoff in the time zone of the schedule.",
+    )
+    starts_on: GivenDay | None = Field(
+        default=None,
+        description="The day of the first hand-over. Without it a new rotation has begun with its "
+        "first user, and a changed one goes on with whoever is on call.",
+    )
+    users: Annotated[
+        tuple[Text, ...],
+        BeforeValidator(_usernames),
+        Field(min_length=1, max_length=MOST_USERS, description="User names in the order of turns."),
+    ]
+    layer: int | None = Field(
+        default=None,
+        ge=0,
+        le=HIGHEST_LAYER,
+        description="The highest layer in which somebody is on call counts; rotations of one layer "
+        "are on call together. Without it, a rotation is above those before it.",
+    )
+    restrictions: Annotated[tuple[NewRestriction, ...], Field(max_length=MOST_RESTRICTIONS)] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        return parse_rotation(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _has_a_length(self) -> "NewRotation":
+        if self.type == "custom" and self.unit is None:
+            raise ValueError("of type custom needs every and unit")
+        if self.cadence.unit is Unit.WEEKS and not self.weekdays:
+            raise ValueError("has no weekdays on which it is handed over")
+        return self
+
+    @property
+    def cadence(self) -> Cadence:
+        """How often, and when, it is handed over."""
+        unit = _UNITS.get(self.type) or Unit(self.unit or "")
+        every = self.every or 1 if self.type == "custom" else 1
+        # Weekdays of other turns mean nothing: equal ones are to be equal.
+        days = _numbers(self.weekdays) if unit is Unit.WEEKS else Cadence.weekdays
+        return Cadence(unit=unit, every=every, at=self.handover_time, weekdays=days)
+
+
+class OnCallSchedule(Resource):
+    """An on-call schedule."""
+
+    id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    name: str
+    description: str
+    time_zone: str
+    created_at: Time
+    rotations: tuple[OnCallRotation, ...]
+    web_url: str
+
+
+class NewSchedule(Body):
+    """A new on-call schedule."""
+
+    name: Annotated[RequiredText, Field(max_length=LONGEST_NAME)]
+    time_zone: Annotated[RequiredText, Field(max_length=64)] = Field(
+        description="A name of the IANA database, such as Europe/Berlin."
+    )
+    description: Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)] = ""
+    rotations: Annotated[
+        tuple[NewRotation, ...],
+        Option("--rotation"),
+        Field(
+            max_length=MOST_ROTATIONS,
+            description="Objects, or texts such as `weekly alice,bob mon 09:00`, `daily alice,bob "
+            "09:00` or `every 12h alice,bob 08:00`, each followed by any of `from 2026-11-30`, "
+            "`layer 2` and `only mon-fri 09:00-17:00`. A change names all of them: one that is as "
+            "before, under the same name, goes on; past shifts stay as they were.",
+        ),
+    ] = ()
+
+
+@partial
+class ScheduleChange(NewSchedule):
+    """Changes to a schedule; omitted fields are kept."""
+
+
+class ScheduleQuery(PagedQuery):
+    """The order of a list of schedules."""
+
+    order_by: str = Field(default="id", pattern="^(?:id|name)$")
+    sort: Literal["asc", "desc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
+
+
+class OnCallNowQuery(OffsetQuery):
+    """Schedules by name, with who is on call."""
+
+    order_by: Literal["name"] = "name"
+    sort: Literal["asc"] = "asc"
+    include_ancestor_groups: IncludeAncestorGroups = False
+
+
+class CalendarQuery(Query):
+    """Which shifts the calendar of a secret address has."""
+
+    shifts: Literal["all", "mine"] = "all"
+
+
+def with_from(query: type[SomeQuery]) -> type[SomeQuery]:
+    """Add a field named `from`, a word of Python, which no class can name a field by."""
+    field: Any = (GivenTime | None, Field(default=None, description="Start of the period."))
+    made: type[SomeQuery] = create_model(
+        query.__name__,
+        __base__=query,
+        __module__=query.__module__,
+        __doc__=query.__doc__,
+        **{"from": field},
+    )
+    return made
+
+
+@with_from
+class ShiftQuery(OffsetQuery):
+    """From when to when a list of shifts is."""
+
+    per_page: PageSize = 100
+    until: GivenTime | None = Field(
+        default=None,
+        description="End of the period, at most 92 days after `from`. The default is two weeks "
+        "after `from`.",
+    )
+
+    def period(self, now: datetime) -> Period:
+        """Return the period that is asked for, or raise InvalidError."""
+        start: datetime = getattr(self, "from") or now
+        end = self.until or start + _USUAL_WINDOW
+        return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
+
+
+@with_from
+class BalanceQuery(Query):
+    """From when to when time on call is counted; by default the last four weeks."""
+
+    until: GivenTime | None = Field(
+        default=None,
+        description="End of the period, at most 92 days after `from`. The default is now.",
+    )
+
+    def period(self, now: datetime) -> Period:
+        """Return the period that is asked for, or raise InvalidError."""
+        end = self.until or now
+        start: datetime = getattr(self, "from") or end - 2 * _USUAL_WINDOW
+        return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
+
+
+class OnCallPeriod(Resource):
+    """A time."""
+
+    starts_at: Time
+    ends_at: Time
+
+
+class TimeOnCall(Resource):
+    """Time on call of a user."""
+
+    user: UserReference
+    seconds: int
+    share: float = Field(description="Share of the time of all users, from 0 to 1.")
+
+
+class OnCallBalance(OnCallPeriod):
+    """Distribution of the time on call among users.
+
+    Users who are on call in addition to others count, too.
+    """
+
+    users: tuple[TimeOnCall, ...] = Field(description="The longest time first.")
+    gap_seconds: int = Field(description="Number of seconds in which nobody is on call.")
+
+
+class OnCallUser(Resource):
+    """A user on call, and why."""
+
+    user: UserReference
+    source: Annotated[str, one_of(*(each.value for each in Source))]
+    source_id: int = Field(description="The id of the rotation, override or swap.")
+
+
+class OnCallShift(OnCallPeriod):
+    """A time in which the same users are on call; in a gap there are none."""
+
+    is_gap: bool
+    users: tuple[UserReference, ...]
+    on_call: tuple[OnCallUser, ...]
+
+
+class OnCallNow(Resource):
+    """Users who are on call, with the end of their shifts."""
+
+    users: tuple[UserReference, ...]
+    on_call: tuple[OnCallUser, ...]
+    until: Time | None = Field(description="Null if nothing changes within 400 days.")
+
+
+class ScheduleOnCall(Resource):
+    """Current and next users on call in a schedule."""
+
+    schedule_id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    name: str
+    time_zone: str
+    now: OnCallNow
+    next: OnCallShift | None = Field(
+        description="The next time after that in which somebody is on call; null if there is none "
+        "within 400 days."
+    )
+
+
+class ChangeQuery(PagedQuery):
+    """The order of a list of overrides or swaps."""
+
+    order_by: str = Field(default="id", pattern="^(?:id|starts_at)$")
+
+
+class NewOverride(Body):
+    """A time in which one user is on call instead of everybody else, of one other, or beside all.
+
+    Members without the Maintainer role can make one for shifts of their own and where nobody is on
+    call; beside others, for themselves, and for anybody while they are on call too.
+    """
+
+    user: RequiredText = Field(description="A user name.")
+    instead_of: Text = Field(
+        default="",
+        description="The name of the user whose shifts they are. Without it, nobody else is on "
+        "call in this time.",
+    )
+    in_addition: bool = Field(
+        default=False,
+        description="True to keep everybody else on call. It cannot be combined with `instead_of`.",
+    )
+    starts_at: GivenLocalTime
+    ends_at: GivenLocalTime
+
+    def in_zone(self, time_zone: str) -> Self:
+        """Return the body with its local times read in a time zone."""
+        return _with_times_in(self, time_zone)
+
+
+class OnCallOverride(Resource):
+    """A time in which one user is on call instead of everybody, of one other, or beside all."""
+
+    id: int
+    user: UserReference
+    instead_of: UserReference | None = Field(
+        description="Null for everybody, or for nobody if it is `in_addition`."
+    )
+    in_addition: bool
+    starts_at: Time
+    ends_at: Time
+    created_by: UserReference | None
+    created_at: Time
+
+
+class NewSwap(Body):
+    """Two shifts of two users, who exchange them.
+
+    Members without the Maintainer role can make one if one of the shifts is their own.
+    """
+
+    user: RequiredText = Field(description="User name of the user who has the first shift.")
+    starts_at: GivenLocalTime
+    ends_at: GivenLocalTime
+    other_user: RequiredText = Field(description="User name of the user who has the other shift.")
+    other_starts_at: GivenLocalTime
+    other_ends_at: GivenLocalTime
+
+    def in_zone(self, time_zone: str) -> Self:
+        """Return the body with its local times read in a time zone."""
+        return _with_times_in(self, time_zone)
+
+
+class OnCallSwap(Resource):
+    """Two shifts of two users, who exchange them."""
+
+    id: int
+    user: UserReference
+    starts_at: Time
+    ends_at: Time
+    other_user: UserReference
+    other_starts_at: Time
+    other_ends_at: Time
+    created_by: UserReference | None
+    created_at: Time
+
+
+class OnCallTurn(OnCallPeriod):
+    """Turn of one user from one handoff to the next."""
+
+    user: UserReference
+    source: Annotated[str, one_of(*(each.value for each in Source))]
+    shifts: tuple[OnCallPeriod, ...] = Field(
+        description="The times within it in which the user is on call; between them, others are."
+    )

@@ -1,0 +1,409 @@
+"""What can be done with silences, and what a new one would mute of the alerts of the last week."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Select, String, case, cast, func, literal, select, union
+from sqlalchemy.orm import Session, aliased
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.alerts.formats.base import Reading
+from domain.alerts.handling.alert_detail import get_alert_id
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.alerts.matching.labels import labels_of
+from domain.alerts.matching.matchers import Matcher, Operator, as_text, matches
+from domain.alerts.matching.parser import LONGEST_TEXT
+from domain.audit.events import EventKind
+from domain.core.database.paging import Page, Slice, fetch_page, fetch_part
+from domain.core.durations import duration_text
+from domain.core.errors import ConflictError, InvalidError, NotFoundError
+from domain.core.types.base import Found, columns_of
+from domain.paging.silences.flapping import get_settings, store_settings
+from domain.paging.silences.muting import muted_alert
+from domain.paging.silences.types import (
+    AlertMute,
+    FlapSettings,
+    FlapSettingsChange,
+    MuteKind,
+    NewSilence,
+    PreviewAlert,
+    PreviewQuery,
+    Silence,
+    SilenceChange,
+    SilencePreview,
+    SilenceQuery,
+    SilenceState,
+)
+from domain.projects.owners import (
+    belongs_to,
+    is_above,
+    is_listed_by,
+    owner_columns,
+    projects_of,
+)
+from domain.projects.views import Holder, ProjectView
+from models import Alert, Delivery, Group, Project, User
+from models import Silence as SilenceRow
+
+LOOKED_BACK = timedelta(days=7)
+#: At most so many of the newest alerts are looked at, and payloads of so many bytes read.
+MOST_ALERTS = 2_000
+_MOST_BYTES = 16_000_000
+_MOST_SHOWN = 20
+#: What tells one problem from another, as senders name it.
+_TELLING = ("alertname", "service", "environment", "instance", "host")
+_LONGEST = LONGEST_TEXT // (2 * len(_TELLING))
+SHORTEST = timedelta(minutes=1)
+#: Of a project or group: more would make each page slow to decide.
+MOST_LIVE = 500
+#: A start may lie so long in the past, as when a form was open for a while.
+_LATE_START = timedelta(days=1)
+_LATEST_START = timedelta(days=366)
+
+
+def matchers_for(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
+    """Return matchers for the alerts that have the same problem in the same place.
+
+    `host` is left out where `instance` says the same more exactly.
+    """
+    names = [name for name in _TELLING if 0 < len(labels.get(name, "")) <= _LONGEST]
+    if "instance" in names and "host" in names:
+        names.remove("host")
+    return tuple(Matcher(name, Operator.EQUAL, labels[name]) for name in names)
+
+
+def _candidates(holder: Holder, *, session: Session, now: datetime) -> tuple[list[int], bool]:
+    """Return the ids of alerts to look at, the newest first, and whether some are left out."""
+    of_holder = (
+        select(Alert.id, Alert.started_at, Alert.delivery_id)
+        .where(Alert.project_id.in_(projects_of(holder)))
+        .order_by(Alert.started_at.desc(), Alert.id.desc())
+        .limit(MOST_ALERTS + 1)
+    )
+    # A branch for each order that an index has.
+    branches = [
+        of_holder.where(Alert.started_at >= now - LOOKED_BACK),
+        *(of_holder.where(Alert.status == status) for status in OPEN_STATUSES),
+    ]
+    together = union(*(select(branch.subquery()) for branch in branches)).subquery()
+    newest = (
+        select(together)
+        .order_by(together.c.started_at.desc(), together.c.id.desc())
+        .limit(MOST_ALERTS + 1)
+        .subquery()
+    )
+    rows = session.execute(
+        select(newest.c.id, newest.c.delivery_id, func.coalesce(func.length(Delivery.body), 0))
+        .outerjoin(Delivery, Delivery.id == newest.c.delivery_id)
+        .order_by(newest.c.started_at.desc(), newest.c.id.desc())
+    ).all()
+    ids: list[int] = []
+    seen: set[int | None] = set()
+    room = _MOST_BYTES
+    for alert_id, delivery_id, size in rows[:MOST_ALERTS]:
+        room -= 0 if delivery_id in seen else size
+        seen.add(delivery_id)
+        if ids and room < 0:
+            break
+        ids.append(alert_id)
+    return ids, len(ids) < len(rows)
+
+
+_AUTHOR, _ENDER = aliased(User), aliased(User)
+_ORDERS = {"id": SilenceRow.id, "starts_at": SilenceRow.starts_at, "ends_at": SilenceRow.ends_at}
+
+
+@question("silences.index")
+def list_silences(work: Work, holder: Holder, query: SilenceQuery) -> Found[Silence]:
+    """List silences."""
+    here = is_listed_by(
+        SilenceRow,
+        holder,
+        with_groups_above=query.include_ancestor_groups,
+        session=work.session,
+    )
+    rows = _silences(work, here).where(*_in_state(query.state, work.now))
+    found = fetch_part(rows, _ORDERS, query.part, session=work.session)
+    return Found.of(found, Silence.model_validate)
+
+
+@question("silences.index")
+def show_page(work: Work, holder: Holder, state: SilenceState, part: Slice) -> Page[Silence]:
+    """Return a page of silences in a state, the newest first."""
+    rows = _own(work, holder).where(*_in_state(state, work.now))
+    return fetch_page(rows, SilenceRow.id, part, session=work.session, view=Silence.model_validate)
+
+
+@question("silences.index")
+def show_above(work: Work, holder: Holder) -> Sequence[Silence]:
+    """Return the active silences of the groups above, the one that ends first first."""
+    rows = _silences(work, is_above(SilenceRow, holder, session=work.session))
+    found = work.session.execute(
+        rows.where(*_in_state(SilenceState.ACTIVE, work.now)).order_by(SilenceRow.ends_at)
+    )
+    return [Silence.model_validate(row) for row in found]
+
+
+@question("silences.show")
+def show_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
+    """Show a silence.
+
+    Raises NotFoundError.
+    """
+    row = work.session.execute(_own(work, holder).where(SilenceRow.id == silence_id)).first()
+    if row is None:
+        raise _not_found(holder, silence_id)
+    return Silence.model_validate(row)
+
+
+@question("silences.preview")
+def preview_silence(work: Work, holder: Holder, query: PreviewQuery) -> SilencePreview:
+    """Show which alerts a silence would mute."""
+    _check_matchers(query.matchers)
+    ids, is_cut = _candidates(holder, session=work.session, now=work.now)
+    found = labels_of(ids, session=work.session, reading=work.policy(Reading))
+    matched = [alert_id for alert_id in ids if matches(query.matchers, found[alert_id].labels)]
+    newest = (Alert.started_at.desc(), Alert.id.desc())
+    rows = (
+        select(Alert, Project.path)
+        .join(Project, Project.id == Alert.project_id)
+        .where(Alert.id.in_(matched))
+        .order_by(*newest)
+    )
+    alerts = work.session.execute(rows).all() if matched else ()
+    return SilencePreview(
+        matchers=query.matchers,
+        open_alerts=sum(alert.status in OPEN_STATUSES for alert, _ in alerts),
+        recent_alerts=sum(alert.started_at >= work.now - LOOKED_BACK for alert, _ in alerts),
+        looked_at=len(ids),
+        is_complete=not is_cut,
+        alerts=[
+            PreviewAlert(
+                **columns_of(alert, PreviewAlert) | {"severity": found[alert.id].severity},
+                project=path,
+                web_url=f"{work.settings.base_url}/{path}/-/alerts/{alert.iid}",
+            )
+            for alert, path in alerts[:_MOST_SHOWN]
+        ],
+    )
+
+
+@action("silences.create")
+def create_silence(work: Work, holder: Holder, new: NewSilence) -> Silence:
+    """Create a silence.
+
+    Raises InvalidError, or ConflictError if there are too many.
+    """
+    _check_matchers(new.matchers)
+    starts_at = new.starts_at or work.now
+    ends_at = _end_of(new, starts_at)
+    if ends_at is None:
+        message = "Send the end of the silence: ends_at, or a duration such as 2h."
+        raise InvalidError(message, field="ends_at")
+    _check_times(work, starts_at, ends_at)
+    live = select(func.count()).where(belongs_to(SilenceRow, holder), SilenceRow.ends_at > work.now)
+    if (work.session.scalar(live) or 0) >= MOST_LIVE:
+        message = f"{holder.path} has {MOST_LIVE} silences that have not ended: end some first."
+        raise ConflictError(message, field="matchers")
+    row = SilenceRow(
+        **owner_columns(holder),
+        matchers=as_text(new.matchers),
+        comment=new.comment,
+        starts_at=starts_at,
+        ends_at=ends_at,
+        created_at=work.now,
+        created_by_id=work.actor.id,
+    )
+    work.session.add(row)
+    return _stored(work, holder, row, EventKind.SILENCE_CREATED)
+
+
+@action("silences.edit")
+def change_silence(work: Work, holder: Holder, silence_id: int, change: SilenceChange) -> Silence:
+    """Change the end or comment of a silence that has not ended.
+
+    Raises InvalidError, NotFoundError, or ConflictError if it has ended.
+    """
+    row = _lock_live(work, holder, silence_id)
+    ends_at = _end_of(change, work.now)
+    if ends_at is not None:
+        # The start was checked when it was new, and may lie long ago.
+        _check_times(work, max(row.starts_at, work.now), ends_at)
+        row.ends_at = ends_at
+    row.comment = row.comment if change.comment is None else change.comment
+    if not work.session.is_modified(row):
+        return show_silence(work, holder, silence_id)
+    return _stored(work, holder, row, EventKind.SILENCE_CHANGED)
+
+
+@action("silences.delete", command="expire")
+def expire_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
+    """End a silence now and keep it in the list.
+
+    Raises NotFoundError, or ConflictError if it has ended.
+    """
+    row = _lock_live(work, holder, silence_id)
+    row.starts_at = min(row.starts_at, work.now)
+    row.ends_at = work.now
+    row.ended_by_id = work.actor.id
+    return _stored(work, holder, row, EventKind.SILENCE_EXPIRED)
+
+
+@question("silences.index")
+def count_by_state(work: Work, holder: Holder) -> dict[SilenceState, int]:
+    """Return how many are active and pending; expired ones are not counted."""
+    starts = work.session.scalars(
+        select(SilenceRow.starts_at).where(
+            belongs_to(SilenceRow, holder), SilenceRow.ends_at > work.now
+        )
+    ).all()
+    active = sum(starts_at <= work.now for starts_at in starts)
+    return {SilenceState.ACTIVE: active, SilenceState.PENDING: len(starts) - active}
+
+
+def _own(work: Work, holder: Holder) -> Select[tuple[object, ...]]:
+    return _silences(work, belongs_to(SilenceRow, holder))
+
+
+def _silences(work: Work, here: ColumnElement[bool]) -> Select[tuple[object, ...]]:
+    """Return silences with the fields of `Silence`."""
+    state = case(
+        (SilenceRow.ends_at <= work.now, SilenceState.EXPIRED),
+        (SilenceRow.starts_at <= work.now, SilenceState.ACTIVE),
+        else_=SilenceState.PENDING,
+    )
+    place = func.coalesce(literal("groups/").concat(Group.path), Project.path)
+    url = literal(f"{work.settings.base_url}/").concat(place).concat("/-/silences/")
+    return (
+        select(
+            *SilenceRow.__table__.columns,
+            state.label("state"),
+            Group.path.label("group"),
+            _AUTHOR.username.label("created_by"),
+            _ENDER.username.label("ended_by"),
+            url.concat(cast(SilenceRow.id, String)).label("web_url"),
+        )
+        .outerjoin(_AUTHOR, _AUTHOR.id == SilenceRow.created_by_id)
+        .outerjoin(_ENDER, _ENDER.id == SilenceRow.ended_by_id)
+        .outerjoin(Group, Group.id == SilenceRow.group_id)
+        .outerjoin(Project, Project.id == SilenceRow.project_id)
+        .where(here)
+    )
+
+
+def _in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnElement[bool]]:
+    match state:
+        case SilenceState.EXPIRED:
+            return [SilenceRow.ends_at <= now]
+        case SilenceState.ACTIVE:
+            return [SilenceRow.ends_at > now, SilenceRow.starts_at <= now]
+        case SilenceState.PENDING:
+            return [SilenceRow.ends_at > now, SilenceRow.starts_at > now]
+    return []
+
+
+def _check_matchers(matchers: Sequence[Matcher]) -> None:
+    """Raise InvalidError for matchers that would silence alerts which have none of the labels."""
+    if not matchers:
+        raise InvalidError('Give at least one matcher, such as service="web".', field="matchers")
+    if matches(matchers, {}):
+        message = (
+            "These matchers match every alert without such labels. At least one of them must not "
+            'match an empty value, such as service="web" or alertname=~".+".'
+        )
+        raise InvalidError(message, field="matchers")
+
+
+def _end_of(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | None:
+    """Return the end that was given in one of two ways, or None; raise InvalidError."""
+    if wanted.duration is None:
+        return wanted.ends_at
+    if wanted.ends_at is not None:
+        raise InvalidError("Send ends_at or duration, not both.", field="duration")
+    try:
+        return begin + wanted.duration
+    except OverflowError as error:
+        raise InvalidError("That is too far in the future.", field="duration") from error
+
+
+def _check_times(work: Work, starts_at: datetime, ends_at: datetime) -> None:
+    longest = timedelta(days=work.settings.longest_silence_days)
+    if not work.now - _LATE_START <= starts_at <= work.now + _LATEST_START:
+        raise InvalidError("A silence can start now, or within a year.", field="starts_at")
+    if ends_at <= work.now or ends_at - starts_at < SHORTEST:
+        message = "A silence must end in the future and last at least one minute."
+        raise InvalidError(message, field="ends_at")
+    if ends_at - max(starts_at, work.now) > longest:
+        raise InvalidError(f"A silence can last at most {duration_text(longest)}.", field="ends_at")
+
+
+def _lock_live(work: Work, holder: Holder, silence_id: int) -> SilenceRow:
+    row = work.session.scalar(
+        select(SilenceRow)
+        .where(belongs_to(SilenceRow, holder), SilenceRow.id == silence_id)
+        .with_for_update()
+    )
+    if row is None:
+        raise _not_found(holder, silence_id)
+    if row.ends_at <= work.now:
+        raise ConflictError("This silence has ended. Create a new one.")
+    return row
+
+
+def _not_found(holder: Holder, silence_id: int) -> NotFoundError:
+    word = holder.namespace.resource_type
+    return NotFoundError(f"Silence {silence_id} not found in this {word}.")
+
+
+def _stored(work: Work, holder: Holder, row: SilenceRow, kind: EventKind) -> Silence:
+    """Store a silence, record what was done to it, and return it."""
+    work.session.flush()
+    details = {
+        holder.namespace.resource_type: holder.path,
+        "silence": row.id,
+        "starts_at": row.starts_at.isoformat(),
+        "ends_at": row.ends_at.isoformat(),
+    }
+    work.record(kind, subject=row.matchers, details=details)
+    return show_silence(work, holder, row.id)
+
+
+@question("alert_mutes.show")
+def show_mute(work: Work, project: ProjectView, iid: int) -> AlertMute:
+    """Show the reason why an alert is muted."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    mute = muted_alert(alert_id, at=work.now, session=work.session, reading=work.policy(Reading))
+    if mute is None:
+        return AlertMute(muted=False)
+    has_page = mute.kind in {MuteKind.SILENCE, MuteKind.MAINTENANCE}
+    return AlertMute(
+        muted=True,
+        kind=mute.kind,
+        group=mute.group,
+        id=mute.id if has_page else None,
+        name=mute.name,
+        by=mute.by or None,
+        until=mute.until,
+    )
+
+
+@question("flap_settings.show")
+def show_flap_settings(work: Work, project: ProjectView) -> FlapSettings:
+    """Show the settings of flap detection."""
+    return get_settings(project.id, session=work.session)
+
+
+@action("flap_settings.edit", command="set")
+def change_flap_settings(
+    work: Work, project: ProjectView, change: FlapSettingsChange
+) -> FlapSettings:
+    """Change the settings of flap detection."""
+    present = get_settings(project.id, session=work.session)
+    wanted = present.model_copy(update=dict(change.given))
+    if wanted != present:
+        store_settings(project.id, wanted, session=work.session)
+        values = wanted.model_dump()
+        details = {"project": project.path, "is_on": values.pop("enabled"), **values}
+        work.record(EventKind.FLAP_SETTINGS_CHANGED, subject=project.path, details=details)
+    return wanted

@@ -1,0 +1,315 @@
+"""Alerts that open again and again, told from the stored alerts with the same fingerprint.
+
+The people whom a flapping alert has paged are paged again once in a while, and not at each opening.
+An alert that opens shortly after the end of one that was acknowledged is the same story: whoever
+acknowledged it may be on it still, so it pages when it stays open.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, func, select
+from sqlalchemy.orm import Session, aliased
+
+from domain.alerts.handling.acknowledgements import last_acknowledgements
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.alerts.listing.status_notes import last_status_notes
+from domain.core.clock import CLOCK_TOLERANCE
+from domain.core.database.rows import insert_into, slices
+from domain.core.types.base import columns_of
+from domain.paging.silences.types import FlapSettings
+from models import (
+    Alert,
+    FlapSetting,
+)
+
+_MINUTE = timedelta(minutes=1)
+#: So many alerts back the one is looked for that somebody acknowledged.
+_LONGEST_STORY = 10
+_ACKNOWLEDGED = "acknowledged"
+_TRIGGERED = "triggered"
+#: As alerts are stored.
+_CRITICAL = 0
+
+
+USUAL = FlapSettings()
+
+
+def find_settings(project_ids: Iterable[int], *, session: Session) -> Mapping[int, FlapSettings]:
+    """Return the settings of projects, the usual ones included."""
+    wanted = set(project_ids)
+    rows = session.scalars(select(FlapSetting).where(FlapSetting.project_id.in_(wanted)))
+    return dict.fromkeys(wanted, USUAL) | {
+        row.project_id: FlapSettings(enabled=row.is_on, **columns_of(row, FlapSettings))
+        for row in rows
+    }
+
+
+def get_settings(project_id: int, *, session: Session) -> FlapSettings:
+    """Return the settings of a project."""
+    return find_settings([project_id], session=session)[project_id]
+
+
+def store_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> None:
+    """Store the settings of a project."""
+    values = wanted.model_dump()
+    values["is_on"] = values.pop("enabled")
+    insert = insert_into(FlapSetting, session=session).values(project_id=project_id, **values)
+    session.execute(insert.on_conflict_do_update(index_elements=["project_id"], set_=values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """Why the page of an alert waits, and until when if it stays open."""
+
+    alert_id: int
+    until: datetime
+    #: The number and id of the alert that somebody acknowledged; None for a flapping alert.
+    continues_iid: int | None = None
+    continues_id: int | None = None
+    acknowledged_by: str = ""
+    #: Of a flapping alert: how often it opened, at least, and in how many minutes.
+    openings: int = 0
+    within_minutes: int = 0
+    hold_minutes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Return:
+    """That an alert opened soon after one with the same fingerprint ended unanswered."""
+
+    #: The id of the alert that ended.
+    previous_id: int
+    #: For how long it was over.
+    calm: timedelta
+    #: How long repeated pages wait for each other; zero unless the alert flaps.
+    between_repeats: timedelta
+
+
+def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Return]:
+    """Return which of some alerts that open now come back, by id; `alerts` has their projects.
+
+    A project that does not look for flapping alerts takes each one for a new story.
+    """
+    found: dict[int, Return] = {}
+    for each, ids in _by_settings(alerts, session=session).items():
+        if not each.enabled:
+            continue
+        before = _before(ids, each.within_minutes * _MINUTE, session=session)
+        if not before:
+            continue
+        notes = last_status_notes([row.id for row in before.values()], session=session)
+        flapping = _flapping(list(before), each, at=at, session=session)
+        hold = each.hold_minutes * _MINUTE
+        found |= {
+            alert_id: Return(
+                previous_id=row.id,
+                calm=max(row.created_at - row.ended_at, timedelta()),
+                between_repeats=hold if alert_id in flapping else timedelta(),
+            )
+            for alert_id, row in before.items()
+            if row.id not in notes or notes[row.id].text == _TRIGGERED
+        }
+    return found
+
+
+def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Hold]:
+    """Return why alerts wait at a moment, by id; `alerts` has their projects by id.
+
+    An alert that continues another one waits with all of its pages, also if it flaps.
+    It takes one query for each thousand alerts with the same settings, and a few for those that
+    opened shortly after another one ended.
+    """
+    found: dict[int, Hold] = {}
+    for each, ids in _by_settings(alerts, session=session).items():
+        found |= _flapping(ids, each, at=at, session=session) if each.enabled else {}
+        found |= _continuing(ids, each, at=at, session=session)
+    return found
+
+
+def find_continuing(
+    alerts: Mapping[int, int], *, at: datetime, session: Session
+) -> Mapping[int, Hold]:
+    """Return which alerts continue one that was acknowledged; `alerts` has their projects."""
+    found: dict[int, Hold] = {}
+    for each, ids in _by_settings(alerts, session=session).items():
+        found |= _continuing(ids, each, at=at, session=session)
+    return found
+
+
+def _by_settings(
+    alerts: Mapping[int, int], *, session: Session
+) -> Mapping[FlapSettings, Sequence[int]]:
+    settings = find_settings(alerts.values(), session=session)
+    found: dict[FlapSettings, list[int]] = {}
+    for alert_id, project_id in alerts.items():
+        found.setdefault(settings[project_id], []).append(alert_id)
+    return found
+
+
+def _flapping(
+    ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
+) -> dict[int, Hold]:
+    """Return the alerts that opened too often; the one that opened once too often pages as well."""
+    within, hold = settings.within_minutes * _MINUTE, settings.hold_minutes * _MINUTE
+    earlier = aliased(Alert)
+    # One row of the index and of the table for each opening, however many there are.
+    opened_at = (
+        select(earlier.created_at)
+        .where(
+            earlier.fingerprint == Alert.fingerprint,
+            earlier.project_id == Alert.project_id,
+            earlier.id < Alert.id,
+        )
+        .order_by(earlier.id.desc())
+        .offset(settings.openings)
+        .limit(1)
+        .correlate(Alert)
+        .scalar_subquery()
+    )
+    rows = [
+        row
+        for some in slices(ids)
+        for row in session.execute(
+            select(Alert.id, Alert.created_at, opened_at.label("opened_at")).where(
+                Alert.id.in_(some),
+                Alert.fingerprint.is_not(None),
+                Alert.status.in_(OPEN_STATUSES),
+                _opened_since(at - hold, at),
+                *(() if settings.holds_critical else (Alert.severity > _CRITICAL,)),
+            )
+        )
+    ]
+    return {
+        row.id: Hold(
+            alert_id=row.id,
+            until=row.created_at + hold,
+            openings=settings.openings + 2,
+            within_minutes=settings.within_minutes,
+            hold_minutes=settings.hold_minutes,
+        )
+        for row in rows
+        if row.opened_at is not None and row.opened_at > row.created_at - within
+    }
+
+
+def _continuing(
+    ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
+) -> dict[int, Hold]:
+    """Return the alerts that continue one which somebody acknowledged."""
+    if not settings.reopen_minutes:
+        return {}
+    window = settings.reopen_minutes * _MINUTE
+    opened = _opening_times(at - window, ids, at=at, session=session)
+    found: dict[int, Hold] = {}
+    # By the id of the earliest alert of each story that is known: the alert that is asked about.
+    stories = {alert_id: alert_id for alert_id in opened}
+    for _ in range(_LONGEST_STORY):
+        if not stories:
+            break
+        before = _before(list(stories), window, session=session)
+        # What ended later than this one opened was ended by a clock that was ahead.
+        before = {
+            alert_id: row
+            for alert_id, row in before.items()
+            if row.ended_at <= row.created_at + CLOCK_TOLERANCE
+        }
+        notes = last_status_notes([row.id for row in before.values()], session=session)
+        for alert_id, row in before.items():
+            note, story = notes.get(row.id), stories[alert_id]
+            if note is not None and note.text == _ACKNOWLEDGED:
+                found[story] = Hold(
+                    alert_id=story,
+                    until=opened[story] + window,
+                    continues_iid=row.iid,
+                    continues_id=row.id,
+                    acknowledged_by=note.user_name,
+                )
+        stories = {
+            row.id: stories[alert_id] for alert_id, row in before.items() if row.id not in notes
+        }
+    rises = _rises(found, session=session)
+    return {alert_id: hold for alert_id, hold in found.items() if alert_id not in rises}
+
+
+def _rises(found: Mapping[int, Hold], *, session: Session) -> Collection[int]:
+    """Return the critical ones of alerts that continue one which was less severe.
+
+    The user who acknowledged that one does not know how severe this one is.
+    """
+    is_critical = Alert.severity == _CRITICAL
+    critical = [
+        alert_id
+        for some in slices(list(found))
+        for alert_id in session.scalars(select(Alert.id).where(Alert.id.in_(some), is_critical))
+    ]
+    former = {each: found[each].continues_id or 0 for each in critical}
+    given = last_acknowledgements(former.values(), session=session) if former else {}
+    return {
+        alert_id
+        for alert_id, former_id in former.items()
+        if former_id in given and given[former_id].severity > _CRITICAL
+    }
+
+
+def _opened_since(moment: datetime, at: datetime) -> ColumnElement[bool]:
+    """Return that an alert opened after a moment, and not by a clock that ran ahead."""
+    return and_(Alert.created_at > moment, Alert.created_at <= at + CLOCK_TOLERANCE)
+
+
+def _opening_times(
+    moment: datetime, ids: Sequence[int], *, at: datetime, session: Session
+) -> Mapping[int, datetime]:
+    """Return when the open ones of these alerts opened, without those that did so before."""
+    rows = (
+        row
+        for some in slices(ids)
+        for row in session.execute(
+            select(Alert.id, Alert.created_at).where(
+                Alert.id.in_(some),
+                Alert.fingerprint.is_not(None),
+                Alert.status.in_(OPEN_STATUSES),
+                _opened_since(moment, at),
+            )
+        )
+    )
+    return {row.id: row.created_at for row in rows}
+
+
+def _before(
+    ids: Sequence[int], window: timedelta, *, session: Session
+) -> Mapping[int, Row[*tuple[Any, ...]]]:
+    """Return the alert before each one, if it ended shortly before that opened."""
+    earlier, previous = aliased(Alert), aliased(Alert)
+    previous_id = (
+        select(func.max(earlier.id))
+        .where(
+            earlier.fingerprint == Alert.fingerprint,
+            earlier.project_id == Alert.project_id,
+            earlier.id < Alert.id,
+        )
+        .correlate(Alert)
+        .scalar_subquery()
+    )
+    rows = [
+        row
+        for some in slices(ids)
+        for row in session.execute(
+            select(
+                Alert.id.label("after"),
+                Alert.created_at,
+                previous.id,
+                previous.iid,
+                previous.ended_at,
+            )
+            .join(previous, previous.id == previous_id)
+            .where(Alert.id.in_(some))
+        )
+    ]
+    return {
+        row.after: row
+        for row in rows
+        if row.ended_at is not None and row.ended_at > row.created_at - window
+    }

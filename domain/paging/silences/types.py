@@ -1,0 +1,243 @@
+"""Silences as all faces see them, and what may be asked of them."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+
+from domain.alerts.listing.filters import STATUSES
+from domain.alerts.matching.conditions import GIVEN_MATCHERS, Matchers
+from domain.alerts.matching.matchers import as_text
+from domain.alerts.matching.parser import LONGEST_TEXT
+from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.text import storable
+from domain.core.types.base import (
+    Body,
+    Duration,
+    GivenTime,
+    IncludeAncestorGroups,
+    Option,
+    PagedQuery,
+    Query,
+    Resource,
+    Text,
+    Time,
+    one_of,
+    partial,
+)
+
+LONGEST_COMMENT = 1_000
+
+
+class SilenceState(StrEnum):
+    """State of a silence."""
+
+    ACTIVE = "active"
+    PENDING = "pending"
+    EXPIRED = "expired"
+
+
+class Silence(Resource):
+    """A silence: alerts that it matches page nobody from its start to its end."""
+
+    id: int
+    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    matchers: Matchers
+    comment: str
+    state: SilenceState
+    starts_at: Time
+    ends_at: Time
+    created_at: Time
+    created_by: str | None = Field(description="A user name; null for the command line.")
+    ended_by: str | None = Field(description="Name of the user who ended the silence early.")
+    web_url: str
+
+    @property
+    def text(self) -> str:
+        """Its matchers in their canonical form."""
+        return as_text(self.matchers)
+
+
+def _stored(text: str) -> str:
+    return storable(text).strip()
+
+
+_Comment = Annotated[
+    Text,
+    Field(max_length=LONGEST_COMMENT, description="Reason for the silence."),
+    AfterValidator(_stored),
+]
+
+
+#: Alertmanager's names of the fields of a silence.
+_ALERTMANAGERS_NAMES = {"startsAt": "starts_at", "endsAt": "ends_at"}
+
+
+class NewSilence(Body):
+    """A new silence: an end or a duration is needed.
+
+    A silence as `amtool silence query --output json` prints it is accepted as well.
+    """
+
+    matchers: Annotated[Matchers, GIVEN_MATCHERS] = Field(
+        description='Matchers such as `service="web", host=~"web.*"`, a list of such texts, or an '
+        "object of names and values. All of them have to match."
+    )
+    comment: _Comment = ""
+    starts_at: Annotated[
+        GivenTime | None,
+        Option("--starts"),
+        Field(description="Start of the silence. The default is now."),
+    ] = None
+    ends_at: GivenTime | None = Field(default=None, description="End of the silence.")
+    duration: Annotated[
+        Duration | None,
+        Option("--for"),
+        Field(
+            description="A length such as `30m` or `2h`, from the start on. Instead of `ends_at`."
+        ),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_alertmanager(cls, given: Any) -> Any:
+        """Read the times under the names that Alertmanager gives them."""
+        if not isinstance(given, dict):
+            return given
+        named = {
+            name: given[other]
+            for other, name in _ALERTMANAGERS_NAMES.items()
+            if other in given and name not in given
+        }
+        return {**given, **named}
+
+
+class SilenceChange(Body):
+    """Changes to a silence; omitted fields are kept."""
+
+    comment: _Comment | None = None
+    ends_at: GivenTime | None = None
+    duration: Annotated[
+        Duration | None,
+        Option("--for"),
+        Field(description="A length such as `30m` or `2h`, from now on. Instead of `ends_at`."),
+    ] = None
+
+
+class SilenceQuery(PagedQuery):
+    """Which silences a list has, in which order."""
+
+    order_by: str = Field(default="id", pattern="^(?:id|starts_at|ends_at)$")
+    state: SilenceState | None = None
+    include_ancestor_groups: IncludeAncestorGroups = False
+
+
+class PreviewQuery(Query):
+    """Whose alerts to look for."""
+
+    matchers: Annotated[
+        Matchers,
+        WithJsonSchema({"type": "string", "maxLength": LONGEST_TEXT}),
+        Field(description='Matchers of the silence, such as `service="web", host=~"web.*"`.'),
+    ]
+
+
+class PreviewAlert(Resource):
+    """An alert that the matchers match."""
+
+    iid: int
+    title: str
+    severity: Annotated[str, one_of(*(each.value for each in Severity))]
+    status: Annotated[str, one_of(*STATUSES)]
+    started_at: Time
+    project: str = Field(description="The full path of its project.")
+    web_url: str
+
+
+class SilencePreview(Resource):
+    """Alerts that a silence would mute now, and would have muted in the last seven days."""
+
+    matchers: Matchers
+    open_alerts: int
+    recent_alerts: int = Field(
+        description="Number of matching alerts of the last seven days, open or not."
+    )
+    looked_at: int = Field(description="Number of the newest alerts that were compared.")
+    is_complete: bool = Field(description="True if all alerts were compared.")
+    alerts: list[PreviewAlert] = Field(description="The newest that match, at most 20.")
+
+
+class MuteKind(StrEnum):
+    """Reason why an alert is muted."""
+
+    SILENCE = "silence"
+    MAINTENANCE = "maintenance"
+    #: Only pages to those who were paged before wait.
+    FLAPPING = "flapping"
+    #: It continues an alert that somebody acknowledged.
+    REOPENED = "reopened"
+    #: It belongs to an incident that somebody has acknowledged.
+    INCIDENT = "incident"
+
+
+class AlertMute(Resource):
+    """Reason why an alert is muted."""
+
+    muted: bool
+    kind: MuteKind | None = None
+    group: str | None = Field(
+        default=None, description="The group that the silence or window belongs to, if it is one."
+    )
+    id: int | None = Field(
+        default=None, description="Id of the silence or maintenance window. Null for other reasons."
+    )
+    name: str | None = None
+    by: str | None = Field(
+        default=None,
+        description="Name of the user who created the silence or window, or who acknowledged the "
+        "alert that this alert continues.",
+    )
+    until: Time | None = Field(default=None, description="Null: until its incident is closed.")
+
+
+class FlapSettings(Resource):
+    """Flap detection settings of a project."""
+
+    enabled: Annotated[
+        bool,
+        Option("--on/--off"),
+        Field(description="True to hold back repeated pages of flapping alerts."),
+    ] = True
+    openings: int = Field(
+        default=5,
+        ge=1,
+        le=100,
+        description="Number of times an alert can open within `within_minutes` before it is "
+        "flapping.",
+    )
+    within_minutes: int = Field(
+        default=30,
+        ge=1,
+        le=1_440,
+        description="Period in which the openings of an alert are counted, in minutes.",
+    )
+    hold_minutes: int = Field(
+        default=10, ge=1, le=240, description="It pages the same people again after so long."
+    )
+    reopen_minutes: int = Field(
+        default=0,
+        ge=0,
+        le=60,
+        description="An alert that opens so shortly after the end of one that was acknowledged "
+        "pages once it stays open for so long; 0 for at once.",
+    )
+    holds_critical: Annotated[
+        bool,
+        Option("--hold-critical/--page-critical"),
+        Field(description="True to hold back repeated pages of critical alerts as well."),
+    ] = False
+
+
+@partial
+class FlapSettingsChange(FlapSettings, Body):
+    """New values; omitted fields are kept."""

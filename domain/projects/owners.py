@@ -1,0 +1,190 @@
+"""What belongs to a project or a group: a group's is used by all projects below it.
+
+Such a table has the columns of `models.base.OfNamespace`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import ColumnElement, Select, and_, func, literal, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from domain.projects.paths import ancestors
+from domain.projects.views import Holder, Namespace
+from domain.projects.visibility_sql import subtree
+from models import Group, Project
+from models.folding import fold
+
+
+class HeldRow(Protocol):
+    """A row of such a table, or what was read from one."""
+
+    @property
+    def project_id(self) -> int | None:
+        """The project that it belongs to."""
+
+    @property
+    def group_id(self) -> int | None:
+        """The group that it belongs to."""
+
+
+Row = TypeVar("Row", bound=HeldRow)
+
+
+def owner_columns(holder: Holder) -> Mapping[str, int]:
+    """Return the column and value that make a new row belong to a project or group."""
+    return {"group_id" if holder.is_group else "project_id": holder.id}
+
+
+def belongs_to(table: Any, holder: Holder | Namespace) -> ColumnElement[bool]:
+    """Return the condition for rows of a table that belong to this project or group itself."""
+    column = table.group_id if holder.is_group else table.project_id
+    return and_(column == holder.id)
+
+
+def is_owned_by(row: HeldRow, holder: Holder) -> bool:
+    """Return whether a row belongs to this project or group itself."""
+    return holder.id == (row.group_id if holder.is_group else row.project_id)
+
+
+def pages_url(holder: Holder | Namespace, base_url: str) -> str:
+    """Return how the URLs of the pages of a project or group begin."""
+    return f"{base_url}/{'groups/' if holder.is_group else ''}{holder.path}/-"
+
+
+def groups_of(rows: Iterable[HeldRow], *, session: Session) -> Mapping[int | None, str]:
+    """Return the paths of the groups that rows belong to, by id."""
+    ids = {row.group_id for row in rows} - {None}
+    if not ids:
+        return {}
+    return dict(session.execute(select(Group.id, Group.path).where(Group.id.in_(ids))).all())
+
+
+def projects_of(holder: Holder) -> Select[int]:
+    """Return the ids of the project itself, or of all projects below a group."""
+    if not holder.is_group:
+        return select(literal(holder.id))
+    groups = subtree(select(Group.id).where(Group.id == holder.id))
+    return select(Project.id).where(Project.group_id.in_(groups), Project.deleted_at.is_(None))
+
+
+def is_in(table: Any, holder: Holder) -> ColumnElement[bool]:
+    """Return the condition for rows of a project, or of a group and all that lies below it."""
+    if not holder.is_group:
+        return belongs_to(table, holder)
+    groups = subtree(select(Group.id).where(Group.id == holder.id))
+    return or_(table.group_id.in_(groups), table.project_id.in_(projects_of(holder)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lineage:
+    """A project or group with all groups that it lies in."""
+
+    #: None for a group.
+    project_id: int | None
+    #: The nearest first; a group's own is the first.
+    group_ids: tuple[int, ...]
+
+    def uses(self, row: HeldRow) -> bool:
+        """Return whether a row belongs to it, or to a group above it."""
+        if row.group_id is not None:
+            return row.group_id in self.group_ids
+        return row.project_id is not None and row.project_id == self.project_id
+
+    def distance(self, row: HeldRow) -> int:
+        """Return how far away the holder of a row that it uses is: 0 for its own."""
+        if row.group_id is None:
+            return 0
+        return self.group_ids.index(row.group_id) + (self.project_id is not None)
+
+
+def lineage_of(holder: Holder, *, session: Session) -> Lineage:
+    """Return the lineage of a project or group that somebody sees."""
+    paths = ancestors(holder.path)
+    keys = [fold(path) for path in (*paths, *((holder.path,) if holder.is_group else ()))]
+    found = session.scalars(
+        select(Group.id)
+        .where(Group.path_key.in_(keys), Group.deleted_at.is_(None))
+        .order_by(func.length(Group.path).desc())
+    )
+    return Lineage(project_id=None if holder.is_group else holder.id, group_ids=tuple(found))
+
+
+def lineages(project_ids: Collection[int], *, session: Session) -> Mapping[int, Lineage]:
+    """Return the lineages of projects by id; those that do not exist have none."""
+    start = (
+        select(Project.id.label("project_id"), Group.id.label("group_id"), Group.parent_id)
+        .join(Group, Group.id == Project.group_id)
+        .where(Project.id.in_(project_ids))
+        .cte("above", recursive=True)
+    )
+    above = aliased(Group)
+    chain = start.union_all(
+        select(start.c.project_id, above.id, above.parent_id).join(
+            above, above.id == start.c.parent_id
+        )
+    )
+    parents: dict[int, dict[int, int | None]] = {}
+    for project_id, group_id, parent_id in session.execute(select(chain)):
+        parents.setdefault(project_id, {})[group_id] = parent_id
+    return {
+        project_id: Lineage(project_id=project_id, group_ids=_nearest_first(found))
+        for project_id, found in parents.items()
+    }
+
+
+def _nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
+    """Return groups, each given with the one above it, from the inmost to the outermost."""
+    is_above = set(parents.values())
+    number: int | None = next(each for each in parents if each not in is_above)
+    found: list[int] = []
+    while number is not None and number in parents:
+        found.append(number)
+        number = parents[number]
+    return tuple(found)
+
+
+def is_used_by(table: Any, used: Iterable[Lineage]) -> ColumnElement[bool]:
+    """Return the condition for rows of a table that some projects or groups use."""
+    some = tuple(used)
+    projects = {each.project_id for each in some if each.project_id is not None}
+    groups = {group_id for each in some for group_id in each.group_ids}
+    return or_(table.project_id.in_(projects), table.group_id.in_(groups))
+
+
+def is_listed_by(
+    table: Any, holder: Holder, *, with_groups_above: bool, session: Session
+) -> ColumnElement[bool]:
+    """Return the condition for rows of its own, and if asked for those of the groups above."""
+    if not with_groups_above:
+        return belongs_to(table, holder)
+    return is_used_by(table, [lineage_of(holder, session=session)])
+
+
+def is_above(table: Any, holder: Holder, *, session: Session) -> ColumnElement[bool]:
+    """Return the condition for rows that belong to the groups above a project or group."""
+    return and_(table.group_id.in_(groups_above(holder, session=session)))
+
+
+def groups_above(holder: Holder, *, session: Session) -> tuple[int, ...]:
+    """Return the ids of the groups above a project or group, the nearest first."""
+    ids = lineage_of(holder, session=session).group_ids
+    return ids[1:] if holder.is_group else ids
+
+
+def by_user(rows: Iterable[Row], used: Mapping[int, Lineage]) -> Mapping[int, Sequence[Row]]:
+    """Return which rows each project uses, by its id, in the order of the rows."""
+    of_project: dict[int, list[int]] = {}
+    for project_id, lineage in used.items():
+        for group_id in lineage.group_ids:
+            of_project.setdefault(group_id, []).append(project_id)
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        if row.group_id is not None:
+            users = of_project.get(row.group_id, [])
+        else:
+            users = [each for each in (row.project_id,) if each in used and each is not None]
+        for project_id in users:
+            found.setdefault(project_id, []).append(row)
+    return found

@@ -1,0 +1,42 @@
+"""Whose alerts escalations follow: those of projects that a policy is for, of their own or above.
+
+Triggers tell escalations of the alerts of a project as long as it has a row (`AlertFollower`), so
+this is settled wherever that may change: with the first and the last policy of a project or group,
+and for a project that is new or lies elsewhere.
+"""
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from domain.core.database.rows import delete_rows, insert_into
+from domain.projects.owners import by_user, is_used_by, lineages
+from models import AlertFollower, EscalationPolicy
+
+#: What escalations are called as a follower of alerts.
+ESCALATIONS = "escalations"
+_IDS_AT_ONCE = 1_000
+
+
+def settle_paging(projects: Select[int], *, session: Session) -> None:
+    """Let escalations follow the alerts of those projects that a policy is for, and of no others.
+
+    No policy may be created or deleted above meanwhile: a new project or a moved one shares locks
+    of the groups above, which `domain.paging.escalations.policies.lock_rules` waits for.
+    """
+    session.flush()
+    ids = session.scalars(projects).all()
+    for begin in range(0, len(ids), _IDS_AT_ONCE):
+        used = lineages(ids[begin : begin + _IDS_AT_ONCE], session=session)
+        owners = session.execute(
+            select(EscalationPolicy.project_id, EscalationPolicy.group_id)
+            .where(is_used_by(EscalationPolicy, used.values()))
+            .distinct()
+        )
+        followed = by_user(owners, used).keys()
+        is_one = AlertFollower.follower == ESCALATIONS
+        rows = [{"project_id": each, "follower": ESCALATIONS} for each in sorted(followed)]
+        if rows:
+            insert = insert_into(AlertFollower, session=session)
+            session.execute(insert.values(rows).on_conflict_do_nothing())
+        others = AlertFollower.project_id.in_(used.keys() - followed)
+        session.execute(delete_rows(AlertFollower).where(is_one, others))

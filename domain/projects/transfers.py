@@ -1,0 +1,411 @@
+"""Moves groups and projects: to another path, and into another group.
+
+All that lies below a group moves with it. Moves are made one after the other. Each former path
+stays with what had it (`domain/projects/paths.py`), so that its URLs still lead there.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from sqlalchemy import (
+    ColumnElement,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.orm import Session
+
+from domain.access.actor import Work
+from domain.access.roles import Role
+from domain.accounts.names import LONGEST_PATH
+from domain.core.database.locks import AdvisoryLock
+from domain.core.database.rows import delete_rows, update_rows
+from domain.core.errors import ConflictError, InvalidError, NotFoundError
+from domain.projects.access import roles_by_shares
+from domain.projects.creation import (
+    Changes,
+    ReservedNames,
+    check_free,
+    check_valid,
+    former_path_taken,
+    get_parent,
+    make_owner,
+)
+from domain.projects.members import has_owner, is_here
+from domain.projects.paths import ancestors, parent
+from domain.projects.policy_scope import settle_paging
+from domain.projects.views import Namespace, Viewer
+from domain.projects.visibility_sql import is_in_force, subtree
+from models import FormerPath, Group, Member, Project, RegistryRepository, User
+from models.folding import fold
+
+Row = TypeVar("Row", Group, Project)
+Table = type[Group] | type[Project]
+#: The first part of a project's path is that of a group, which exists.
+_NONE_RESERVED: frozenset[str] = frozenset()
+#: So many changed roles are shown by name.
+_MOST_SHOWN = 50
+
+
+def rename_project(project_id: int, segment: str, *, session: Session, now: datetime) -> Changes:
+    """Change the last part of a project's path; raise InvalidError or TakenError."""
+    AdvisoryLock.MOVES.take(session)
+    group_path = parent(_get(Project, project_id, session=session).path) or ""
+    return _move_project(project_id, group_path, segment, session=session, now=now)
+
+
+def transfer_project(
+    project_id: int, group_path: str, *, session: Session, now: datetime
+) -> Changes:
+    """Move a project into another group; raise InvalidError, NotFoundError or TakenError."""
+    AdvisoryLock.MOVES.take(session)
+    project = _get(Project, project_id, session=session)
+    if fold(parent(project.path) or "") == fold(group_path):
+        raise InvalidError(f"The project is already in {group_path}.", field="namespace")
+    segment = project.path.rpartition("/")[2]
+    return _move_project(project_id, group_path, segment, session=session, now=now)
+
+
+def rename_group(
+    group_id: int, segment: str, *, reserved: frozenset[str], session: Session, now: datetime
+) -> Changes:
+    """Change the last part of a group's path; raise InvalidError or TakenError."""
+    AdvisoryLock.MOVES.take(session)
+    above = parent(_get(Group, group_id, session=session).path)
+    return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
+
+
+def rename_personal(work: Work, user_id: int, username: str) -> None:
+    """Let the personal namespace of a user, if there is one, follow a new user name.
+
+    Raises InvalidError for a name that begins a URL of the service, or TakenError.
+    """
+    group_id = work.session.scalar(select(Group.id).where(Group.owner_id == user_id))
+    if group_id is None:
+        return
+    rename_group(
+        group_id,
+        username,
+        reserved=work.policy(ReservedNames).names,
+        session=work.session,
+        now=work.now,
+    )
+    work.session.get_one(Group, group_id).name = username
+
+
+def transfer_group(
+    group_id: int,
+    parent_path: str | None,
+    *,
+    reserved: frozenset[str],
+    session: Session,
+    now: datetime,
+) -> Changes:
+    """Move a group into another one, or to the top if that is None.
+
+    Raises InvalidError, NotFoundError or TakenError.
+    """
+    AdvisoryLock.MOVES.take(session)
+    path = _get(Group, group_id, session=session).path
+    if fold(parent(path) or "") == fold(parent_path or ""):
+        there = f"in {parent_path}" if parent_path else "at the top level"
+        raise InvalidError(f"The group is already {there}.", field="group_id")
+    if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
+        raise InvalidError("A group cannot be moved into itself.", field="group_id")
+    segment = path.rpartition("/")[2]
+    return _move_group(group_id, parent_path, segment, reserved=reserved, session=session, now=now)
+
+
+def _move_project(
+    project_id: int, group_path: str, segment: str, *, session: Session, now: datetime
+) -> Changes:
+    _check_segment(segment)
+    group = get_parent(group_path, session=session)
+    project = _locked(Project, Project.id == project_id, session=session)[0]
+    namespace = Namespace(project_id=project.id, path=project.path)
+    before, path = project.path, f"{group.path}/{segment}"
+    if path == before:
+        return {}
+    check_valid(path, reserved=_NONE_RESERVED)
+    if fold(path) != fold(before):
+        check_free(path, session=session, own=namespace)
+        _keep_former(Project, Project.id == project.id, session=session, now=now)
+    project.path, project.group_id = path, group.id
+    session.flush()
+    _settle(Project, Project.id == project.id, session=session)
+    settle_paging(select(Project.id).where(Project.id == project.id), session=session)
+    return {"path": (before, path)}
+
+
+def _move_group(
+    group_id: int,
+    parent_path: str | None,
+    segment: str,
+    *,
+    reserved: frozenset[str],
+    session: Session,
+    now: datetime,
+) -> Changes:
+    _check_segment(segment)
+    groups, projects = _below(group_id)
+    group = next(each for each in _locked(Group, groups, session=session) if each.id == group_id)
+    holder = get_parent(parent_path, session=session) if parent_path else None
+    before, path = group.path, f"{holder.path}/{segment}" if holder else segment
+    if path == before:
+        return {}
+    check_valid(path, reserved=reserved)
+    _check_lengths(before, path, groups, projects, session=session)
+    if fold(path) != fold(before):
+        own = Namespace(group_id=group.id, path=before)
+        check_free(path, session=session, own=own, owner_id=group.owner_id)
+        _keep_former(Group, groups, session=session, now=now)
+        _keep_former(Project, projects, session=session, now=now)
+    group.parent_id = holder.id if holder else None
+    session.flush()
+    tables: tuple[tuple[Table, ColumnElement[bool]], ...] = ((Group, groups), (Project, projects))
+    for table, inside in tables:
+        _set_beginning(table, inside, before, path, session=session)
+        _settle(table, inside, session=session)
+    settle_paging(select(Project.id).where(projects), session=session)
+    session.expire_all()  # their paths were changed by statements
+    return {"path": (before, path)}
+
+
+def _below(group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the conditions for a group with those below it, and for their projects."""
+    ids = subtree(select(Group.id).where(Group.id == group_id))
+    return (
+        Group.id.in_(ids) & Group.deleted_at.is_(None),
+        Project.group_id.in_(ids) & Project.deleted_at.is_(None),
+    )
+
+
+def _keep_former(
+    table: Table, inside: ColumnElement[bool], *, session: Session, now: datetime
+) -> None:
+    """Store the present paths as former ones."""
+    rows = select(table.path, _key(table), table.id, literal(now)).where(inside)
+    columns = ["path", "path_key", _holder(table), "created_at"]
+    session.execute(insert(FormerPath).from_select(columns, rows))
+
+
+def _set_beginning(
+    table: Table, inside: ColumnElement[bool], before: str, path: str, *, session: Session
+) -> None:
+    # Paths are ASCII (`domain/accounts/names.py`), so that a folded one is as long.
+    rest = len(before) + 1
+    values = {
+        "path": literal(path) + func.substr(table.path, rest),
+        "path_key": literal(fold(path)) + func.substr(_key(table), rest),
+    }
+    session.execute(update_rows(table).where(inside).values(values))
+
+
+def _settle(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
+    """Remove former paths that are present ones again; raise TakenError for those of others."""
+    holder = getattr(FormerPath, _holder(table))
+    is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
+    session.execute(delete_rows(FormerPath).where(is_again))
+    taken = select(table.path).join(FormerPath, FormerPath.path_key == table.path_key)
+    of_another = session.scalar(taken.where(inside).limit(1))
+    if of_another is not None:
+        raise former_path_taken(of_another)
+
+
+def _check_lengths(
+    before: str,
+    path: str,
+    groups: ColumnElement[bool],
+    projects: ColumnElement[bool],
+    *,
+    session: Session,
+) -> None:
+    longest = max(
+        session.scalar(select(func.max(func.length(table.path))).where(inside)) or 0
+        for table, inside in ((Group, groups), (Project, projects))
+    )
+    if longest - len(before) + len(path) > LONGEST_PATH:
+        message = f"A path below the group would have more than {LONGEST_PATH} characters."
+        raise InvalidError(message, field="path")
+
+
+def _check_segment(segment: str) -> None:
+    if "/" in segment:
+        message = "path must be a single name; use a transfer to change the group."
+        raise InvalidError(message, field="path")
+
+
+def _get(table: type[Row], row_id: int, *, session: Session) -> Row:
+    found = session.scalar(
+        select(table)
+        .where(table.id == row_id, table.deleted_at.is_(None))
+        .execution_options(populate_existing=True)
+    )
+    if found is None:
+        raise _gone()
+    return found
+
+
+def _locked(table: type[Row], inside: ColumnElement[bool], *, session: Session) -> Sequence[Row]:
+    """Lock rows: nothing is created in a group, and no alert arrives, until the commit."""
+    found = session.scalars(
+        select(table)
+        .where(inside, table.deleted_at.is_(None))
+        .order_by(table.id)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    ).all()
+    if not found:
+        raise _gone()
+    return found
+
+
+def _gone() -> NotFoundError:
+    return NotFoundError("It was deleted in the meantime.")
+
+
+def _key(table: Table) -> ColumnElement[str]:
+    return func.coalesce(table.path_key, func.lower(table.path))
+
+
+def _holder(table: Table) -> str:
+    return "group_id" if table is Group else "project_id"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedRole:
+    """A member whose highest role here a transfer changes."""
+
+    user_id: int
+    username: str
+    name: str
+    #: Of the account: human, bot or service.
+    kind: str
+    before: Role | None
+    after: Role | None
+
+    @property
+    def is_lowered(self) -> bool:
+        """Return whether the member may do less afterwards."""
+        return (self.after or 0) < (self.before or 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """What becomes of the members and images of a group or project at another path."""
+
+    #: Those who lose something first, in the order of their user names.
+    roles: tuple[ChangedRole, ...]
+    role_count: int
+    #: Repositories of the container registry, which keep their names.
+    image_count: int
+
+    @property
+    def hidden_count(self) -> int:
+        """Return how many changed roles are not among those shown."""
+        return self.role_count - len(self.roles)
+
+
+def explain_transfer(
+    namespace: Namespace, new_parent: str | None, viewer: Viewer, *, session: Session
+) -> Transfer:
+    """Return what moving a group or project into another group, or to the top, changes."""
+    here = _roles(is_here(namespace), viewer, session=session)
+    if namespace.project_id is not None:
+        shared = roles_by_shares([namespace.project_id], Member.user_id, today=viewer.today)
+        for role, user_id in session.execute(shared):
+            here[user_id] = max(Role(role), here.get(user_id, Role.GUEST))
+    before = _roles(_in_groups(ancestors(namespace.path)), viewer, session=session)
+    above = (*ancestors(new_parent), new_parent) if new_parent else ()
+    after = _roles(_in_groups(above), viewer, session=session)
+    changed = {
+        user_id: (_highest(here, before, user_id), _highest(here, after, user_id))
+        for user_id in {*before, *after}
+    }
+    changed = {key: roles for key, roles in changed.items() if roles[0] != roles[1]}
+    named = _named(changed, session=session)
+    ordered = sorted(named, key=lambda each: (not each.is_lowered, each.username.lower()))
+    return Transfer(
+        roles=tuple(ordered[:_MOST_SHOWN]),
+        role_count=len(ordered),
+        image_count=_count_images(namespace, session=session),
+    )
+
+
+def keep_owned(
+    namespace: Namespace, user_id: int | None, *, session: Session, now: datetime
+) -> None:
+    """Make who moved a group to the top its owner if it has none any more.
+
+    Raises ConflictError for the command line, which is nobody.
+    """
+    if has_owner(namespace.path, true(), session=session):
+        return
+    if user_id is None:
+        message = f"{namespace.path} would have no owner: give somebody in it the role first."
+        raise ConflictError(message, field="group_id")
+    own = select(Member).where(Member.user_id == user_id, is_here(namespace))
+    member = session.scalar(own)
+    if member is None:
+        make_owner(namespace, user_id, session=session, now=now)
+    else:
+        member.role, member.expires_at, member.member_role_id = int(Role.OWNER), None, None
+
+
+def _in_groups(paths: Iterable[str]) -> ColumnElement[bool]:
+    keys = [fold(path) for path in paths]
+    return Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
+
+
+def _roles(where: ColumnElement[bool], viewer: Viewer, *, session: Session) -> dict[int, Role]:
+    rows = session.execute(
+        select(Member.user_id, func.max(Member.role))
+        .where(where, is_in_force(viewer.today))
+        .group_by(Member.user_id)
+    )
+    return {user_id: Role(role) for user_id, role in rows}
+
+
+def _highest(here: dict[int, Role], above: dict[int, Role], user_id: int) -> Role | None:
+    return max(
+        (role for role in (here.get(user_id), above.get(user_id)) if role is not None), default=None
+    )
+
+
+def _named(
+    changed: dict[int, tuple[Role | None, Role | None]], *, session: Session
+) -> list[ChangedRole]:
+    rows = session.execute(
+        select(User.id, User.username, User.name, User.kind).where(User.id.in_(changed))
+    )
+    return [
+        ChangedRole(
+            user_id=row.id,
+            username=row.username,
+            name=row.name,
+            kind=row.kind,
+            before=changed[row.id][0],
+            after=changed[row.id][1],
+        )
+        for row in rows
+    ]
+
+
+def _count_images(namespace: Namespace, *, session: Session) -> int:
+    """Return how many repositories of the container registry are below a group or in a project."""
+    projects = select(Project.id).where(Project.id == namespace.project_id)
+    if namespace.group_id is not None:
+        groups = subtree(select(Group.id).where(Group.id == namespace.group_id))
+        projects = select(Project.id).where(
+            Project.group_id.in_(groups), Project.deleted_at.is_(None)
+        )
+    table = RegistryRepository
+    there = or_(table.removed_at.is_(None), table.pushed_at > table.removed_at)
+    counted = select(func.count(table.id)).where(table.project_id.in_(projects), there)
+    return session.scalar(counted) or 0

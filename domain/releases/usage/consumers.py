@@ -1,0 +1,152 @@
+"""Who made counted calls: tokens, applications, passwords without one, and nobody."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import BOT
+from domain.core.labelled_enums import Labelled
+from domain.oauth.personal_tokens.lists import is_usable
+from models import Application, Bot, Group, PersonalAccessToken, Project, User
+
+
+class ConsumerKind(Labelled):
+    """What calls; the value is that of the API."""
+
+    PERSONAL_TOKEN = "personal_access_token", "Personal access token"
+    RESOURCE_TOKEN = "resource_access_token", "Access token of a project or group"
+    APPLICATION = "application", "Application"
+    PASSWORD = "password", "Password or browser, without an application"
+    ANONYMOUS = "anonymous", "Requests without a token"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumerView:
+    """A consumer of the API."""
+
+    kind: ConsumerKind
+    #: Of the application, the newest token of a chain of rotations, or the user; else None.
+    id: int | None
+    name: str
+    #: Whose it is: a user name, or the path of a project or group; empty for nobody's.
+    owner: str
+    #: The person whose it is, if it is one's.
+    owner_id: int | None = None
+    #: The group or project whose token it is.
+    group_id: int | None = None
+    project_id: int | None = None
+    #: Whether it can still call.
+    is_live: bool = True
+
+
+_NOBODY = ConsumerView(
+    kind=ConsumerKind.ANONYMOUS, id=None, name=ConsumerKind.ANONYMOUS.label, owner=""
+)
+
+
+class Caller(NamedTuple):
+    """The columns of a count that say who called."""
+
+    user_id: int | None
+    application_id: int | None
+    personal_token_id: int | None
+
+
+def consumers_of(
+    callers: Iterable[Caller], *, session: Session, now: datetime
+) -> Callable[[Caller], ConsumerView]:
+    """Return what gives the consumer of a caller: the same one after a rotation."""
+    known = set(callers)
+    applications = _applications({each.application_id for each in known}, session)
+    tokens = _tokens({each.personal_token_id for each in known}, session, now)
+    passwords = _passwords(
+        {each.user_id for each in known if each == Caller(each.user_id, None, None)}, session
+    )
+
+    def consumer_of(caller: Caller) -> ConsumerView:
+        if caller.application_id is not None:
+            return applications[caller.application_id]
+        if caller.personal_token_id is not None:
+            return tokens[caller.personal_token_id]
+        return _NOBODY if caller.user_id is None else passwords[caller.user_id]
+
+    return consumer_of
+
+
+def _applications(ids: set[int | None], session: Session) -> Mapping[int, ConsumerView]:
+    rows = session.execute(
+        select(
+            Application.id, Application.name, Application.is_instance_wide, User.id, User.username
+        )
+        .outerjoin(User, User.id == Application.owner_id)
+        .where(Application.id.in_(ids - {None}))
+    )
+    return {
+        number: ConsumerView(
+            kind=ConsumerKind.APPLICATION,
+            id=number,
+            name=name,
+            owner="" if is_instance_wide else username or "",
+            owner_id=None if is_instance_wide else owner_id,
+        )
+        for number, name, is_instance_wide, owner_id, username in rows
+    }
+
+
+def _tokens(ids: set[int | None], session: Session, now: datetime) -> Mapping[int, ConsumerView]:
+    rows = session.execute(
+        select(PersonalAccessToken, User, Bot.group_id, Bot.project_id, Group.path, Project.path)
+        .join(User, User.id == PersonalAccessToken.user_id)
+        .outerjoin(Bot, Bot.user_id == User.id)
+        .outerjoin(Group, Group.id == Bot.group_id)
+        .outerjoin(Project, Project.id == Bot.project_id)
+        .where(PersonalAccessToken.id.in_(_with_rotations(ids, session)))
+        .order_by(PersonalAccessToken.id)
+    ).all()
+    newest: dict[int, ConsumerView] = {}
+    for token, user, group_id, project_id, group_path, project_path in rows:
+        is_bot = user.kind == BOT
+        newest[token.family_id or token.id] = ConsumerView(
+            kind=ConsumerKind.RESOURCE_TOKEN if is_bot else ConsumerKind.PERSONAL_TOKEN,
+            id=token.id,
+            name=token.name,
+            owner=(project_path or group_path or "") if is_bot else user.username,
+            owner_id=None if is_bot else user.id,
+            group_id=group_id,
+            project_id=project_id,
+            is_live=is_usable(token, now),
+        )
+    return {row[0].id: newest[row[0].family_id or row[0].id] for row in rows}
+
+
+def _with_rotations(ids: set[int | None], session: Session) -> set[int]:
+    """Return the ids of tokens and of all that came from the same first token."""
+    asked = {each for each in ids if each is not None}
+    families = session.scalars(
+        select(PersonalAccessToken.family_id).where(
+            PersonalAccessToken.id.in_(asked), PersonalAccessToken.family_id.is_not(None)
+        )
+    ).all()
+    first = asked.union(each for each in families if each is not None)
+    rotated = session.scalars(
+        select(PersonalAccessToken.id).where(PersonalAccessToken.family_id.in_(first))
+    ).all()
+    return first.union(rotated)
+
+
+def _passwords(ids: set[int | None], session: Session) -> Mapping[int, ConsumerView]:
+    rows = session.execute(select(User.id, User.username).where(User.id.in_(ids - {None})))
+    return {
+        number: ConsumerView(
+            kind=ConsumerKind.PASSWORD,
+            id=number,
+            name=ConsumerKind.PASSWORD.label,
+            owner=username,
+            owner_id=number,
+        )
+        for number, username in rows
+    }

@@ -1,0 +1,167 @@
+"""Mails to those whose own traffic a change will break, in good time before its release."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import IN_USE
+from domain.core.database.rows import insert_into
+from domain.core.types.base import columns_of
+from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
+from domain.projects.bots import Maintainer, maintainers_of
+from domain.releases.changes import Change
+from domain.releases.usage.consumers import ConsumerKind, ConsumerView
+from domain.releases.usage.reading import Period, Use, uses_of_instance
+from domain.releases.version import Release
+from models import ChangeNotice, User
+
+#: Calls that are older are of no traffic that goes on; it is longer than a month for monthly jobs.
+RECENT = timedelta(days=35)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemovalNoticeSettings(Sign):
+    """What messages name, and the time of a message before the release."""
+
+    ahead: timedelta
+    running: Release
+    #: The days of releases, where they are known.
+    dates: Mapping[Release, date]
+
+
+def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now: datetime) -> int:
+    """Store the messages that are due, and return their number.
+
+    Each person is told once of each change, in one message of all that are due.
+    """
+    due = {
+        release: day
+        for release, day in sign.dates.items()
+        if release > sign.running and now.date() <= day <= (now + sign.ahead).date()
+    }
+    if not due:
+        return 0
+    messages = [
+        _message(recipient, uses, due, sign, now)
+        for recipient, uses in _told(due, sign, session=session, now=now)
+    ]
+    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
+
+
+def _told(
+    due: Mapping[Release, date], sign: RemovalNoticeSettings, *, session: Session, now: datetime
+) -> Iterator[tuple[Maintainer, Sequence[Use]]]:
+    """Yield the people who were not told yet, with what they use."""
+    period = Period(
+        since=(now - RECENT).date(), running=sign.running, until=max(due), is_ahead=True
+    )
+    found: dict[Maintainer, list[Use]] = defaultdict(list)
+    recipients = _Recipients(session=session, today=now.date())
+    for use in uses_of_instance(period, session=session, now=now):
+        if use.is_sure and use.change.removal in due and use.consumer.is_live:
+            for recipient in recipients.of(use.consumer):
+                found[recipient].append(use)
+    for recipient, uses in found.items():
+        new = _remember(recipient, {use.change.id for use in uses}, session=session, now=now)
+        if new:
+            yield recipient, [use for use in uses if use.change.id in new]
+
+
+def _remember(
+    recipient: Maintainer, change_ids: set[str], *, session: Session, now: datetime
+) -> set[str]:
+    """Store that somebody is told of changes, and return those that are new to them."""
+    insert = insert_into(ChangeNotice, session=session).values(
+        [
+            {"user_id": recipient.id, "change_id": each, "told_at": now}
+            for each in sorted(change_ids)
+        ]
+    )
+    return set(session.scalars(insert.on_conflict_do_nothing().returning(ChangeNotice.change_id)))
+
+
+class _Recipients:
+    """Those who look after a consumer, looked up once for each."""
+
+    def __init__(self, *, session: Session, today: date) -> None:
+        self._session = session
+        self._today = today
+        self._known: dict[ConsumerView, Sequence[Maintainer]] = {}
+
+    def of(self, consumer: ConsumerView) -> Sequence[Maintainer]:
+        """Return the owner, the maintainers, or the administrators; nobody of an open request."""
+        if consumer not in self._known:
+            self._known[consumer] = self._look_up(consumer)
+        return self._known[consumer]
+
+    def _look_up(self, consumer: ConsumerView) -> Sequence[Maintainer]:
+        if consumer.kind is ConsumerKind.RESOURCE_TOKEN:
+            _, people = maintainers_of(
+                consumer.group_id,
+                consumer.project_id,
+                session=self._session,
+                today=self._today,
+            )
+            return people
+        if consumer.kind is ConsumerKind.ANONYMOUS:
+            return ()
+        # Applications of the instance belong to its administrators.
+        is_theirs = User.is_admin if consumer.owner_id is None else User.id == consumer.owner_id
+        rows = self._session.execute(
+            select(User.id, User.name, User.email, User.time_zone)
+            .where(is_theirs, IN_USE)
+            .order_by(User.id)
+        )
+        return [Maintainer(**columns_of(row, Maintainer)) for row in rows]
+
+
+def _message(
+    to: Maintainer,
+    uses: Sequence[Use],
+    due: Mapping[Release, date],
+    sign: RemovalNoticeSettings,
+    now: datetime,
+) -> NewMessage:
+    changes = list({use.change.id: use.change for use in uses}.values())
+    first = min(changes, key=lambda change: due[change.removal])
+    day = due[first.removal]
+    parts = "\n\n".join(_part(change, uses, due, sign) for change in changes)
+    ids = " ".join(sorted(change.id for change in changes))
+    return NewMessage(
+        key=f"changes to {to.id} at {now.isoformat()}: {ids}"[:255],
+        recipient=to.email,
+        subject=f"Release {first.release} on {day} will break some of your API calls",
+        text=(
+            f"Hello {to.name},\n\n"
+            "Tokens or applications that you own or maintain make API calls that will stop\n"
+            "working, or work differently:\n\n"
+            f"{parts}\n\n"
+            "See all calls that are affected or may be affected, and how often they are made:\n"
+            f"{sign.base_url}/-/user_settings/api_changes\n\n"
+            f"-- \n{sign.instance_name}, {sign.base_url}\n"
+            "You receive this message once for each change, because you own the token or\n"
+            "application, or maintain its project or group.\n"
+        ),
+    )
+
+
+def _part(
+    change: Change, uses: Sequence[Use], due: Mapping[Release, date], sign: RemovalNoticeSettings
+) -> str:
+    callers = "\n".join(
+        f"    {use.consumer.name}: {use.calls} call{'' if use.calls == 1 else 's'}, "
+        f"last on {use.last_at.date()}"
+        for use in uses
+        if use.change is change
+    )
+    return (
+        f"* {change.title}\n"
+        f"  with release {change.release}, on {due[change.removal]}.\n"
+        f"  Instead: {change.replacement}\n"
+        f"{callers}\n"
+        f"  {sign.base_url}/help/releases/{change.id}"
+    )

@@ -1,0 +1,293 @@
+"""Reads which scheduled changes the counted calls of consumers will feel.
+
+The schedule is asked when counts are read, so that a change that is announced later is found in
+calls of before. What depends on values was noted with the call.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.access.roles import Role
+from domain.core.types.base import columns_of
+from domain.projects.views import Viewer
+from domain.projects.visibility_sql import groups_with_role, has_role_in_project
+from domain.releases.changes import Call, Certainty, Change, Interface, Kind
+from domain.releases.conditions import Given, Missing
+from domain.releases.matching import calls_to
+from domain.releases.schedule import BY_ID, SCHEDULE
+from domain.releases.usage.consumers import Caller, ConsumerKind, ConsumerView, consumers_of
+from domain.releases.usage.storing import UNKNOWN_NAME, Shape
+from domain.releases.version import Release
+from models import Application, Bot, CallCount, CallShape, Project
+
+_GIVEN = "given"
+#: Whoever has fewer calls on a whole day stays below half of the lowest rate of a minute.
+NEAR_A_LIMIT = 100
+_IN_ORDER = {change.id: place for place, change in enumerate(SCHEDULE)}
+
+
+@dataclass(kw_only=True)
+class Use:
+    """The calls of a consumer that a change concerns."""
+
+    change: Change
+    consumer: ConsumerView
+    certainty: Certainty
+    calls: int
+    #: No day had more calls.
+    busiest: int
+    first_at: datetime
+    last_at: datetime
+    #: The IP address of the last call; None if it is not the viewer's to see.
+    last_address: str | None
+    #: `GET /api/v4/users`, the most called first.
+    operations: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_sure(self) -> bool:
+        """Return whether the same calls have another result once the change takes effect."""
+        return self.certainty is Certainty.SURE
+
+    @property
+    def may_be_felt(self) -> bool:
+        """Return whether there were so many calls that a rate limit can come near."""
+        return not self.change.is_rate_limit or self.busiest >= NEAR_A_LIMIT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Period:
+    """The calls and changes that are looked at."""
+
+    #: The first day of calls.
+    since: date
+    #: The running release: what it has changed already concerns only calls that feel it for sure.
+    running: Release
+    #: The last release whose changes are looked at; None for all.
+    until: Release | None = None
+    #: Whether changes of the running release and of those before it are left out.
+    is_ahead: bool = False
+
+    def has(self, change: Change, certainty: Certainty) -> bool:
+        """Return whether a concern belongs to it."""
+        if self.until is not None and not change.applies_in(self.until):
+            return False
+        if change.applies_in(self.running):
+            return not self.is_ahead and certainty is Certainty.SURE
+        return True
+
+
+def uses_of_instance(period: Period, *, session: Session, now: datetime) -> Sequence[Use]:
+    """Return what all consumers use, in the order of the schedule, the most calls first."""
+    return _uses(period, None, session=session, now=now)
+
+
+def uses_of_person(
+    viewer: Viewer, period: Period, *, session: Session, now: datetime
+) -> Sequence[Use]:
+    """Return what somebody's tokens and applications use, and the tokens of their namespaces.
+
+    Of applications the calls of all their users count, whose IP addresses are left out.
+    """
+    found = _uses(period, _is_of(viewer), session=session, now=now)
+    for use in found:
+        if use.consumer.kind is ConsumerKind.APPLICATION:
+            use.last_address = None
+    return found
+
+
+def changes_used_by(
+    viewer: Viewer, period: Period, *, session: Session, now: datetime
+) -> Mapping[str, Certainty]:
+    """Return the ids of the changes that concern somebody's tokens and applications."""
+    found: dict[str, Certainty] = {}
+    for use in uses_of_person(viewer, period, session=session, now=now):
+        if use.is_sure or use.change.id not in found:
+            found[use.change.id] = use.certainty
+    return found
+
+
+def _is_of(viewer: Viewer) -> ColumnElement[bool]:
+    """Return the condition for calls of what somebody looks after."""
+    own_applications = select(Application.id).where(
+        Application.owner_id == viewer.user_id, Application.is_instance_wide.is_(False)
+    )
+    projects = select(Project.id).where(has_role_in_project(viewer, Role.MAINTAINER))
+    bots = select(Bot.user_id).where(
+        or_(
+            Bot.project_id.in_(projects),
+            Bot.group_id.in_(groups_with_role(viewer, Role.OWNER)),
+        )
+    )
+    is_mine = CallCount.user_id == viewer.user_id
+    has_no_application = CallCount.application_id.is_(None)
+    return or_(
+        has_no_application & (is_mine | CallCount.user_id.in_(bots)),
+        CallCount.application_id.in_(own_applications),
+    )
+
+
+class _Row(NamedTuple):
+    """The calls of a shape by a caller."""
+
+    user_id: int | None
+    application_id: int | None
+    personal_token_id: int | None
+    shape_id: int
+    calls: int
+    busiest: int
+    first_at: datetime
+    last_at: datetime
+    last_address: str | None
+
+    @property
+    def caller(self) -> Caller:
+        return Caller(self.user_id, self.application_id, self.personal_token_id)
+
+
+def _uses(
+    period: Period, whose: ColumnElement[bool] | None, *, session: Session, now: datetime
+) -> Sequence[Use]:
+    shapes = _concerned_shapes(period, session)
+    if not shapes:
+        return ()
+    statement = _rows_of(shapes, period.since)
+    if whose is not None:
+        statement = statement.where(whose)
+    latest = statement.subquery()
+    rows = [
+        _Row._make(row[:-1]) for row in session.execute(select(latest).where(latest.c.place == 1))
+    ]
+    consumer_of = consumers_of((row.caller for row in rows), session=session, now=now)
+    found: dict[tuple[str, Certainty, ConsumerKind, int | None], Use] = {}
+    for row in rows:
+        shape = shapes[row.shape_id]
+        consumer = consumer_of(row.caller)
+        for change, certainty in _concerns(shape, period):
+            key = (change.id, certainty, consumer.kind, consumer.id)
+            if key in found:
+                _add(found[key], row, shape)
+            else:
+                found[key] = _begin(change, consumer, certainty, row, shape)
+    return sorted((use for use in found.values() if use.may_be_felt), key=_place)
+
+
+def _place(use: Use) -> tuple[int, bool, int]:
+    return _IN_ORDER[use.change.id], not use.is_sure, -use.calls
+
+
+def _concerned_shapes(period: Period, session: Session) -> Mapping[int, Shape]:
+    columns = (CallShape.method, CallShape.route, CallShape.parameters, CallShape.changes)
+    found = {}
+    for number, method, route, parameters, changes in session.execute(
+        select(CallShape.id, *columns)
+    ):
+        shape = Shape(method, route, tuple(parameters.split()), tuple(changes.split()))
+        if any(True for _ in _concerns(shape, period)):
+            found[number] = shape
+    return found
+
+
+def _concerns(shape: Shape, period: Period) -> Iterator[tuple[Change, Certainty]]:
+    for change_id, certainty in concerns_of(shape).items():
+        if period.has(BY_ID[change_id], certainty):
+            yield BY_ID[change_id], certainty
+
+
+def _rows_of(shape_ids: Iterable[int], since: date) -> Select[Any]:
+    """Return the statement for the sums of each caller and shape, with the last of their rows."""
+    same = (
+        CallCount.user_id,
+        CallCount.application_id,
+        CallCount.personal_token_id,
+        CallCount.shape_id,
+    )
+    return select(
+        *same,
+        # Postgres adds up to a type of its own.
+        cast(func.sum(CallCount.count).over(partition_by=same), BigInteger),
+        func.max(CallCount.count).over(partition_by=same),
+        func.min(CallCount.first_at).over(partition_by=same),
+        CallCount.last_at,
+        CallCount.last_address,
+        func.row_number()
+        .over(partition_by=same, order_by=(CallCount.last_at.desc(), CallCount.id.desc()))
+        .label("place"),
+    ).where(CallCount.shape_id.in_(shape_ids), CallCount.day >= since)
+
+
+def _begin(
+    change: Change, consumer: ConsumerView, certainty: Certainty, row: _Row, shape: Shape
+) -> Use:
+    return Use(
+        **columns_of(row, Use),
+        change=change,
+        consumer=consumer,
+        certainty=certainty,
+        operations={_operation(shape): row.calls},
+    )
+
+
+def _add(use: Use, row: _Row, shape: Shape) -> None:
+    use.calls += row.calls
+    use.busiest += row.busiest
+    use.first_at = min(use.first_at, row.first_at)
+    if row.last_at > use.last_at:
+        use.last_at, use.last_address = row.last_at, row.last_address
+    operation = _operation(shape)
+    use.operations[operation] = use.operations.get(operation, 0) + row.calls
+
+
+def _operation(shape: Shape) -> str:
+    return f"{shape.method} {shape.route}"
+
+
+@lru_cache(maxsize=10_000)
+def concerns_of(shape: Shape) -> Mapping[str, Certainty]:
+    """Return the ids of the changes that concern calls of a shape."""
+    found = {
+        change_id: _noted(BY_ID[change_id], shape)
+        for change_id in shape.changes
+        if change_id in BY_ID
+    }
+    names = dict.fromkeys(shape.parameters, _GIVEN)
+    for concern in calls_to(shape.method, shape.route):
+        certainty = _by_names(concern.change, concern.call, names)
+        if certainty is not None and found.get(concern.change.id) is not Certainty.SURE:
+            found[concern.change.id] = certainty
+    return MappingProxyType(found)
+
+
+def _noted(change: Change, shape: Shape) -> Certainty:
+    """Return how sure a change is that was noted with a call, for its method and path."""
+    own = [each.call for each in calls_to(shape.method, shape.route) if each.change is change]
+    is_open = own and all(
+        call.when is None and not call.attributes and not _is_ended(change, call) for call in own
+    )
+    return Certainty.POSSIBLE if is_open else Certainty.SURE
+
+
+def _by_names(change: Change, call: Call, names: Mapping[str, str]) -> Certainty | None:
+    """Return how sure a change is as far as names tell, or None."""
+    if change.interface is Interface.PAGES:
+        return None  # its pattern fits the URLs of APIs as well
+    if call.when is not None:
+        if not isinstance(call.when, Given | Missing) or not call.when(names):
+            return None
+        # A shape that lost its names may have had this one.
+        is_open = isinstance(call.when, Missing) and names.keys() == {UNKNOWN_NAME}
+        return Certainty.POSSIBLE if is_open else Certainty.SURE
+    if _is_ended(change, call) or not names.keys().isdisjoint(call.attributes):
+        return Certainty.SURE
+    return Certainty.POSSIBLE
+
+
+def _is_ended(change: Change, call: Call) -> bool:
+    """Return whether every call has another result."""
+    return change.kind is Kind.OPERATION_GONE and not call.fields

@@ -1,0 +1,351 @@
+"""Counts calls in memory by consumer and shape, and stores a row for each day, consumer and shape.
+
+A call holds no value of a parameter and no token. Counting waits for nothing and takes about a
+microsecond; `web/releases/usage_recording.py` stores the counts now and then.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from sqlalchemy import case, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from domain.core.database.rows import insert_into
+from models import Application, CallCount, CallShape, PersonalAccessToken, User
+
+#: Shapes of one consumer that are kept apart until the next flush; further ones lose their names.
+MOST_SHAPES = 100
+#: Counts that are kept until the next flush; calls beyond them are dropped.
+MOST_COUNTS = 5_000
+#: Stands for names that neither an operation nor the schedule knows.
+UNKNOWN_NAME = "…"
+#: Shapes of a consumer and day; further ones lose the names of their parameters.
+MOST_SHAPES_A_DAY = 500
+#: Shapes of all consumers; further ones likewise, …
+MOST_SHAPES_IN_ALL = 10_000
+#: … but for those of users with fewer: nobody takes the room of all others.
+OWN_SHAPES = 100
+
+
+class Consumer(NamedTuple):
+    """Who calls: the token or application, not the address."""
+
+    user_id: int | None
+    #: client_id of an OAuth application.
+    application_uid: str | None
+    #: Of a personal, project or group access token.
+    personal_token_id: int | None
+
+
+#: Calls without a token.
+ANONYMOUS = Consumer(None, None, None)
+
+
+class Shape(NamedTuple):
+    """What calls have in common."""
+
+    method: str
+    #: A path with `:name` for each variable.
+    route: str
+    #: Sorted names of parameters.
+    parameters: tuple[str, ...]
+    #: Ids of scheduled changes that concern the call, as far as its values tell.
+    changes: tuple[str, ...]
+
+    @property
+    def without_names(self) -> "Shape":
+        """Return the same with one name that stands for all."""
+        return self._replace(parameters=(UNKNOWN_NAME,))
+
+
+@dataclass(slots=True)
+class Count:
+    """How often, when and from where calls were made."""
+
+    calls: int
+    first_at: datetime
+    last_at: datetime
+    #: The IP address of the last one.
+    last_address: str | None
+
+    def add(self, other: "Count") -> None:
+        """Add calls of the same shape and consumer, of any time."""
+        self.calls += other.calls
+        self.first_at = min(self.first_at, other.first_at)
+        if other.last_at >= self.last_at:
+            self.last_at, self.last_address = other.last_at, other.last_address
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The calls of one shape that a consumer made."""
+
+    consumer: Consumer
+    shape: Shape
+    count: Count
+
+
+class CallCounter:
+    """The counts of a process.
+
+    It needs no lock: greenlets take turns only where they wait, and it waits nowhere.
+    """
+
+    def __init__(self) -> None:
+        """Start without calls."""
+        self._counts: dict[Consumer, dict[Shape, Count]] = {}
+        self._size = 0
+        self._dropped = 0
+
+    def count(
+        self, consumer: Consumer, shape: Shape, *, address: str | None, now: datetime
+    ) -> None:
+        """Count a call."""
+        own = self._counts.get(consumer)
+        found = own.get(shape) if own is not None else None
+        if found is None:
+            self._begin(consumer, shape, Count(1, now, now, address))
+            return
+        found.calls += 1
+        found.last_at = now
+        found.last_address = address
+
+    def take(self) -> tuple[list[Counted], int]:
+        """Return what was counted and how many calls were dropped, and begin anew."""
+        taken, dropped = self._counts, self._dropped
+        self._counts, self._size, self._dropped = {}, 0, 0
+        calls = [
+            Counted(consumer, shape, count)
+            for consumer, shapes in taken.items()
+            for shape, count in shapes.items()
+        ]
+        return calls, dropped
+
+    def give_back(self, calls: Iterable[Counted]) -> None:
+        """Take back counts that could not be stored, as far as there is room."""
+        for each in calls:
+            self._begin(each.consumer, each.shape, each.count)
+
+    def _begin(self, consumer: Consumer, shape: Shape, count: Count) -> None:
+        own = self._counts.setdefault(consumer, {})
+        if shape not in own and len(own) >= MOST_SHAPES:
+            shape = shape.without_names
+        if shape in own:
+            own[shape].add(count)
+        elif self._size >= MOST_COUNTS:
+            self._dropped += count.calls
+        else:
+            own[shape] = count
+            self._size += 1
+
+
+class _ConsumerIds(NamedTuple):
+    """The ids of a consumer in the database."""
+
+    user_id: int | None
+    application_id: int | None
+    personal_token_id: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    consumer: _ConsumerIds
+    day: date
+    shape: Shape
+    count: Count
+
+    @cached_property
+    def shape_digest(self) -> bytes:
+        return _digest(*_texts(self.shape))
+
+    @cached_property
+    def digest(self) -> bytes:
+        return _digest(self.day.isoformat(), *map(str, self.consumer), *_texts(self.shape))
+
+
+def store_counted(calls: Sequence[Counted], *, session: Session) -> None:
+    """Add calls to the rows of their days; those of a deleted consumer are forgotten."""
+    rows = _bounded_in_all(list(_rows(calls, session)), session)
+    rows = _merged(_bounded(rows, session))
+    if not rows:
+        return
+    shape_ids = _store_shapes(rows, session)
+    values = [
+        {
+            "digest": row.digest,
+            "day": row.day,
+            "shape_id": shape_ids[row.shape_digest],
+            **row.consumer._asdict(),
+            "count": row.count.calls,
+            "first_at": row.count.first_at,
+            "last_at": row.count.last_at,
+            "last_address": row.count.last_address,
+        }
+        # In one order, so that processes that store at once do not wait for each other in a circle.
+        for row in sorted(rows, key=lambda each: each.digest)
+    ]
+    insert = insert_into(CallCount, session=session).values(values)
+    new = insert.excluded
+    is_later = new.last_at >= CallCount.last_at
+    session.execute(
+        insert.on_conflict_do_update(
+            index_elements=[CallCount.digest],
+            set_={
+                "count": CallCount.count + new["count"],
+                "first_at": case(
+                    (new.first_at < CallCount.first_at, new.first_at), else_=CallCount.first_at
+                ),
+                "last_at": case((is_later, new.last_at), else_=CallCount.last_at),
+                "last_address": case((is_later, new.last_address), else_=CallCount.last_address),
+            },
+        )
+    )
+
+
+def _rows(calls: Sequence[Counted], session: Session) -> Iterator[_Row]:
+    """Yield the rows of calls whose consumers still exist."""
+    users = _existing(User.id, (each.consumer.user_id for each in calls), session)
+    tokens = _existing(
+        PersonalAccessToken.id, (each.consumer.personal_token_id for each in calls), session
+    )
+    applications = _application_ids(calls, session)
+    for each in calls:
+        consumer = each.consumer
+        application_id = applications.get(consumer.application_uid or "")
+        is_gone = (
+            consumer.user_id not in users
+            or consumer.personal_token_id not in tokens
+            or (consumer.application_uid is not None and application_id is None)
+        )
+        if not is_gone:
+            ids = _ConsumerIds(consumer.user_id, application_id, consumer.personal_token_id)
+            yield _Row(
+                consumer=ids, day=each.count.last_at.date(), shape=each.shape, count=each.count
+            )
+
+
+def _existing(
+    key: InstrumentedAttribute[int], ids: Iterable[int | None], session: Session
+) -> set[int | None]:
+    """Return the ids that exist, and None."""
+    wanted = {each for each in ids if each is not None}
+    found: set[int | None] = {None}
+    return found.union(session.scalars(select(key).where(key.in_(wanted)))) if wanted else found
+
+
+def _application_ids(calls: Sequence[Counted], session: Session) -> dict[str, int]:
+    wanted = {each.consumer.application_uid for each in calls} - {None}
+    if not wanted:
+        return {}
+    rows = session.execute(
+        select(Application.uid, Application.id).where(Application.uid.in_(wanted))
+    )
+    return {row.uid: row.id for row in rows}
+
+
+def _bounded_in_all(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
+    """Take the names of parameters from new shapes if there are too many.
+
+    All tokens of a user count together.
+    """
+    digests = {row.shape_digest for row in rows}
+    known = set(session.scalars(select(CallShape.digest).where(CallShape.digest.in_(digests))))
+    if known == digests:
+        return rows
+    number = session.scalar(select(func.count(CallShape.id))) or 0
+    if number + len(digests - known) <= MOST_SHAPES_IN_ALL:
+        return rows
+    numbers = _numbers_of_users({row.consumer.user_id for row in rows}, session)
+    bounded = []
+    for row in rows:
+        if row.shape_digest not in known:
+            user_id = row.consumer.user_id
+            if numbers[user_id] >= OWN_SHAPES:
+                bounded.append(replace(row, shape=row.shape.without_names))
+                continue
+            known.add(row.shape_digest)
+            numbers[user_id] += 1
+        bounded.append(row)
+    return bounded
+
+
+def _numbers_of_users(user_ids: set[int | None], session: Session) -> Counter[int | None]:
+    """Return the number of shapes of each user; None stands for calls without a token."""
+    counted_rows = session.execute(
+        select(CallCount.user_id, func.count(CallCount.shape_id.distinct()))
+        .where(or_(CallCount.user_id.in_(user_ids - {None}), CallCount.user_id.is_(None)))
+        .group_by(CallCount.user_id)
+    )
+    return Counter({row[0]: row[1] for row in counted_rows})
+
+
+def _bounded(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
+    """Take the names of parameters from new shapes of consumers that have too many of a day."""
+    digests = [row.digest for row in rows]
+    known = set(session.scalars(select(CallCount.digest).where(CallCount.digest.in_(digests))))
+    if known.issuperset(digests):
+        return rows
+    numbers = _numbers_of_shapes(rows, session)
+    bounded = []
+    for row in rows:
+        if row.digest not in known:
+            numbers[row.consumer, row.day] += 1
+            if numbers[row.consumer, row.day] > MOST_SHAPES_A_DAY:
+                bounded.append(replace(row, shape=row.shape.without_names))
+                continue
+        bounded.append(row)
+    return bounded
+
+
+def _numbers_of_shapes(
+    rows: Sequence[_Row], session: Session
+) -> Counter[tuple[_ConsumerIds, date]]:
+    consumer = (CallCount.user_id, CallCount.application_id, CallCount.personal_token_id)
+    users = {row.consumer.user_id for row in rows}
+    counted_rows = session.execute(
+        select(*consumer, CallCount.day, func.count())
+        .where(CallCount.day.in_({row.day for row in rows}))
+        .where(or_(CallCount.user_id.in_(users - {None}), CallCount.user_id.is_(None)))
+        .group_by(*consumer, CallCount.day)
+    )
+    return Counter({(_ConsumerIds(*row[:3]), row[3]): row[4] for row in counted_rows})
+
+
+def _merged(rows: Sequence[_Row]) -> Sequence[_Row]:
+    """Add up rows that became the same."""
+    found: dict[bytes, _Row] = {}
+    for row in rows:
+        if row.digest in found:
+            found[row.digest].count.add(row.count)
+        else:
+            found[row.digest] = replace(row, count=replace(row.count))
+    return list(found.values())
+
+
+def _store_shapes(rows: Sequence[_Row], session: Session) -> dict[bytes, int]:
+    """Store the shapes that are new, and return the ids of all by their digests."""
+    shapes = {row.shape_digest: _texts(row.shape) for row in rows}
+    names = ("method", "route", "parameters", "changes")
+    values: list[dict[str, Any]] = [
+        {"digest": digest, **dict(zip(names, texts, strict=True))}
+        for digest, texts in sorted(shapes.items())
+    ]
+    insert = insert_into(CallShape, session=session).values(values)
+    session.execute(insert.on_conflict_do_nothing(index_elements=[CallShape.digest]))
+    stored = session.execute(
+        select(CallShape.digest, CallShape.id).where(CallShape.digest.in_(shapes))
+    )
+    return {row.digest: row.id for row in stored}
+
+
+def _texts(shape: Shape) -> tuple[str, str, str, str]:
+    return shape.method, shape.route, " ".join(shape.parameters), " ".join(shape.changes)
+
+
+def _digest(*texts: str) -> bytes:
+    return sha256("\n".join(texts).encode()).digest()

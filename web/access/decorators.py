@@ -1,0 +1,398 @@
+"""The marks of views: who may call them. Every view has exactly one (`web/http/endpoints.py`)."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from inspect import signature
+from typing import Any, cast
+
+from flask import flash, g, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import UserMixin, current_user
+
+from domain.access.checks import check_feature, check_role, check_state, check_takes_changes
+from domain.access.features import feature_of
+from domain.access.permissions import permission_of
+from domain.access.roles import Ability, Role
+from domain.accounts.signing_in.sessions import LiveSignIn, find_sign_in
+from domain.core.errors import ForbiddenError, NotFoundError
+from domain.oauth.presented_tokens.bearer import (
+    Bearer,
+    BearerRefusedError,
+    Refusal,
+    get_access_token_bearer,
+    get_bearer,
+    record_use,
+)
+from domain.oauth.protocol import ProtocolError
+from domain.projects.access import get_group, get_project
+from domain.projects.views import GroupView, ProjectView, Viewer
+from web.access.bearer_token import (
+    API_LOCATIONS,
+    USERINFO_LOCATIONS,
+    check_key,
+    presented_token,
+)
+from web.access.kept_pages import short_address
+from web.access.rate_limits import by_api_user
+from web.extensions import db
+from web.http.endpoints import Guard, Mark
+from web.http.extensions import login_manager
+from web.http.public_urls import current_path, nearest_page
+from web.services import now, services, settings
+
+
+class CurrentUser(UserMixin):  # type: ignore[misc]
+    """The signed-in user of this browser, as Flask-Login's user object."""
+
+    def __init__(self, token: str, sign_in: LiveSignIn) -> None:
+        """Store the account and its sign-in."""
+        self.token = token
+        self.sign_in_id = sign_in.id
+        self.auth_time = sign_in.created_at
+        self.has_proven = sign_in.is_proof
+        self.methods = sign_in.methods
+        user = self.user = sign_in.user
+        self.id, self.username, self.name = user.id, user.username, user.name
+        self.email, self.time_zone, self.is_admin = user.email, user.time_zone, user.is_admin
+
+    def get_id(self) -> str:
+        """Return the sign-in's token, which Flask-Login stores in place of the user's id."""
+        return self.token
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the sign-in is recent enough for an administrator."""
+        lifetime = timedelta(seconds=settings().administrator_proof_seconds)
+        return self.has_proven and now() - self.auth_time <= lifetime
+
+    @property
+    def may_administer(self) -> bool:
+        """Whether the request has the rights of an administrator.
+
+        A change needs a recent sign-in, wherever it is made.
+        """
+        return self.is_admin and (request.method != "POST" or self.is_fresh)
+
+
+@login_manager.user_loader  # type: ignore[untyped-decorator]
+def load_current_user(token: str) -> CurrentUser | None:
+    """Return the user of a live sign-in token, or None."""
+    if g.get("asks_no_database"):
+        return None
+    found = find_sign_in(token, session=db.session(), keyring=services().keyring, now=now())
+    if found is None:
+        return None
+    return CurrentUser(token, found)
+
+
+def get_current_user() -> CurrentUser:
+    """Return the signed-in user; only for views that require one."""
+    return cast("CurrentUser", current_user._get_current_object())  # noqa: SLF001 - the proxy's own
+
+
+def viewer() -> Viewer:
+    """Return the viewer of this request, signed in or anonymous."""
+    if not current_user.is_authenticated:
+        return Viewer(user_id=None)
+    return Viewer(user_id=current_user.id, is_admin=current_user.may_administer, today=now().date())
+
+
+#: Everybody may call the view.
+open_to_anyone = Mark(access="anyone")
+#: The protocol checks: the view authenticates an OAuth client (RFC 6749 section 2.3).
+checks_its_client = Mark(access="an OAuth client")
+#: The receiver checks: the view compares an integration's key.
+checks_its_key = Mark(access="a sender with an integration key")
+#: The URL itself is the secret of a heartbeat.
+checks_its_url = Mark(access="a job that knows the URL of its heartbeat")
+#: The view compares the secret of the registry's configuration.
+checks_registry_secret = Mark(access="the container registry, with its secret")
+
+
+def to_sign_in() -> ResponseReturnValue:
+    """Redirect to the sign-in page, and back here afterwards."""
+    return redirect(url_for("sessions.sign_in", next=short_address(current_path())))
+
+
+def _for_users(view: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        if not current_user.is_authenticated:
+            return to_sign_in()
+        return view(*args, **kwargs)
+
+    return guarded
+
+
+def is_signed_in_afresh() -> bool:
+    """Return whether the user of this browser signed in recently enough for an administrator."""
+    return get_current_user().is_fresh
+
+
+def _asking_to_sign_in_again(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a view that redirects to a new sign-in where an old one was not enough for a change.
+
+    With an old sign-in, an administrator changes only what their own roles allow.
+    """
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return view(*args, **kwargs)
+        except (ForbiddenError, NotFoundError):
+            if not current_user.is_authenticated or not _needs_new_sign_in():
+                raise
+            db.session.rollback()
+            return _to_sign_in_again()
+
+    return guarded
+
+
+def _administrating(*proven: str) -> Guard:
+    """Return the guard of administrators; the methods in `proven` need a recent sign-in."""
+
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            if not current_user.is_authenticated:
+                return to_sign_in()
+            if not current_user.is_admin:
+                raise NotFoundError("Page not found.")
+            if request.method in proven and not is_signed_in_afresh():
+                return _to_sign_in_again()
+            return view(*args, **kwargs)
+
+        return guarded
+
+    return guard
+
+
+#: Administrators of the instance may call the view; other users get 404. A change needs a recent
+#: sign-in, so that an unattended browser or a copied cookie is not enough.
+administrator = Mark(
+    access="an administrator, for changes freshly signed in", guard=_administrating("POST")
+)
+#: As `administrator`, and reading needs a recent sign-in too: what leaves the service.
+administrator_afresh = Mark(
+    access="an administrator, freshly signed in", guard=_administrating("POST", "GET", "HEAD")
+)
+
+
+def _needs_new_sign_in() -> bool:
+    """Return whether an administrator changes something with an old sign-in."""
+    return request.method == "POST" and current_user.is_admin and not is_signed_in_afresh()
+
+
+#: Signed-in users may call the view; others are redirected to the sign-in page.
+signed_in = Mark(
+    access="a signed-in user", guard=lambda view: _asking_to_sign_in_again(_for_users(view))
+)
+
+
+def _for_users_with_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        if _needs_new_sign_in():
+            return _to_sign_in_again()
+        return view(*args, **kwargs)
+
+    return _for_users(guarded)
+
+
+#: As `signed_in`, but a POST of an administrator needs a recent sign-in: it makes a token that may
+#: have the rights of an administrator.
+signed_in_afresh = Mark(
+    access="a signed-in user, an administrator freshly", guard=_for_users_with_tokens
+)
+
+
+def _for_recent_users(view: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        return view(*args, **kwargs) if is_signed_in_afresh() else _to_sign_in_again()
+
+    return _for_users(guarded)
+
+
+#: As `signed_in`, with a recent sign-in, whoever it is: the view changes what opens the account.
+recently_signed_in = Mark(access="a signed-in user, freshly", guard=_for_recent_users)
+
+
+def _to_sign_in_again() -> ResponseReturnValue:
+    """Redirect to a new sign-in, and back to the account or the page that the change belongs to."""
+    flash("Sign in again to confirm that it is you, then repeat the action.", "warning")
+    user_id = (request.view_args or {}).get("user_id")
+    begin = nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
+    return redirect(url_for("sessions.sign_in", again="yes", next=short_address(begin)))
+
+
+def project_member(
+    *, at_least: Role, ability: Ability | None = None, in_archived: bool = False
+) -> Mark:
+    """Require a role, or a custom one with an ability.
+
+    The view gets the project as `project` instead of `project_path`. A part of the project that is
+    turned off has no pages, and an archived project takes no POST but those of views that say so.
+    """
+
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*, project_path: str, **kwargs: Any) -> Any:
+            if not current_user.is_authenticated:
+                return to_sign_in()
+            project = get_project(project_path, viewer(), session=db.session())
+            check_role(project, at_least, ability)
+            feature = feature_of(request.blueprint or "")
+            if feature is not None:
+                check_feature(project, feature)
+            if request.method == "POST" and not in_archived:
+                check_takes_changes(project)
+            return view(project=_shown(project), **kwargs)
+
+        return _asking_to_sign_in_again(guarded)
+
+    return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
+
+
+#: Rooms of the table of permissions whose changes say who has access.
+_GIVES_ACCESS = frozenset({"former_paths", "invitations", "members", "resource_tokens"})
+_SHARES = frozenset({"projects.share", "projects.unshare"})
+
+
+def permitted(name: str, *, to_post: str = "") -> Mark:
+    """Require what the action of this name asks for (`domain/access/permissions.py`).
+
+    `to_post` names another action for POST. The view gets the project as `project` instead of
+    `project_path`, or the group as `group` instead of `group_path`; or either as `holder`, if it
+    has an argument of this name.
+    Administrators own everything: what only owners may change, and who has access (members and
+    access tokens), needs a recent sign-in of them.
+    """
+    permission, posting = permission_of(name), permission_of(to_post or name)
+    room = name.partition(".")[0]
+    gives_access = room in _GIVES_ACCESS or name in _SHARES
+
+    def check(found: ProjectView | GroupView) -> None:
+        changes = request.method == "POST"
+        asked = posting if changes else permission
+        check_role(found, asked.least_in(is_group=found.is_group), asked.ability)
+        check_state(asked, room, found, changes=changes)
+
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        takes_either = "holder" in signature(view).parameters
+
+        def guarded(*, project_path: str = "", group_path: str = "", **kwargs: Any) -> Any:
+            if not current_user.is_authenticated:
+                return to_sign_in()
+            is_of_owners = posting.least_in(is_group=bool(group_path)) is Role.OWNER
+            if (is_of_owners or gives_access) and _needs_new_sign_in():
+                return _to_sign_in_again()
+            if group_path:
+                group = get_group(group_path, viewer(), session=db.session())
+                check(group)
+                return view(**{"holder" if takes_either else "group": group}, **kwargs)
+            project = get_project(project_path, viewer(), session=db.session())
+            check(project)
+            found = _shown(project)
+            return view(**{"holder" if takes_either else "project": found}, **kwargs)
+
+        return _asking_to_sign_in_again(guarded)
+
+    least, in_group = permission.least, permission.in_group
+    role = f"{least.label if least else 'any role'} or higher"
+    of_group = f"; of a group, {in_group.label}" if in_group not in {None, least} else ""
+    return Mark(access=f"a member, {role}{of_group}", guard=guard)
+
+
+def may_open_group(path: str, name: str) -> bool:
+    """Return whether the viewer may open the page of a group with the action of this name."""
+    permission = permission_of(name)
+    try:
+        group = get_group(path, viewer(), session=db.session())
+        check_role(group, permission.least_in(is_group=True), permission.ability)
+    except (ForbiddenError, NotFoundError):
+        return False
+    return True
+
+
+def _shown(project: ProjectView) -> ProjectView:
+    g.project = project
+    return project
+
+
+def admit(accepted: tuple[str, ...]) -> Bearer:
+    """Return the bearer of the request's token, counted and checked for one of these scopes."""
+    _identify()
+    return _admit(accepted)
+
+
+def find_bearer(*accepted: str) -> Bearer | None:
+    """Return the token of a request, or None without one; an invalid token is an error."""
+    if presented_token(*API_LOCATIONS) is None:
+        return None
+    return admit(accepted)
+
+
+def admit_or_anonymous(accepted: tuple[str, ...]) -> Bearer | None:
+    """As `find_bearer`, and count the requests of an IP address that has no token."""
+    found = find_bearer(*accepted)
+    if found is None:
+        _count_anonymous()
+    return found
+
+
+@by_api_user
+def _count_anonymous() -> None:
+    """Count a request without a token."""
+
+
+def _identify() -> None:
+    """Note the bearer, or why there is none: the request is counted before either is used."""
+    try:
+        found = _api_bearer(now())
+    except (ProtocolError, BearerRefusedError) as refusal:
+        g.api_caller = refusal
+    else:
+        g.api_caller, g.limited_user_id = found, found.user_id
+
+
+@by_api_user
+def _admit(accepted: tuple[str, ...]) -> Bearer:
+    """Return the noted bearer if it has one of these scopes; raise the noted refusal."""
+    found: Bearer | ProtocolError | BearerRefusedError = g.api_caller
+    if isinstance(found, Exception):
+        raise found
+    found.require(*accepted)
+    record_use(found, address=request.remote_addr, connection=services().connections, now=now())
+    g.bearer = found
+    return found
+
+
+def _api_bearer(moment: datetime) -> Bearer:
+    token = presented_token(*API_LOCATIONS)
+    if token is None:
+        raise BearerRefusedError(Refusal.MISSING)
+    own = services()
+    found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=moment)
+    check_key(found, token, now=moment)
+    return found
+
+
+def oauth_bearer(*accepted: str) -> Mark:
+    """Require an OAuth access token, not a personal one, with one of these scopes."""
+
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            return view(*args, bearer=_oauth_bearer(accepted), **kwargs)
+
+        return guarded
+
+    return Mark(access=f"an OAuth token with {' or '.join(accepted)}", guard=guard)
+
+
+def _oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
+    token = presented_token(*USERINFO_LOCATIONS)
+    if token is None:
+        raise BearerRefusedError(Refusal.MISSING)
+    moment, connection = now(), services().connections
+    found = get_access_token_bearer(
+        token, connection=connection, keyring=services().keyring, now=moment
+    )
+    check_key(found, token, now=moment)
+    found.require(*accepted)
+    record_use(found, address=request.remote_addr, connection=connection, now=moment)
+    return found

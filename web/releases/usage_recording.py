@@ -1,0 +1,221 @@
+"""Records the calls of a request's consumer, in memory; see `domain/releases/usage/storing.py`.
+
+What concerns a call by its values is noted by the gate before the view. Operations of the API
+record themselves; all other requests that are concerned are recorded when they are answered.
+"""
+
+import logging
+import re
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from threading import Event, Lock, Thread
+from typing import Any
+
+from flask import Response, after_this_request, g, request
+from flask.globals import app_ctx, request_ctx
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from domain.oauth.presented_tokens.bearer import Bearer
+from domain.releases.matching import calls_to
+from domain.releases.usage.reading import concerns_of
+from domain.releases.usage.schedule_names import SCHEDULE_NAMES
+from domain.releases.usage.storing import (
+    ANONYMOUS,
+    UNKNOWN_NAME,
+    CallCounter,
+    Consumer,
+    Counted,
+    Shape,
+    store_counted,
+)
+from domain.releases.version import parse_release
+from web.database.engine import open_engine
+from web.metrics import count_deprecated_calls, count_dropped_calls
+from web.releases.requested_release import LaterReleaseError, NoSuchReleaseError, requested_release
+from web.services import services, settings
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.calls")
+#: Counts of one transaction, so that locks are short.
+_SLICE = 200
+_VARIABLE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
+_PLATFORM_RELEASE = "HTTP_PLATFORM_RELEASE"
+
+
+def record_operation(
+    bearer: Bearer | None,
+    given: Iterable[str],
+    known: frozenset[str],
+    kind: str = "",
+    *,
+    browser_of: int | None = None,
+) -> None:
+    """Count the call of an operation, with the names of the parameters that it was given.
+
+    `browser_of` is the user who is signed in, if the request has no token.
+
+    A request that tries a later release is a rehearsal, and is not counted.
+    """
+    asked, own = request_ctx.request, app_ctx.g
+    own.is_call_recorded = True
+    if _PLATFORM_RELEASE in asked.environ and _is_rehearsal():
+        return
+    changes = own.get("noted_changes", ())
+    rule = asked.url_rule
+    shape = _shape(
+        asked.method,
+        route_of(rule.rule, kind) if rule else _scheduled_path(changes),
+        known_names(given, known) if given else (),
+        changes,
+    )
+    _count(bearer, shape, asked, browser_of)
+
+
+def record_ready_operation(bearer: Bearer) -> None:
+    """Count the call of an operation that takes no parameters, and that no change concerns."""
+    asked = request_ctx.request
+    if _PLATFORM_RELEASE not in asked.environ or not _is_rehearsal():
+        _count(bearer, _shape(asked.method, str(asked.url_rule), (), ()), asked)
+
+
+def _count(bearer: Bearer | None, shape: Shape, asked: Any, browser_of: int | None = None) -> None:
+    own = services()
+    consumer = Consumer(browser_of, None, None) if browser_of else _consumer(bearer)
+    own.calls.count(consumer, shape, address=asked.remote_addr, now=own.clock())
+
+
+@lru_cache(maxsize=1_000)
+def _shape(method: str, route: str, parameters: tuple[str, ...], changes: tuple[str, ...]) -> Shape:
+    return Shape("GET" if method == "HEAD" else method, route, parameters, changes)
+
+
+def _consumer(bearer: Bearer | None) -> Consumer:
+    if bearer is None:
+        return ANONYMOUS
+    return Consumer(
+        (bearer.sudo_by or bearer.profile).id, bearer.application_uid, bearer.personal_token_id
+    )
+
+
+def note_changes(change_ids: Iterable[str]) -> None:
+    """Note which changes of the schedule concern this request; it is counted when it is answered.
+
+    An operation of the API that takes the request counts it itself.
+    """
+    new, known = tuple(change_ids), g.get("noted_changes", ())
+    if not new:
+        return
+    g.noted_changes = tuple(sorted({*known, *new}))
+    if not known:
+        after_this_request(_record_noted)
+
+
+def _record_noted(response: Response) -> Response:
+    """Count the call of a request that changes concern, unless its operation has done so."""
+    if "is_call_recorded" not in g:
+        names = SCHEDULE_NAMES.intersection(request.args)
+        record_operation(
+            g.get("bearer"), names, SCHEDULE_NAMES, _kind(), browser_of=_signed_in_user_id()
+        )
+    return response
+
+
+def _signed_in_user_id() -> int | None:
+    """Return the user of a request for a page; only pages read the session."""
+    user = g.get("_login_user")
+    return user.id if user is not None and user.is_authenticated else None
+
+
+def _kind() -> str:
+    return str((request.view_args or {}).get("kind", ""))
+
+
+def _is_rehearsal() -> bool:
+    try:
+        return requested_release() > parse_release(settings().release)
+    except (NoSuchReleaseError, LaterReleaseError):
+        return True
+
+
+def _scheduled_path(changes: Iterable[str]) -> str:
+    """Return the path in the schedule of a request that no view takes."""
+    found = calls_to(request.method, request.path)
+    return next((each.call.path for each in found if each.change.id in changes), "")
+
+
+def known_names(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+    """Return the sorted names of parameters, with one name for all that are not known."""
+    names = {each.removesuffix("[]") for each in given}
+    found = sorted(names & known)
+    return tuple(found) if len(found) == len(names) else (*found, UNKNOWN_NAME)
+
+
+@cache
+def route_of(rule: str, kind: str) -> str:
+    """Return a URL rule as the schedule writes paths: `/api/v4/projects/:id/environments`.
+
+    `kind` is the value of the variable of this name, which is `projects` or `groups`.
+    """
+
+    def written(variable: re.Match[str]) -> str:
+        name = variable[1]
+        if name == "kind" and kind:
+            return kind
+        return ":id" if name == "reference" else f":{name}"
+
+    return _VARIABLE.sub(written, rule)
+
+
+class CallFlusher:
+    """Stores the calls of one counter."""
+
+    def __init__(self, counter: CallCounter, settings: Settings) -> None:
+        """Take the counter and where to store."""
+        self._counter = counter
+        self._settings = settings
+        self._is_stopped = Event()
+        self._flushing = Lock()
+
+    def start(self) -> None:
+        """Store in the background from now on."""
+        Thread(target=self._go_on, name="call counts", daemon=True).start()
+
+    def stop(self) -> None:
+        """Store what was counted since, and then nothing more."""
+        self._is_stopped.set()
+        self.flush()
+
+    def flush(self) -> bool:
+        """Store what was counted; return False if that has to be tried again."""
+        with self._flushing:
+            calls, dropped = self._counter.take()
+            count_dropped_calls(dropped)
+            return self._store(calls) if calls else True
+
+    def _go_on(self) -> None:
+        while not self._is_stopped.wait(self._settings.call_flush_seconds):
+            self.flush()
+
+    def _store(self, calls: list[Counted]) -> bool:
+        stored = 0
+        engine = open_engine(self._settings)
+        try:
+            for begin in range(0, len(calls), _SLICE):
+                part = calls[begin : begin + _SLICE]
+                with Session(engine) as session, session.begin():
+                    store_counted(part, session=session)
+                stored += len(part)
+        except SQLAlchemyError as error:  # locked, full, away or not migrated
+            _log.warning("calls not stored yet", extra={"reason": type(error).__name__})
+        finally:
+            engine.dispose()
+        self._counter.give_back(calls[stored:])
+        _count_deprecated(calls[:stored])
+        return stored == len(calls)
+
+
+def _count_deprecated(part: list[Counted]) -> None:
+    for each in part:
+        for change_id, certainty in concerns_of(each.shape).items():
+            count_deprecated_calls(change_id, certainty, each.count.calls)
