@@ -161,7 +161,7 @@ measures: $(VENV)/development ## Measure the house, with an idle host (takes two
 
 breaks: $(VENV)/development ## Try deliberate breaks on the tests that are to see them (takes minutes)
 	@scripts/ensure-chromium
-	@$(PY) -m tests.breaks.try_breaks $(BREAKS_ARGS)
+	@$(PY) -m tests.mutations.try_breaks $(BREAKS_ARGS)
 
 pins: $(VENV)/development ## Pin the newest versions that requirements.in allows
 	@scripts/pin

@@ -2,15 +2,21 @@
 
 from flask import Flask
 
-from blueprints.account.access_tokens import access_tokens
-from blueprints.account.activity import activity
-from blueprints.account.api_changes import api_changes
-from blueprints.account.authorized_applications import authorized_applications
-from blueprints.account.email_confirmations import email_confirmations
-from blueprints.account.identities import identities
-from blueprints.account.passkeys import passkeys
-from blueprints.account.profile import account, page_sizes
-from blueprints.account.second_factors import second_factors
+from blueprints.accounts.own.access_tokens import access_tokens
+from blueprints.accounts.own.activity import activity
+from blueprints.accounts.own.api_changes import api_changes
+from blueprints.accounts.own.authorized_applications import authorized_applications
+from blueprints.accounts.own.email_confirmations import email_confirmations
+from blueprints.accounts.own.identities import identities
+from blueprints.accounts.own.passkeys import passkeys
+from blueprints.accounts.own.profile import account, page_sizes
+from blueprints.accounts.own.second_factors import second_factors
+from blueprints.accounts.signing_in.forgotten_password import forgotten_password
+from blueprints.accounts.signing_in.providers import providers
+from blueprints.accounts.signing_in.sessions import sessions
+from blueprints.accounts.signing_in.sign_up import sign_up
+from blueprints.accounts.signing_in.two_factor import two_factor
+from blueprints.accounts.users import users
 from blueprints.admin import admin
 from blueprints.admin.audit import audit
 from blueprints.alerts.alerts import alerts
@@ -33,10 +39,6 @@ from blueprints.integrations.deliveries import deliveries
 from blueprints.integrations.keys import integration_keys, test_alerts
 from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings, severity_words
-from blueprints.maintenance_windows import maintenance_windows
-from blueprints.notifications.acknowledgement import acknowledgement
-from blueprints.notifications.channels import channels
-from blueprints.notifications.contacts import contacts
 from blueprints.oauth.authorize import authorize
 from blueprints.oauth.device import device
 from blueprints.oauth.logout import logout
@@ -44,12 +46,17 @@ from blueprints.oauth.metadata import metadata
 from blueprints.oauth.openid import openid
 from blueprints.oauth.registration import registration
 from blueprints.oauth.token import token
-from blueprints.on_call.calendars import on_call_calendars, on_call_feeds
-from blueprints.on_call.own import own_on_call
-from blueprints.on_call.policies import escalation_policies
-from blueprints.on_call.rotations import on_call_rotations
-from blueprints.on_call.routes import alert_routes
-from blueprints.on_call.schedules import on_call, on_call_changes, on_call_schedules
+from blueprints.paging.maintenance_windows import maintenance_windows
+from blueprints.paging.notifications.acknowledgement import acknowledgement
+from blueprints.paging.notifications.channels import channels
+from blueprints.paging.notifications.contacts import contacts
+from blueprints.paging.on_call.calendars import on_call_calendars, on_call_feeds
+from blueprints.paging.on_call.own import own_on_call
+from blueprints.paging.on_call.policies import escalation_policies
+from blueprints.paging.on_call.rotations import on_call_rotations
+from blueprints.paging.on_call.routes import alert_routes
+from blueprints.paging.on_call.schedules import on_call, on_call_changes, on_call_schedules
+from blueprints.paging.silences import flap_settings, silences
 from blueprints.projects.environments import environments
 from blueprints.projects.files import files
 from blueprints.projects.groups import groups
@@ -58,15 +65,8 @@ from blueprints.projects.namespace_pages import group_settings, project_settings
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry import registry_notifications, registry_pages, registry_tokens
-from blueprints.release_schedule import release_check, release_feeds, release_schedule
+from blueprints.releases import release_check, release_feeds, release_schedule
 from blueprints.reports import incident_documents, on_call_handover_notes, on_call_reports
-from blueprints.signing_in.forgotten_password import forgotten_password
-from blueprints.signing_in.providers import providers
-from blueprints.signing_in.sessions import sessions
-from blueprints.signing_in.sign_up import sign_up
-from blueprints.signing_in.two_factor import two_factor
-from blueprints.silences import flap_settings, silences
-from blueprints.users import users
 from blueprints.webhooks import webhook_deliveries, webhooks
 from web.http.endpoints import describe_endpoints
 

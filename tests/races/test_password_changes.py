@@ -7,8 +7,8 @@ import pytest
 import requests
 
 from domain.core.randomness import random_password
-from tests.http.account.test_copied_cookies import COOKIE, SETTINGS
-from tests.http.account.test_sessions import with_cookie
+from tests.http.accounts.own.test_copied_cookies import COOKIE, SETTINGS
+from tests.http.accounts.own.test_sessions import with_cookie
 from tests.support.accounts.administration import at_work, id_of
 from tests.support.accounts.people import Person, make_user, open_browser
 from tests.support.service.crowd import together

@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from models import RecoveryCode
-from tests.http.account.test_sessions import COOKIE, with_cookie
+from tests.http.accounts.own.test_sessions import COOKIE, with_cookie
 from tests.support.accounts.people import Person, database_of, make_user
 from tests.support.alerts.monitoring import wait_until
 from tests.support.service.crowd import together

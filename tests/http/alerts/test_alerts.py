@@ -97,7 +97,7 @@ def test_what_senders_write_is_never_markup_on_any_page(gatebell: LiveGatebell, 
         assert "49${" not in page.text
 
 
-# What is no address of the web: tests/domain/test_text_links.py.
+# What is no address of the web: tests/domain/core/test_text_links.py.
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2023-40577")
 @pytest.mark.spec("J5")

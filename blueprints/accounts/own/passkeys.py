@@ -1,0 +1,125 @@
+"""A user's passkeys: add, rename, remove."""
+
+from flask import flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from blueprints.accounts.own.password_confirmation import (
+    is_confirmed,
+    is_current_password,
+    password_in,
+    refusal,
+    without_missing_password,
+)
+from domain.accounts.factors import passkeys as domain
+from domain.accounts.factors.passkeys import PasskeyRefusedError
+from domain.accounts.lifecycle import own_account
+from forms.account import (
+    MadePasskeyForm,
+    NewPasskeyForm,
+    PasskeyNameForm,
+    PasswordConfirmationForm,
+)
+from web.access.decorators import get_current_user, signed_in
+from web.extensions import db
+from web.http.endpoints import PageBlueprint
+from web.http.work import work
+from web.pages.form_pages import form_page
+from web.sealing.sign_ins import (
+    find_relying_party,
+    get_relying_party,
+    remember_challenge,
+    take_response,
+)
+from web.services import services
+from web.signing_in import finish_adding_factor, renew_this_sign_in
+
+passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
+
+
+@passkeys.get("/new")
+@signed_in.but(open_before_second_factor=True)
+def new() -> ResponseReturnValue:
+    """Ask for a name and the password."""
+    if find_relying_party() is None:
+        return redirect(url_for("account.security"))
+    return _new_page(NewPasskeyForm(formdata=None))
+
+
+@passkeys.post("/new.json")
+@signed_in.but(open_before_second_factor=True)
+def begin() -> ResponseReturnValue:
+    """Check the password and return the options to create a passkey."""
+    form = without_missing_password(NewPasskeyForm())
+    if not form.validate_on_submit():
+        return _said(form), 422
+    if not is_current_password(password_in(form)):
+        return {"message": refusal()}, 422
+    ceremony = domain.creation_options_for(
+        get_current_user().id,
+        get_relying_party(),
+        username=get_current_user().username,
+        name=get_current_user().name,
+        session=db.session(),
+        keyring=services().keyring,
+    )
+    return remember_challenge(ceremony, purpose=_purpose())
+
+
+@passkeys.post("/new")
+@signed_in.but(open_before_second_factor=True)
+def add() -> ResponseReturnValue:
+    """Store the new passkey."""
+    form = MadePasskeyForm()
+    if not form.validate_on_submit():
+        return _new_page(form), 422
+    name = form.name.data or ""
+    try:
+        reply = take_response(form.credential.data or "", purpose=_purpose())
+        codes = own_account.add_passkey(work(), get_current_user().sign_in_id, reply, name)
+    except PasskeyRefusedError as error:
+        form.object_to("", str(error))
+        return _new_page(form), 422
+    return finish_adding_factor(f"passkey {name}", codes)
+
+
+@passkeys.route("/<int:passkey_id>", methods=["GET", "POST"])
+@signed_in
+def rename(passkey_id: int) -> ResponseReturnValue:
+    """Rename a passkey."""
+    mine = get_current_user().id
+    passkey = domain.get_passkey(passkey_id, owner_id=mine, session=db.session())
+    form = PasskeyNameForm(name=passkey.name)
+    if not form.validate_on_submit():
+        return form_page("passkeys/rename.html", form, passkey=passkey)
+    own_account.rename_passkey(work(), passkey_id, form.name.data or "")
+    flash("Passkey renamed.")
+    return redirect(url_for("account.security"))
+
+
+@passkeys.route("/<int:passkey_id>/remove", methods=["GET", "POST"])
+@signed_in
+def remove(passkey_id: int) -> ResponseReturnValue:
+    """Ask for the password and remove the passkey."""
+    passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
+    form = PasswordConfirmationForm()
+    if is_confirmed(form):
+        own_account.remove_passkey(work(), passkey_id)
+        renew_this_sign_in()
+        flash("Passkey removed. You can delete it from your device, too.")
+        return redirect(url_for("account.security"))
+    return form_page("passkeys/remove.html", form, passkey=passkey)
+
+
+def _purpose() -> str:
+    return f"new, for sign-in {get_current_user().sign_in_id}"
+
+
+def _said(form: NewPasskeyForm) -> dict[str, str]:
+    """Return the errors of a form as one text, for the script to show."""
+    return {
+        "message": " ".join(str(each) for messages in form.errors.values() for each in messages)
+    }
+
+
+def _new_page(form: NewPasskeyForm | MadePasskeyForm) -> str:
+    return render_template("passkeys/new.html", form=form)

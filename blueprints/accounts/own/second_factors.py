@@ -1,0 +1,131 @@
+"""A user's authenticator app and recovery codes: set up, renew, remove."""
+
+from flask import Response, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from blueprints.accounts.own.password_confirmation import is_confirmed
+from domain.accounts.factors import recovery_codes, totp
+from domain.accounts.factors.second_factors import factors_of, has_second_factor
+from domain.accounts.lifecycle import own_account
+from domain.core.database.locks import release_locks
+from domain.core.errors import InvalidError
+from forms.account import AuthenticatorForm, PasswordConfirmationForm
+from web.access.decorators import get_current_user, signed_in
+from web.extensions import db
+from web.http.endpoints import PageBlueprint
+from web.http.work import work
+from web.pages.form_pages import form_page
+from web.pages.qr_codes import qr_code
+from web.sealing.sealer import find_secret, keep_secret, take_secret
+from web.services import settings
+from web.signing_in import (
+    finish_adding_factor,
+    renew_this_sign_in,
+    take_page,
+    take_recovery_codes,
+    to_recovery_codes,
+)
+
+second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
+
+#: The key of a new app is in the session until a code proves that the app has it.
+_SEED = "authenticator_seed"
+
+
+@second_factors.route("/authenticator", methods=["GET", "POST"])
+@signed_in.but(open_before_second_factor=True)
+def authenticator() -> ResponseReturnValue:
+    """Show a new key, and store it after a valid code."""
+    if factors_of(get_current_user().id, session=db.session()).has_app:
+        return redirect(url_for("account.security"))
+    form, seed = AuthenticatorForm(), _seed()
+    if not is_confirmed(form):
+        return _authenticator_page(form, seed)
+    try:
+        codes = own_account.add_app(
+            work(), get_current_user().sign_in_id, seed, form.code.data or ""
+        )
+    except InvalidError as error:
+        form.object_to(error.field, str(error))
+        return _authenticator_page(form, seed)
+    take_secret(_SEED)
+    return finish_adding_factor(own_account.APP, codes)
+
+
+@second_factors.route("/authenticator/remove", methods=["GET", "POST"])
+@signed_in
+def remove_authenticator() -> ResponseReturnValue:
+    """Ask for the password and remove the app."""
+    form = PasswordConfirmationForm()
+    if not is_confirmed(form):
+        return form_page("second_factors/remove_authenticator.html", form)
+    if own_account.remove_app(work()):
+        renew_this_sign_in()
+        flash("Authenticator app removed.")
+    return redirect(url_for("account.security"))
+
+
+@second_factors.route("/recovery_codes/renew", methods=["GET", "POST"])
+@signed_in
+def renew_recovery_codes() -> ResponseReturnValue:
+    """Ask for the password and replace the recovery codes."""
+    if not has_second_factor(get_current_user().id, session=db.session()):
+        return redirect(url_for("account.security"))
+    form = PasswordConfirmationForm()
+    if not is_confirmed(form):
+        return form_page("second_factors/renew_recovery_codes.html", form)
+    renew_this_sign_in()
+    return to_recovery_codes(own_account.renew_recovery_codes(work()))
+
+
+@second_factors.get("/recovery_codes")
+@signed_in.but(open_before_second_factor=True)
+def show_recovery_codes() -> ResponseReturnValue:
+    """Show newly issued codes once."""
+    codes = take_recovery_codes()
+    if not codes:
+        return redirect(take_page())
+    page = render_template("second_factors/recovery_codes.html", codes=codes, next_page=take_page())
+    return page, 200, {"Cache-Control": "no-store"}
+
+
+@second_factors.post("/recovery_codes/download")
+@signed_in.but(open_before_second_factor=True)
+def download_recovery_codes() -> ResponseReturnValue:
+    """Return the codes that the page sends as a file: they are not stored in clear."""
+    codes = [code for code in request.form.getlist("code") if recovery_codes.read_code(code)]
+    lines = (
+        f"Recovery codes of {get_current_user().username} for {settings().instance_name}",
+        settings().base_url,
+        "Each can be used once instead of your authenticator app or passkey.",
+        "",
+        *codes[: recovery_codes.HOW_MANY],
+    )
+    file = Response("\n".join(lines) + "\n", mimetype="text/plain")
+    file.headers["Content-Disposition"] = 'attachment; filename="recovery-codes.txt"'
+    file.headers["Cache-Control"] = "no-store"
+    return file
+
+
+def _seed() -> str:
+    """Return the key that this browser was shown before, or a new one."""
+    seed = find_secret(_SEED)
+    if seed is None:
+        seed = totp.new_seed()
+        keep_secret(_SEED, seed)
+    return seed
+
+
+def _authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnValue:
+    uri = totp.provisioning_uri(
+        seed, username=get_current_user().username, instance=settings().instance_name
+    )
+    release_locks(db.session())  # to draw takes a while
+    picture = qr_code(uri)
+    page = render_template(
+        "second_factors/authenticator.html",
+        form=form,
+        picture=picture,
+        key=" ".join(seed[start : start + 4] for start in range(0, len(seed), 4)),
+    )
+    return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}

@@ -1,0 +1,1 @@
+"""Pages of paging: schedules, policies, silences, contacts and channels."""

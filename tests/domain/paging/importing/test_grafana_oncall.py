@@ -1,0 +1,186 @@
+"""What the API of Grafana OnCall returns, as plans."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, time, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
+from domain.core.errors import InvalidError
+from domain.paging.importing.files import Document, read_documents
+from domain.paging.importing.grafana_oncall import read_grafana_oncall
+from domain.paging.importing.plan import ImportPlan
+from domain.paging.on_call.schedule_values import Cadence, Restriction, Unit
+
+EXPORT = Path(__file__).parents[3] / "payloads" / "exports" / "grafana_oncall" / "export.json"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "moving-from-other-tools.md"
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def plan() -> ImportPlan:
+    return read_grafana_oncall(read_documents(EXPORT), now=NOW)
+
+
+def test_users_that_take_a_turn_together_get_rotations_of_one_layer(plan: ImportPlan) -> None:
+    (schedule,) = plan.schedules
+    first, second, office = schedule.rotations
+    # The second group begins: the index of the export.
+    assert (first.users, second.users) == (("U3", "U1"), ("U3", "U2"))
+    assert first.layer == second.layer == 1
+    assert first.cadence == Cadence(unit=Unit.WEEKS, every=1, at=time(9), weekdays=(0,))
+    assert first.restrictions == ()
+    assert office.layer == 2
+    assert office.restrictions == (
+        Restriction(start=time(9), end=time(17), weekdays=(0, 1, 2, 3, 4)),
+    )
+    # Shifts of weekdays change with the week, which begins on Sunday.
+    assert office.cadence.weekdays == (6,)
+    assert office.starts_at == datetime(2026, 1, 4)  # noqa: DTZ001 - a wall time
+    (override,) = schedule.overrides
+    assert override.user == "U3"
+    assert override.ends_at - override.starts_at == timedelta(days=1)
+
+
+def test_a_chain_is_a_policy_with_the_waits_added_up(plan: ImportPlan) -> None:
+    chain, quiet = plan.policies
+    assert [(each.after, each.users, each.schedules) for each in chain.steps] == [
+        (timedelta(), (), ("S1",)),
+        (timedelta(minutes=5), ("U1", "U2"), ()),
+    ]
+    assert (chain.repeats, chain.pause) == (5, timedelta(minutes=15))
+    assert (chain.is_default, quiet.is_default) == (True, False)
+    assert quiet.steps == ()
+
+
+def test_users_that_were_notified_in_turn_take_turns() -> None:
+    text = EXPORT.read_text(encoding="utf-8")
+    changed = text.replace('"persons_to_notify"', '"persons_to_notify_next_each_time"')
+    document = Document(name="export.json", value=json.loads(changed))
+    chain = read_grafana_oncall([document], now=NOW).policies[0]
+    assert [(each.users, each.takes_turns) for each in chain.steps] == [
+        ((), False),
+        (("U1", "U2"), True),
+    ]
+    assert chain.notes == ()
+
+
+def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) -> None:
+    found = {(each.kind, each.name): each.reason for each in plan.left_out}
+    assert "by month" in found["rotation", "Shop primary: First of the month"]
+    assert "with gaps" in found["rotation", "Shop primary: Every other week"]
+    assert "calendar.example" in found["schedule", "From a calendar"]
+    assert "webhook to the project" in found["step", "Shop chain: step 4"]
+    assert "add a route" in found["route", "Alertmanager: us-(east|west)"]
+    assert "does not receive alerts" in found["integration", "Mail"]
+    assert "webhooks to the project" in found["webhooks", "1 of them"]
+    assert [(each.name, each.type) for each in plan.integrations] == [
+        ("Alertmanager", PROMETHEUS),
+        ("Deploys", HTTP),
+    ]
+
+
+def test_lists_in_files_of_their_own_are_read_as_well() -> None:
+    documents = [
+        Document("users.json", [{"id": "U1", "username": "alice"}]),
+        Document("users-2.json", {"results": [{"id": "U2", "email": "bob@example.com"}]}),
+    ]
+    plan = read_grafana_oncall(documents, now=NOW)
+    assert [each.username for each in plan.users] == ["alice", "bob"]
+
+
+class _OnCall(BaseHTTPRequestHandler):
+    """The API with pages of two entities; a page behind the last one is not found."""
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        entities = json.loads(EXPORT.read_text())[Path(url.path).name]["results"]
+        end = 2 * int(parse_qs(url.query)["page"][0])
+        found = entities[end - 2 : end]
+        is_known = self.headers["Authorization"] == "key" and bool(found or end == 2)
+        self.send_response(200 if is_known else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps({"results": found}).encode())
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def on_call_url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _OnCall) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.long
+def test_the_commands_of_the_document_export_everything(
+    on_call_url: str, tmp_path: Path, plan: ImportPlan
+) -> None:
+    found = re.search(r"```sh\n(mkdir .*?)gatebell import", DOCUMENT.read_text(), re.DOTALL)
+    assert found is not None
+    environment = {"PATH": "/usr/bin:/bin", "ONCALL_URL": on_call_url, "ONCALL_API_KEY": "key"}
+    subprocess.run(["/bin/bash", "-c", found[1]], cwd=tmp_path, env=environment, check=True)
+    exported = read_grafana_oncall(read_documents(tmp_path / "export"), now=NOW)
+    assert (exported.users, exported.schedules) == (plan.users, plan.schedules)
+    assert (exported.policies, exported.integrations) == (plan.policies, plan.integrations)
+
+
+def shift(**given: Any) -> Mapping[str, Any]:
+    usual = {"id": "O1", "type": "recurrent_event", "start": "2026-01-05T09:00:00"}
+    return {**usual, "duration": 3600, "frequency": "daily", "users": ["U1"], **given}
+
+
+def rotations_of(**given: Any) -> tuple[int, str]:
+    """Return how many rotations a shift gives, and why not."""
+    schedule = {"id": "S1", "name": "s", "type": "calendar", "shifts": ["O1"]}
+    value = {"schedules": [schedule], "on_call_shifts": [shift(**given)]}
+    plan = read_grafana_oncall([Document("export.json", value)], now=NOW)
+    return len(plan.schedules[0].rotations), " ".join(each.reason for each in plan.left_out)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"until": "2026-05-01T00:00:00"}, "It is over."),
+        ({"duration": 0}, "no length"),
+        ({"duration": 90_000}, "overlap"),
+        ({"frequency": "hourly", "duration": 1800}, "with gaps"),
+        ({"users": []}, "no users"),
+        ({"type": "rolling_users", "rolling_users": [[]]}, "no users"),
+        ({"start": "0001-01-01T00:00:00", "time_zone": "Asia/Tokyo"}, "out of range"),
+        ({"duration": 10**30}, "not in the export"),
+        ({"start": "x"}, "not as expected"),
+    ],
+)
+def test_a_shift_that_has_no_counterpart_says_why(given: dict[str, Any], words: str) -> None:
+    count, reasons = rotations_of(**given)
+    assert count == 0
+    assert words in reasons
+
+
+def test_an_ordinary_shift_is_taken_over() -> None:
+    assert rotations_of() == (1, "")
+
+
+@pytest.mark.parametrize("value", [None, [], "x", 1, {}, {"id": []}, {"id": "a", "shifts": "x"}])
+def test_strange_entities_are_left_out_and_never_fail(value: object) -> None:
+    kinds = ("users", "teams", "schedules", "on_call_shifts", "escalation_chains")
+    others = ("escalation_policies", "integrations", "routes")
+    everything = {kind: [value] for kind in (*kinds, *others)}
+    read_grafana_oncall([Document("export.json", everything)], now=NOW)
+
+
+def test_something_else_is_no_export() -> None:
+    with pytest.raises(InvalidError, match="not an export of Grafana OnCall"):
+        read_grafana_oncall([Document("a.json", {"data": []})], now=NOW)
