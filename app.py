@@ -3,6 +3,7 @@
 from flask import Flask
 
 from blueprints import register_blueprints
+from blueprints.accounts.signing_in.attempts import lead_to_setup
 from domain.core.clock import Clock, system_clock
 from web.access.rate_limits import start_limits
 from web.commands import register_commands
@@ -22,7 +23,6 @@ from web.pages.templating import give_pages_their_context
 from web.server.request_body import discard_unread_bodies
 from web.settings.reader import Settings, settings_from_environment
 from web.setup import check_requests, configure, start_extensions
-from web.signing_in import lead_to_setup
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:

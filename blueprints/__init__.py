@@ -27,9 +27,9 @@ from blueprints.alerts.intake import intake
 from blueprints.api_description import api_description, api_viewer
 from blueprints.api_v4 import api_v4
 from blueprints.applications import applications
-from blueprints.git import git
-from blueprints.health import health
-from blueprints.heartbeats import heartbeats, pings
+from blueprints.git.views import git
+from blueprints.health.views import health
+from blueprints.heartbeats.views import heartbeats, pings
 from blueprints.help.pages import help_pages
 from blueprints.home import home
 from blueprints.incidents.changes import incident_changes, incident_comments

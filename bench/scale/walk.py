@@ -23,11 +23,11 @@ from flask.testing import FlaskClient
 
 from bench.scale.large import LargeDatabase, connected
 from bench.scale.large_sqlite import plan_of
+from blueprints.accounts.signing_in.attempts import sign_in_as
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from web.database.sqlite import DeadlineCursor, DeadlineSqliteConnection
 from web.extensions import db
 from web.http.transactions import begin_to_write
-from web.signing_in import sign_in_as
 
 _TIMES = 3
 #: A statement that takes less is not explained.

@@ -3,11 +3,11 @@
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
+from blueprints.admin.event_files import event_file
 from domain.audit.log import EventView, page_of_events
 from domain.core.database.paging import Page
 from forms.audit import AuditFilterForm
 from web.access.decorators import administrator, administrator_afresh
-from web.audit import event_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links

@@ -6,6 +6,7 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import ProjectAlertList, wants_part
+from blueprints.alerts.receiving import alert_file, payload_file
 from domain.alerts.change_feed import Follower, find_backlog
 from domain.alerts.environments import names_of, reference_to
 from domain.alerts.handling.activity import former_alerts
@@ -23,7 +24,6 @@ from domain.paging.silences.muting import muted_rows
 from domain.projects.views import ProjectView
 from forms.alerts import PARAMETERS, read_query
 from web.access.decorators import get_current_user, permitted
-from web.alerts import alert_file, payload_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -5,12 +5,12 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.changes import change_alerts, list_arguments
 from blueprints.alerts.list_pages import AllAlertsList, ChangeableAlertsList, wants_part
+from blueprints.alerts.receiving import alert_file
 from domain.alerts.listing.charts import last_days
 from domain.alerts.listing.watched_projects import paths_of, projects_of_member
 from domain.core.database.paging import LARGEST_ID
 from forms.alerts import PARAMETERS_ACROSS
 from web.access.decorators import signed_in, viewer
-from web.alerts import alert_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 from flask import Response
 
+from blueprints.alerts.receiving import inbound_delivery, log_refusal, store
 from domain.alerts.reading import pagerduty
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import EventAction, SenderEvent
@@ -19,7 +20,6 @@ from domain.alerts.receiving import receivers
 from domain.core.errors import DomainError
 from web.access.decorators import checks_its_key
 from web.access.rate_limits import by_events_address
-from web.alerts import inbound_delivery, log_refusal, store
 from web.api.description.described import JSON, RECEIVERS, Caller, Description
 from web.api.schemas.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
 from web.http.endpoints import ErrorFormat, MachineBlueprint

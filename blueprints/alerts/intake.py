@@ -8,13 +8,13 @@ from functools import partial
 from flask import Response
 
 from blueprints.alerts.events_api import event_response
+from blueprints.alerts.receiving import receive_request
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import AlertArray, MetricsAlerts
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.receiving import receivers
 from domain.alerts.storing.intake_result import IntakeResult
 from web.access.decorators import checks_its_key
-from web.alerts import receive_request
 from web.api.description.described import JSON, RECEIVERS, Caller, Description
 from web.api.schemas.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint

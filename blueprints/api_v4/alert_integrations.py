@@ -2,6 +2,7 @@
 
 from flask import Response
 
+from blueprints.alerts.receiving import payload_file
 from domain.alerts.deliveries import get_body
 from domain.alerts.integrations import (
     actions,
@@ -12,7 +13,6 @@ from domain.alerts.integrations import (
 from domain.alerts.integrations.integrations import get_receiver
 from domain.core.database.paging import LARGEST_ID
 from domain.projects.views import ProjectView
-from web.alerts import payload_file
 from web.api.description.described import answers_with
 from web.api.operations import Resources, operation
 from web.extensions import db

@@ -2,6 +2,7 @@
 
 from flask import Blueprint, Response
 
+from blueprints.alerts.receiving import alert_file, payload_file
 from domain.alerts.handling import actions
 from domain.alerts.handling.alert_detail import get_payload
 from domain.alerts.handling.batch_actions import change_several
@@ -22,7 +23,6 @@ from domain.alerts.listing.watched_projects import (
 from domain.core.types.base import Found
 from domain.paging.escalations import manual_actions
 from domain.projects.views import GroupView, ProjectView, Viewer
-from web.alerts import alert_file, payload_file
 from web.api.description.described import answers_with
 from web.api.operations import Resources, operation
 from web.extensions import db

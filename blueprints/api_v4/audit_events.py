@@ -2,11 +2,11 @@
 
 from flask import Response
 
+from blueprints.admin.event_files import event_file
 from domain.audit.types import AuditEventFilters
 from domain.projects import audit_event_actions as actions
 from web.api.description.described import answers_with
 from web.api.operations import Resources, operation
-from web.audit import event_file
 
 audit_events = Resources("audit_events", __name__, url_prefix="/audit_events")
 audit_events.bind_usual(actions, "/<int:event_id>")

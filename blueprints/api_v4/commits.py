@@ -2,11 +2,11 @@
 
 from http import HTTPStatus
 
+from blueprints.git.commits import read_commit
 from domain.ci_cd.types import CommitQuery, RepositoryCommit
 from domain.projects.views import ProjectView
 from web.api.description.described import refuses_with
 from web.api.operations import Resources, operation
-from web.repositories.commits import read_commit
 
 commits = Resources("commits", __name__, url_prefix="/projects/<path:reference>/repository/commits")
 

@@ -3,19 +3,19 @@
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from domain.core.errors import NotFoundError, QueryError
-from domain.git.access import may_push
-from domain.projects.views import ProjectView
-from web.access.git_marks import reads_files
-from web.http.endpoints import PageBlueprint
-from web.pages.list_query import LinkedPage, list_query
-from web.repositories.browsing import (
+from blueprints.git.browsing import (
     clone_url,
     read_commits,
     read_file,
     read_folder,
     tail_of_request,
 )
+from domain.core.errors import NotFoundError, QueryError
+from domain.git.access import may_push
+from domain.projects.views import ProjectView
+from web.access.git_marks import reads_files
+from web.http.endpoints import PageBlueprint
+from web.pages.list_query import LinkedPage, list_query
 
 files = PageBlueprint("files", __name__)
 _COMMITS = 30

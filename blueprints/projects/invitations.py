@@ -4,6 +4,7 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
+from blueprints.accounts.signing_in.attempts import sign_in_as
 from domain.accounts.lifecycle import sign_up
 from domain.accounts.sign_up import find_owner
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
@@ -19,7 +20,6 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings, sign_up_policy
-from web.signing_in import sign_in_as
 
 invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations")
 

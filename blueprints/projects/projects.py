@@ -9,6 +9,7 @@ from flask_login import current_user
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RequestRedirect
 
+from blueprints.git.browsing import overview_of
 from blueprints.projects.member_pages import add_member_pages, share, unshare
 from domain.access.features import Feature
 from domain.accounts.names import can_be_path
@@ -51,7 +52,6 @@ from web.http.work import work
 from web.pages.form_pages import form_page
 from web.pages.list_query import asked_part, list_query, numbered_links
 from web.releases.gate import apply_change
-from web.repositories.browsing import overview_of
 from web.services import now, reading
 
 _CHANGE = BY_ID["legacy-page-urls"]

@@ -14,7 +14,7 @@ _OF_ACTIONS = frozenset(
 )
 #: What each face goes through, and transfers of Git, which are a path of their own.
 _SHARED = frozenset(
-    {"web/access/decorators.py", "web/http/audit_events.py", "web/repositories/http_backend.py"}
+    {"web/access/decorators.py", "web/http/audit_events.py", "blueprints/git/http_backend.py"}
 )
 _FACES = ("blueprints", "forms", "web")
 _NOT_YET = frozenset(

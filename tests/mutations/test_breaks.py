@@ -47,7 +47,7 @@ ROOMS = (
     *("domain/oauth/presented_tokens", "domain/oauth/registration.py", "domain/oauth/tokens.py"),
     *(
         "web/access",
-        "web/alerts.py",
+        "blueprints/alerts/receiving.py",
         "web/api",
         "web/commands",
         "web/database",
@@ -55,7 +55,7 @@ ROOMS = (
         "web/jobs",
     ),
     *("web/outgoing", "web/releases", "web/sealing", "web/server", "web/settings"),
-    *("web/nonblocking_output.py", "web/signing_in.py"),
+    *("web/nonblocking_output.py", "blueprints/accounts/signing_in/attempts.py"),
 )
 LEAST_BREAKS = 60
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from blueprints.git.process_slots import Caller, ProcessSlots
 from domain.git.errors import RepositoryBusyError
-from web.repositories.process_slots import Caller, ProcessSlots
 
 HOME, WORK, ELSEWHERE = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 

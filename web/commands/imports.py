@@ -13,8 +13,8 @@ from domain.paging.importing.grafana_oncall import read_grafana_oncall
 from domain.paging.importing.opsgenie import read_opsgenie
 from domain.paging.importing.plan import ImportPlan
 from domain.projects.views import Holder
+from web.commands.import_plans import PeopleOptions, apply_plan, try_plan
 from web.commands.transaction import holder_at, one_transaction, project_at
-from web.importing import PeopleOptions, apply_plan, try_plan
 from web.services import now
 
 imports = AppGroup("import", help="Import users, schedules, policies and integrations.")

@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.accounts.signing_in.attempts import send_to_provider
 from domain.accounts.identity_providers.errors import ProviderError
 from domain.accounts.identity_providers.identities import connections_of, disconnect
 from domain.core.errors import ConflictError, NotFoundError
@@ -10,7 +11,6 @@ from web.access.decorators import get_current_user, recently_signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.signing_in import send_to_provider
 
 identities = PageBlueprint(
     "identities",

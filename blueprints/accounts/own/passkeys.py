@@ -10,6 +10,7 @@ from blueprints.accounts.own.password_confirmation import (
     refusal,
     without_missing_password,
 )
+from blueprints.accounts.signing_in.attempts import finish_adding_factor, renew_this_sign_in
 from domain.accounts.factors import passkeys as domain
 from domain.accounts.factors.passkeys import PasskeyRefusedError
 from domain.accounts.lifecycle import own_account
@@ -31,7 +32,6 @@ from web.sealing.sign_ins import (
     take_response,
 )
 from web.services import services
-from web.signing_in import finish_adding_factor, renew_this_sign_in
 
 passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
 

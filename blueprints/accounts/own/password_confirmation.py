@@ -5,13 +5,13 @@ An account without one is confirmed by a recent sign-in: with a passkey or throu
 
 from typing import TypeVar
 
+from blueprints.accounts.signing_in.attempts import sign_in_attempt
 from domain.accounts.users import authenticate, is_still_the_password
 from domain.core.database.locks import release_locks
 from forms.account import PasswordConfirmationForm, ProfileForm
 from web.access.decorators import get_current_user, is_signed_in_afresh
 from web.extensions import db
 from web.services import now, services
-from web.signing_in import sign_in_attempt
 
 SomeForm = TypeVar("SomeForm", bound=PasswordConfirmationForm | ProfileForm)
 _WRONG_PASSWORD = "Wrong current password."  # noqa: S105 - a sentence

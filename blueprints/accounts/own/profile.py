@@ -9,6 +9,7 @@ from blueprints.accounts.own.password_confirmation import (
     refusal,
     without_missing_password,
 )
+from blueprints.accounts.signing_in.attempts import next_url, renew_this_sign_in, take_page
 from domain.accounts.email_addresses import find_waiting
 from domain.accounts.factors.recovery_codes import HOW_MANY
 from domain.accounts.factors.second_factors import factors_of
@@ -29,7 +30,6 @@ from web.http.work import work
 from web.pages.form_pages import form_page
 from web.sealing.sign_ins import find_relying_party
 from web.services import settings
-from web.signing_in import next_url, renew_this_sign_in, take_page
 
 account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 

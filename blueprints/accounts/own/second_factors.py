@@ -4,6 +4,13 @@ from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.accounts.own.password_confirmation import is_confirmed
+from blueprints.accounts.signing_in.attempts import (
+    finish_adding_factor,
+    renew_this_sign_in,
+    take_page,
+    take_recovery_codes,
+    to_recovery_codes,
+)
 from domain.accounts.factors import recovery_codes, totp
 from domain.accounts.factors.second_factors import factors_of, has_second_factor
 from domain.accounts.lifecycle import own_account
@@ -18,13 +25,6 @@ from web.pages.form_pages import form_page
 from web.pages.qr_codes import qr_code
 from web.sealing.sealer import find_secret, keep_secret, take_secret
 from web.services import settings
-from web.signing_in import (
-    finish_adding_factor,
-    renew_this_sign_in,
-    take_page,
-    take_recovery_codes,
-    to_recovery_codes,
-)
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 

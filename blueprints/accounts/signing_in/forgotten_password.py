@@ -6,6 +6,7 @@ Programs that look at messages follow links, so only the form's POST changes any
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.accounts.signing_in.attempts import requested_page
 from domain.accounts.lifecycle import password_reset
 from domain.accounts.lifecycle.own_account import granted_access
 from domain.accounts.types import PasswordBody
@@ -19,7 +20,6 @@ from web.http.outdated_forms import back_to_page, leads_back
 from web.http.work import work
 from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings
-from web.signing_in import requested_page
 
 forgotten_password = PageBlueprint("forgotten_password", __name__, url_prefix="/users/password")
 

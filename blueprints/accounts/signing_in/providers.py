@@ -3,6 +3,12 @@
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.accounts.signing_in.attempts import (
+    complete,
+    requested_page,
+    send_to_provider,
+    take_asked,
+)
 from domain.accounts.identity_providers.errors import ProviderError
 from domain.accounts.identity_providers.signing_in import connect, finish
 from domain.core.errors import ConflictError
@@ -11,7 +17,6 @@ from web.access.kept_pages import short_address
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.work import work
-from web.signing_in import complete, requested_page, send_to_provider, take_asked
 
 providers = PageBlueprint(
     "providers", __name__, url_prefix="/users/auth", leads_to_applications=True

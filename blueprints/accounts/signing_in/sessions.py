@@ -4,6 +4,15 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
+from blueprints.accounts.signing_in.attempts import (
+    complete,
+    next_url,
+    own_page,
+    requested_page,
+    sign_in_as,
+    sign_in_attempt,
+)
+from blueprints.oauth.requests import end_this_sign_in, oauth_context, parameters_of, request_from
 from domain.accounts.factors.passkeys import PasskeyRefusedError, request_options_for_anyone
 from domain.accounts.identity_providers.identities import offered
 from domain.accounts.signing_in import actions as signing_in
@@ -18,7 +27,6 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.work import work
-from web.oauth import end_this_sign_in, oauth_context, parameters_of, request_from
 from web.pages.markdown import rendered_markdown
 from web.sealing.sign_ins import (
     find_relying_party,
@@ -27,7 +35,6 @@ from web.sealing.sign_ins import (
     take_response,
 )
 from web.services import settings, sign_up_policy
-from web.signing_in import complete, next_url, own_page, requested_page, sign_in_as, sign_in_attempt
 
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 

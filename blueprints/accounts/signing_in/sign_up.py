@@ -6,6 +6,7 @@ Programs that look at messages follow links, so only the form's POST changes any
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.accounts.signing_in.attempts import keep_page, kept_page, requested_page, sign_in_as
 from domain.accounts.lifecycle import sign_up as domain
 from domain.accounts.sign_up import LINK_LIFETIME
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
@@ -20,7 +21,6 @@ from web.http.outdated_forms import back_to_page, leads_back
 from web.http.work import work
 from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings
-from web.signing_in import keep_page, kept_page, requested_page, sign_in_as
 
 sign_up = PageBlueprint(
     "sign_up", __name__, url_prefix="/users/sign_up", leads_to_applications=True

@@ -4,6 +4,12 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
+from blueprints.accounts.signing_in.attempts import (
+    known_accounts,
+    next_url,
+    requested_page,
+    sign_in_as,
+)
 from domain.accounts.factors.passkeys import PasskeyRefusedError, request_options_for
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.signing_in import actions as signing_in
@@ -27,7 +33,6 @@ from web.sealing.sign_ins import (
     remember_challenge,
     take_response,
 )
-from web.signing_in import known_accounts, next_url, requested_page, sign_in_as
 
 two_factor = PageBlueprint(
     "two_factor", __name__, url_prefix="/users/two_factor", leads_to_applications=True

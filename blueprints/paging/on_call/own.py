@@ -4,6 +4,7 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.paging.on_call.calendars import NEVER_STORED
+from blueprints.paging.on_call.schedule_page import names_who_cover, zone_of
 from domain.core.errors import NotFoundError
 from domain.paging.contacts import actions as contact_actions
 from domain.paging.contacts.types import ContactQuery
@@ -15,7 +16,6 @@ from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.on_call import names_who_cover, zone_of
 from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query

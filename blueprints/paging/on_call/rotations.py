@@ -3,6 +3,7 @@
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.paging.on_call.schedule_page import names_to_choose
 from domain.core.errors import InvalidError, NotFoundError
 from domain.paging.on_call.actions import preview_rotation, put_rotation, show_schedule
 from domain.paging.on_call.types import OnCallRotation, OnCallSchedule
@@ -11,7 +12,6 @@ from forms.on_call import MovingForm, RotationForm
 from web.access.decorators import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
-from web.on_call import names_to_choose
 from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
 

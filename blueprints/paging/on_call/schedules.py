@@ -6,6 +6,12 @@ from typing import Any
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.paging.on_call.schedule_page import (
+    asked_grid,
+    names_to_choose,
+    schedule_page,
+    turns_to_swap,
+)
 from domain.access.actor import Work
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
 from domain.paging.on_call import actions
@@ -25,7 +31,6 @@ from forms.on_call import OverrideForm, ScheduleForm, SwapForm
 from web.access.decorators import get_current_user, permitted
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import work
-from web.on_call import asked_grid, names_to_choose, schedule_page, turns_to_swap
 from web.pages.form_errors import refusals_shown
 from web.pages.form_pages import form_page
 from web.pages.list_query import list_query

@@ -368,7 +368,7 @@ def test_what_a_ping_left_undone_the_worker_does(
 ) -> None:
     night.create("--every", "5m", "--grace", "0s")
     with monkeypatch.context() as patch:
-        patch.setattr("web.heartbeats.settle", _away)
+        patch.setattr("blueprints.heartbeats.receiving.settle", _away)
         night.ping("/fail")
     assert night.alerts() == []
     assert night.work() == 1

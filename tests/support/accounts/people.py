@@ -14,6 +14,7 @@ import requests
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from blueprints.accounts.signing_in.attempts import sign_in_as
 from domain.accounts.passwords import hash_password
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import ACTIVE, get_user
@@ -30,7 +31,6 @@ from tests.support.wire.html_forms import form_with, submit
 from web.extensions import db
 from web.http.transactions import begin_to_write
 from web.settings.reader import Settings, read_settings
-from web.signing_in import sign_in_as
 
 _numbers = itertools.count(1)
 CALLBACK = "https://client.example/callback"

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
+from blueprints.accounts.signing_in.attempts import sign_in_as
 from domain.access.roles import Role
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
@@ -30,7 +31,6 @@ from tests.support.signing_in.password_rules import RULES
 from web.database.engine import open_engine
 from web.http.transactions import begin_to_write
 from web.settings.reader import Settings
-from web.signing_in import sign_in_as
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

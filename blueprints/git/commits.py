@@ -2,13 +2,13 @@
 
 from flask import url_for
 
+from blueprints.git.browsing import open_reader
 from domain.ci_cd.combined_status import combined_status
 from domain.ci_cd.types import CommitStats, RepositoryCommit
 from domain.git.browsing import ChangedLines, CommitDetails
 from domain.projects.views import ProjectView
 from web.extensions import db
 from web.http.public_urls import public_url
-from web.repositories.browsing import open_reader
 
 #: Digits of a hash that people read.
 _SHORT = 8

@@ -16,6 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from blueprints.health.paging_metrics import page_metrics
 from domain.core.threads import serves_in_greenlets
 from web.access.decorators import open_to_anyone
 from web.admin.host_state import host_metrics
@@ -34,7 +35,6 @@ from web.build import running_build
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.memory import proportional_bytes
 from web.metrics import Gauge, current_metrics
-from web.notifications import page_metrics
 from web.readiness import clock_warning, readiness_problem
 from web.sealing.sealer import seen_client
 from web.server.shutdown import is_shutting_down

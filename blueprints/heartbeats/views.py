@@ -7,6 +7,7 @@ may carry a log.
 from flask import Response, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.heartbeats.receiving import receive_ping
 from domain.heartbeats import actions
 from domain.heartbeats.snippets import ping_snippets
 from domain.heartbeats.states import PingKind
@@ -15,7 +16,6 @@ from domain.projects.views import ProjectView
 from forms.heartbeats import HeartbeatForm, ResetUrlForm
 from web.access.decorators import checks_its_url, get_current_user, permitted
 from web.api.description.described import HEARTBEATS, TEXT, Caller, Description
-from web.heartbeats import receive_ping
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.work import work
 from web.pages.form_pages import form_page

@@ -3,13 +3,13 @@
 from flask import Response, request
 from flask.typing import ResponseReturnValue
 
+from blueprints.git.http_backend import serve
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.access import GitService
 from web.access.decorators import open_to_anyone
 from web.access.git_marks import GitAccess, git_client
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
-from web.repositories.http_backend import serve
 
 git = MachineBlueprint("git", __name__, errors=ErrorFormat.TEXT)
 _ANY = ("GET", "POST", "PUT", "DELETE")

@@ -24,6 +24,7 @@ from gunicorn.http.errors import ParseException
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
+from blueprints.git.process_slots import Caller, ProcessSlot, ProcessSlots
 from domain.core.errors import DomainError
 from domain.git.access import GitService, download_event
 from domain.git.errors import (
@@ -48,7 +49,6 @@ from web.http.audit_events import prepare_event
 from web.http.extensions import client_address
 from web.http.transactions import prepared
 from web.metrics import count_git_transfer
-from web.repositories.process_slots import Caller, ProcessSlot, ProcessSlots
 from web.server.request_body import DeadlineBody
 from web.services import git, now, settings
 

@@ -1,0 +1,1 @@
+"""Git over HTTPS, and pages of repositories."""

@@ -1,0 +1,1 @@
+"""Heartbeats: pages, and the receiver of pings."""

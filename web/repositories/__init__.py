@@ -1,1 +1,0 @@
-"""Git over HTTPS: children of Git's own http-backend, their number and their streams."""
