@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.oauth.requests import endpoints
 from domain.access.scopes import views
 from domain.oauth.applications import actions
 from domain.oauth.applications.people import page_of_people
@@ -25,6 +24,7 @@ from web.access.decorators import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import Mark, PageBlueprint
 from web.http.work import work
+from web.oauth import endpoints
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.pages.templating import pluralize
 from web.sealing.sealer import keep_one_time_secret, take_one_time_secret

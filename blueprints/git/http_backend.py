@@ -21,7 +21,6 @@ from weakref import finalize
 
 from flask import Response, request
 from gunicorn.http.errors import ParseException
-from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
 from blueprints.git.process_slots import Caller, ProcessSlot, ProcessSlots
@@ -45,6 +44,7 @@ from domain.git.subprocess import Child, ChildTimeoutError
 from domain.projects.listing import note_push_to
 from domain.releases.version import parse_release
 from web.access.git_marks import GitAccess
+from web.database.errors import SQLAlchemyError
 from web.http.audit_events import prepare_event
 from web.http.extensions import client_address
 from web.http.transactions import prepared

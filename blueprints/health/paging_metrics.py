@@ -7,11 +7,11 @@ from datetime import datetime
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from sqlalchemy.exc import SQLAlchemyError
 
 from domain.housekeeping.clock_corrections import times_ahead
 from domain.paging.notifications.queue_state import TypeState, count_overdue, states_by_type
 from domain.paging.notifications.states import ENDED
+from web.database.errors import SQLAlchemyError
 from web.extensions import db
 from web.services import now
 

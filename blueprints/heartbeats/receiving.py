@@ -4,13 +4,13 @@ import logging
 from uuid import UUID
 
 from flask import g, request
-from sqlalchemy.exc import SQLAlchemyError
 
 from domain.core.errors import NotFoundError, QueryError
 from domain.heartbeats.evaluation import settle
 from domain.heartbeats.pings import Ping, StoredPing, is_due, is_known, store_ping
 from domain.heartbeats.states import PingKind
 from web.access.rate_limits import by_heartbeat, by_pinging_address
+from web.database.errors import SQLAlchemyError
 from web.http.request_bodies import BodyBeginning, read_beginning
 from web.services import now, services, settings
 

@@ -9,18 +9,6 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from blueprints.accounts.signing_in.attempts import lead_to_security
-from blueprints.oauth.requests import (
-    authorization_url,
-    decided_approval,
-    needs_new_proof,
-    oauth_context,
-    refuse_other_encodings,
-    request_from,
-    request_in_query,
-    send,
-    url_after_sign_in,
-    visitors_approval,
-)
 from domain.access.scopes import views as scope_views
 from domain.oauth import authorization
 from domain.oauth.authorization import AuthorizationStep, CheckedRequest
@@ -42,6 +30,18 @@ from web.http.endpoints import PageBlueprint
 from web.http.extensions import csrf
 from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.public_urls import current_path
+from web.oauth import (
+    authorization_url,
+    decided_approval,
+    needs_new_proof,
+    oauth_context,
+    refuse_other_encodings,
+    request_from,
+    request_in_query,
+    send,
+    url_after_sign_in,
+    visitors_approval,
+)
 from web.sealing.forms import consume, open_consent_form, seal_consent_form
 from web.services import now
 

@@ -4,7 +4,6 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from blueprints.oauth.requests import decided_approval, needs_new_proof, oauth_context
 from domain.access.scopes import grantable
 from domain.access.scopes import views as scope_views
 from domain.core.errors import InvalidError, NotFoundError, TooManyAttemptsError
@@ -24,6 +23,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.public_urls import public_url
+from web.oauth import decided_approval, needs_new_proof, oauth_context
 from web.pages.qr_codes import qr_code
 from web.sealing.forms import open_device_form, seal_device_form
 from web.services import now, settings

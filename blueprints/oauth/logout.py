@@ -4,7 +4,6 @@ from flask import flash, make_response, redirect, render_template, request, url_
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from blueprints.oauth.requests import end_this_sign_in, request_in_form, request_in_query, send
 from domain.oauth import endpoints as domain
 from domain.oauth.clients.redirect_uris import destination_of
 from domain.oauth.endpoints import BrowserSession, LogoutRequest, LogoutStep
@@ -14,6 +13,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.extensions import csrf
 from web.http.outdated_forms import OUTDATED_FORM
+from web.oauth import end_this_sign_in, request_in_form, request_in_query, send
 from web.sealing.forms import (
     open_confirmation,
     open_request,

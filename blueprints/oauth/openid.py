@@ -3,7 +3,6 @@
 from flask import Response, jsonify
 from flask.typing import ResponseReturnValue
 
-from blueprints.oauth.requests import oauth_context, request_in_form, send
 from domain.accounts.profiles import draw_avatar
 from domain.oauth.openid.keys import (
     NOTICE,
@@ -24,6 +23,7 @@ from web.extensions import db
 from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.transactions import begin_to_write
+from web.oauth import oauth_context, request_in_form, send
 from web.releases.gate import apply_change
 from web.services import now, services, settings
 

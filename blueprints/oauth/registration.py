@@ -6,7 +6,6 @@ from typing import Any
 
 from flask.typing import ResponseReturnValue
 
-from blueprints.oauth.requests import oauth_context, send
 from domain.alerts.reading.body import read_object
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.oauth import registration as domain
@@ -18,6 +17,7 @@ from web.api.description.described import JSON, REGISTRATION, Caller, Descriptio
 from web.api.schemas.oauth import ClientChange, ClientRegistration, RegisteredClient
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.request_bodies import check_media_type, read_bounded
+from web.oauth import oauth_context, send
 from web.services import settings
 
 registration = MachineBlueprint(

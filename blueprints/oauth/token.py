@@ -6,7 +6,6 @@ from http import HTTPStatus
 from flask import request
 from flask.typing import ResponseReturnValue
 
-from blueprints.oauth.requests import oauth_context, refuse_other_encodings, request_in_form, send
 from domain.core.errors import NotFoundError
 from domain.oauth.endpoints import token_info
 from domain.oauth.presented_tokens.bearer import (
@@ -34,6 +33,7 @@ from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.metrics import count_token
+from web.oauth import oauth_context, refuse_other_encodings, request_in_form, send
 from web.services import services, settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)

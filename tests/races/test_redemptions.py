@@ -12,7 +12,6 @@ import requests
 from flask import Flask
 from sqlalchemy import func, select
 
-from blueprints.oauth.requests import oauth_context
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from models import AccessToken, Application
@@ -34,6 +33,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.service.crowd import sent_together
 from tests.support.service.live import LiveGatebell
 from web.extensions import db
+from web.oauth import oauth_context
 from web.services import services
 from web.settings.reader import Settings
 

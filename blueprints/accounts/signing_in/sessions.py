@@ -12,7 +12,6 @@ from blueprints.accounts.signing_in.attempts import (
     sign_in_as,
     sign_in_attempt,
 )
-from blueprints.oauth.requests import end_this_sign_in, oauth_context, parameters_of, request_from
 from domain.accounts.factors.passkeys import PasskeyRefusedError, request_options_for_anyone
 from domain.accounts.identity_providers.identities import offered
 from domain.accounts.signing_in import actions as signing_in
@@ -27,6 +26,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM, leads_back
 from web.http.work import work
+from web.oauth import end_this_sign_in, oauth_context, parameters_of, request_from
 from web.pages.markdown import rendered_markdown
 from web.sealing.sign_ins import (
     find_relying_party,

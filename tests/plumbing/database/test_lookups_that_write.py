@@ -17,7 +17,6 @@ from flask import Flask
 from hypothesis import HealthCheck, given, settings, strategies
 from sqlalchemy import select, text
 
-from blueprints.oauth.requests import oauth_context
 from domain.oauth.client_requests import ClientEndpoint
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
@@ -43,6 +42,7 @@ from tests.support.oauth.token_states import (
 )
 from web.database.prepared_statements import PreparedStatements
 from web.extensions import db
+from web.oauth import oauth_context
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 

@@ -1,0 +1,5 @@
+"""The errors of SQLAlchemy, for views, which do not import SQLAlchemy."""
+
+from sqlalchemy.exc import SQLAlchemyError
+
+__all__ = ["SQLAlchemyError"]
