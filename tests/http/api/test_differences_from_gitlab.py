@@ -73,6 +73,6 @@ def test_the_releases_of_the_device_grant_are_named_wherever_it_is_explained(
 ) -> None:
     words = re.compile(r"[Ii]ntroduced in release 17\.2, on by default from 17\.3")
     page = signed_in(gatebell, root(gatebell)).get(f"{gatebell.url}/admin/settings").text
-    guide = Path("docs/devices-and-passwords.md").read_text(encoding="utf-8")
+    guide = Path("docs/device-and-password-grants.md").read_text(encoding="utf-8")
     for text in (page, guide, PAGE):
         assert words.search(text)
