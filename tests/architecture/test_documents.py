@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+import click
 import pytest
 
 from domain.releases.document import document as releases_document
@@ -15,6 +16,9 @@ from tests.coverage.advisories import document as advisories_document
 from tests.coverage.coverage_table import marks, statements
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
+from web.commands import gatebell
+from web.commands.reference import TOPICS
+from web.commands.reference import document as commands_document
 from web.settings.reader import Settings
 from web.settings.sections import document as settings_document
 
@@ -24,6 +28,16 @@ ROOT = Path(__file__).parents[2]
 def test_the_list_of_settings_is_fresh() -> None:
     written = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert written == settings_document(), "run `make docs`"
+
+
+def test_the_reference_of_commands_is_fresh() -> None:
+    written = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    assert written == commands_document(), "run `make docs`"
+
+
+def test_every_command_belongs_to_one_topic() -> None:
+    listed = [name for names in TOPICS.values() for name in names]
+    assert sorted(listed) == gatebell.list_commands(click.Context(gatebell))
 
 
 @pytest.mark.spec("M2")
