@@ -4,7 +4,6 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 import click
 
@@ -34,28 +33,32 @@ TOPICS = {
 _INTRODUCTION = """\
 # Command line
 
-This page is the reference of the program `gatebell`, for operators. It lists every command with its arguments,
-options and defaults. It is generated from the commands by `make docs`.
+This page is the reference of the program `gatebell`, for operators. It lists every command with
+its arguments, options and defaults. It is generated from the commands by `make docs`.
 
-`gatebell COMMAND` works from any directory. `make run` installs it as `.venv/bin/gatebell`; `scripts/gatebell` is the
-same program. Commands use the database that the environment names, also while the service is running, so run them with
-the environment of the service. [Install](deployment.md) shows how to do that with systemd and in containers.
+`gatebell COMMAND` works from any directory. `make run` installs it as `.venv/bin/gatebell`;
+`scripts/gatebell` is the same program. Commands use the database that the environment names, also
+while the service is running. So run them with the environment of the service:
+[Install](deployment.md) shows how to do that with systemd and in containers.
 
 ## Output and exit status
 
-- Commands print one JSON object. `--output table`, which every command accepts, prints a table instead. In tables,
-  control characters are shown as `\\u…`, so that they cannot change the state of the terminal. `completion` and
-  `releases check` print text.
-- A list contains at most 1,000 entries. If there are more, the output has `total` or `next_cursor`: pass `--page` or
-  `--cursor` to get the next entries.
-- On failure, the command prints `{"error": …}` to standard error and exits with status 1. Invalid arguments exit with
-  status 2, and `help` in the output names the command that explains them.
-- `gatebell COMMAND --help` shows all arguments. `gatebell --version` shows the version and the commit.
+- Commands print one JSON object. Users, projects, alerts and other resources are printed as the
+  [API](api.md) returns them. `completion` and `releases check` print text.
+- `--output table`, which every command accepts, prints a table instead. In tables, control
+  characters are shown as `\\u…`, so that they cannot change the state of the terminal.
+- A list contains at most 1,000 entries. If there are more, the output has `total` or
+  `next_cursor`: pass `--page` or `--cursor` to get the next entries.
+- On failure, the command prints `{"error": …}` to standard error and exits with status 1. Invalid
+  arguments exit with status 2, and `help` in the output names the command that explains them.
+- `gatebell COMMAND --help` shows all arguments. `gatebell --version` shows the version and the
+  commit.
 
 ## Shell completion
 
-For bash, add `eval "$(gatebell completion bash)"` to `~/.bashrc`. For zsh, add `eval "$(gatebell completion zsh)"` to
-`~/.zshrc` after `compinit`. For fish, run `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
+- bash: add `eval "$(gatebell completion bash)"` to `~/.bashrc`.
+- zsh: add `eval "$(gatebell completion zsh)"` to `~/.zshrc` after `compinit`.
+- fish: run `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
 """
 _DEFAULT = re.compile(r" ?\[default: (.+?)\]$")
 _SHARED = frozenset({"--help", "--output"})
@@ -96,7 +99,7 @@ def _paragraphs(command: click.Command) -> Iterator[str]:
     """Yield the help text, with an empty line between two paragraphs."""
     text = inspect.cleandoc(command.help or "").partition("\f")[0].replace("\b\n", "")
     paragraphs = [" ".join(each.split()) for each in text.strip().split("\n\n")]
-    yield from chain.from_iterable(("", each) if n else (each,) for n, each in enumerate(paragraphs))
+    yield from "\n\n".join(paragraphs).split("\n")
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:
