@@ -113,6 +113,7 @@ migration: $(VENV)/development ## Generate a migration from the models: NAME="wh
 
 docs: $(VENV)/development ## Write the generated documents; those that name every test go to build/docs
 	@$(PY) -m web.settings.sections > docs/settings.md
+	@$(PY) -m web.commands.reference > docs/command-line.md
 	@$(PY) -m domain.releases.document > docs/releases.md
 	@$(PY) -m tests.coverage.summary > docs/coverage.md
 	@$(PY) -m tests.coverage.permission_matrix > docs/permissions.md

@@ -7,7 +7,7 @@ CREATE ROLE gatebell_owner LOGIN PASSWORD :'owner_password';
 CREATE ROLE gatebell_service LOGIN PASSWORD :'service_password';
 CREATE DATABASE gatebell OWNER gatebell_owner ENCODING 'UTF8' TEMPLATE template0;
 REVOKE ALL ON DATABASE gatebell FROM PUBLIC;
--- What sessions of the service begin with behind a pooler (docs/operations.md); without one it says
+-- What sessions of the service begin with behind a pooler (docs/scaling-out.md); without one it says
 -- so itself.
 ALTER ROLE gatebell_service IN DATABASE gatebell SET statement_timeout = '15s';
 ALTER ROLE gatebell_service IN DATABASE gatebell SET timezone = 'UTC';

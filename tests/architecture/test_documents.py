@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+import click
 import pytest
 from flask import Flask
 
@@ -17,6 +18,9 @@ from tests.coverage.coverage_table import marks, statements
 from tests.coverage.permission_matrix import document as permissions_document
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
+from web.commands import gatebell
+from web.commands.reference import TOPICS
+from web.commands.reference import document as commands_document
 from web.settings.reader import Settings
 from web.settings.sections import document as settings_document
 
@@ -32,6 +36,16 @@ def test_the_list_of_settings_is_fresh() -> None:
 def test_the_permissions_of_roles_are_fresh(app: Flask) -> None:
     written = (ROOT / "docs" / "permissions.md").read_text(encoding="utf-8")
     assert written == permissions_document(app), "run `make docs`"
+
+
+def test_the_reference_of_commands_is_fresh() -> None:
+    written = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    assert written == commands_document(), "run `make docs`"
+
+
+def test_every_command_belongs_to_one_topic() -> None:
+    listed = [name for names in TOPICS.values() for name in names]
+    assert sorted(listed) == gatebell.list_commands(click.Context(gatebell))
 
 
 @pytest.mark.spec("M2")

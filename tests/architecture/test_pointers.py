@@ -35,8 +35,11 @@ FOREIGN_NAMES = frozenset(
     {
         *("checkpoint_timeout", "max_wal_size", "pg_dump"),
         *("connect_query", "default_pool_size", "query_wait_timeout"),  # of PgBouncer
+        "process_virtual_memory_bytes",  # of prometheus_client
     }
 )
+#: Files beside Python whose words documents may name; rules and manifests are YAML.
+_WITH_WORDS = frozenset({".html", ".js", ".toml", ".css", ".mjs", ".yml", ".yaml"})
 
 _SPAN = re.compile(r"`+([^`\n]+)`+")
 _ROOTED_PATH = re.compile(rf"(?<![\w./:{{<-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]")
@@ -107,7 +110,7 @@ def _words() -> frozenset[str]:
     for source in _sources():
         words |= source.words
     for file in files_of_the_project():
-        if file.suffix in {".html", ".js", ".toml", ".css", ".mjs"} or file.name == "Makefile":
+        if file.suffix in _WITH_WORDS or file.name == "Makefile":
             words.update(_WORD.findall(file.read_text(encoding="utf-8")))
     return frozenset(words)
 

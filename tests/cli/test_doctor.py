@@ -61,7 +61,7 @@ def test_a_python_that_was_built_without_optimization_is_a_warning(
     found, message = diagnosis(app)[1]["python"]
     assert found == state
     assert message.startswith(f"Python {python_version()}, ")
-    assert ("docs/deployment.md#python" in message) == (state == "warning")
+    assert ("docs/deployment.md#choose-a-python" in message) == (state == "warning")
 
 
 @pytest.mark.long

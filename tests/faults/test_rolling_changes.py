@@ -70,7 +70,7 @@ def with_keys(newest: str, older: str) -> dict[str, str]:
 
 
 def rotate(balancer: Balancer, code: Path = ROOT, then: Path = ROOT) -> None:
-    """Change the secret key as docs/operations.md says, and as the command allows.
+    """Change the secret key as docs/administration.md says, and as the command allows.
 
     Each host is started twice: with one release, and then with another one.
     """

@@ -231,7 +231,7 @@ def test_what_differs_from_the_manifest_is_told(
 def test_the_restore_drill_of_the_documents_works_as_written(
     still: LiveGatebell, tmp_path: Path
 ) -> None:
-    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "backup-and-restore.md").read_text(encoding="utf-8")
     found = re.search(r"#+ Restore drill\n.*?```sh\n(.*?)```", text, re.DOTALL)
     assert found is not None
     commands = re.sub(r"/(backups|srv)/", rf"{tmp_path}/\1/", found[1])

@@ -83,7 +83,7 @@ def test_a_python_that_is_named_or_alone_is_taken_as_it_is(tmp_path: Path) -> No
     assert "was built without optimization" in named.stderr
     alone = find_python(tmp_path / "alone", python3=PLAIN, python3_12=WITHOUT_VENV)
     assert (alone.returncode, alone.stdout) == (0, "plain\n")
-    assert "docs/deployment.md#python" in alone.stderr
+    assert "docs/deployment.md#choose-a-python" in alone.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Canaille in front of OpenLDAP, set up as docs/guides/bridges.md says, on loopback.
+"""Canaille in front of OpenLDAP, set up as docs/guides/ldap-and-saml.md says, on loopback.
 
 `scripts/ensure-bridges` brings both; without them the test is skipped.
 """

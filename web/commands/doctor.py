@@ -77,7 +77,8 @@ _TOO_LITTLE, _LITTLE = 256 * _MIB, 2048 * _MIB
 #: With fewer free entries for files, writes soon fail however much space is free.
 _FEW_FILES = 1_000
 _OTHER_PYTHONS = (
-    "Install an optimized one, remove .venv and start again: docs/deployment.md#python names them."
+    "Install an optimized one, remove .venv and start again: "
+    "docs/deployment.md#choose-a-python names them."
 )
 _KINDS = {"postgresql": "Postgres", "sqlite": "SQLite"}
 

@@ -43,7 +43,7 @@ _SHARED = (
 )
 _REFUSES_OPTIONS = (
     "DATABASE_URL: the pooler refuses the parameters that a session begins with. Set "
-    "DATABASE_POOLER=transaction (docs/operations.md)."
+    "DATABASE_POOLER=transaction (docs/scaling-out.md)."
 )
 _WRONG_DEFAULTS = (
     "DATABASE_URL: sessions of {role} begin with statement_timeout={timeout} and timezone={zone}, "

@@ -60,7 +60,7 @@ def bridge(
     service: LiveGatebell, directory: Directory, admin: str, tmp_path: Path
 ) -> Iterator[Bridge]:
     """The bridge, connected with the service as the guide says."""
-    guide = guide_for_project("bridges", service, "")
+    guide = guide_for_project("ldap-and-saml", service, "")
     folder = tmp_path / "bridge"
     folder.mkdir()
     with running_bridge(guide, directory, folder) as made:
@@ -110,7 +110,7 @@ def check_later(service: LiveGatebell) -> None:
 
 
 def test_what_is_installed_is_what_the_guide_installs(new_service: NewService) -> None:
-    guide = guide_for_project("bridges", new_service(), "")
+    guide = guide_for_project("ldap-and-saml", new_service(), "")
     (wanted,) = re.findall("^canaille.*", REQUIREMENTS.read_text(), re.MULTILINE)
     assert f"'{wanted}'" in guide.block("install.sh")
 

@@ -32,7 +32,7 @@ from web.settings.reader import Settings, read_settings
 ROOT = Path(__file__).parents[3]
 #: Of services on Postgres that are given no other.
 SECRET_KEY = "the key of tests that give no other, which everybody knows"
-#: As docs/operations.md starts it where a host has a supervisor of its own.
+#: As docs/scaling-out.md starts it where a host has a supervisor of its own.
 WEB_SERVER = (str(Path(sys.executable).parent / "gunicorn"), "--config", "gunicorn.conf.py")
 _START_SECONDS = 180
 _STOP_SECONDS = 120

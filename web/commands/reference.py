@@ -1,0 +1,148 @@
+"""The reference of the command line, docs/command-line.md; generated from the commands."""
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+import click
+
+from web.commands import gatebell
+
+#: Commands by topic, in the order of the page.
+TOPICS = {
+    "Users, groups and projects": ("users", "groups", "projects", "members", "member-roles"),
+    "Applications and tokens": ("applications", "tokens", "keys", "identity-providers"),
+    "Alerts and incidents": (
+        *("integrations", "deliveries", "alerts", "heartbeats", "incidents", "incident-rules"),
+        *("incident-documents", "webhooks"),
+    ),
+    "On call and paging": (
+        *("schedules", "on-call", "handover-notes", "reports", "escalations", "alert-routes"),
+        *("silences", "maintenance-windows", "flap-settings", "contacts", "contact-rules"),
+        *("channels", "import"),
+    ),
+    "Configuration and health": (
+        *("doctor", "settings", "secrets", "mail", "version", "completion"),
+    ),
+    "Backups, upgrades and cleanup": (
+        *("backup", "restore", "repositories", "upgrade-check", "prune"),
+    ),
+    "Audit log, registry and releases": ("audit", "audit-streams", "registry", "releases"),
+}
+_INTRODUCTION = """\
+# Command line
+
+This page is the reference of the program `gatebell`, for operators. It lists every command with
+its arguments, options and defaults. It is generated from the commands by `make docs`.
+
+`gatebell COMMAND` works from any directory. `make run` installs it as `.venv/bin/gatebell`;
+`scripts/gatebell` is the same program. Commands use the database that the environment names, also
+while the service is running. So run them with the environment of the service:
+[Install](deployment.md) shows how to do that with systemd and in containers.
+
+## Output and exit status
+
+- Commands print one JSON object. Users, projects, alerts and other resources are printed as the
+  [API](api.md) returns them. `completion` and `releases check` print text.
+- `--output table`, which every command accepts, prints a table instead. In tables, control
+  characters are shown as `\\u…`, so that they cannot change the state of the terminal.
+- A list contains at most 1,000 entries. If there are more, the output has `total` or
+  `next_cursor`: pass `--page` or `--cursor` to get the next entries.
+- On failure, the command prints `{"error": …}` to standard error and exits with status 1. Invalid
+  arguments exit with status 2, and `help` in the output names the command that explains them.
+- `gatebell COMMAND --help` shows all arguments. `gatebell --version` shows the version and the
+  commit.
+
+## Shell completion
+
+- bash: add `eval "$(gatebell completion bash)"` to `~/.bashrc`.
+- zsh: add `eval "$(gatebell completion zsh)"` to `~/.zshrc` after `compinit`.
+- fish: run `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
+"""
+_DEFAULT = re.compile(r" ?\[default: (.+?)\]$")
+_SHARED = frozenset({"--help", "--output"})
+
+
+def document() -> str:
+    """Return the text of docs/command-line.md."""
+    return _INTRODUCTION + "".join(line + "\n" for line in _lines())
+
+
+def _lines() -> Iterator[str]:
+    context = click.Context(gatebell, info_name="gatebell")
+    for title, names in TOPICS.items():
+        yield from ("", f"## {title}")
+        for name in names:
+            command = gatebell.get_command(context, name)
+            assert command is not None, name  # noqa: S101 - a topic names commands that exist
+            yield from _command(command, f"gatebell {name}", "###")
+
+
+def _command(command: click.Command, path: str, heading: str) -> Iterator[str]:
+    yield from ("", f"{heading} {path}", "")
+    if isinstance(command, click.Group):
+        yield from _paragraphs(command)
+        for name in sorted(command.commands):
+            yield from _command(command.commands[name], f"{path} {name}", f"{heading}#")
+        return
+    context = click.Context(command, info_name=path)
+    options = list(_options(command, context))
+    arguments = [each for each in command.collect_usage_pieces(context) if each != "[OPTIONS]"]
+    usage = " ".join([path, *arguments, *(["[OPTIONS]"] if options else [])])
+    yield from (f"`{usage}`", "")
+    yield from _paragraphs(command)
+    yield from options
+
+
+def _paragraphs(command: click.Command) -> Iterator[str]:
+    """Yield the help text, with an empty line between two paragraphs."""
+    text = inspect.cleandoc(command.help or "").partition("\f")[0].replace("\b\n", "")
+    paragraphs = [" ".join(each.split()) for each in text.strip().split("\n\n")]
+    yield from "\n\n".join(paragraphs).split("\n")
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[str]:
+    rows = [
+        _row(each, context)
+        for each in command.get_params(context)
+        if isinstance(each, click.Option) and _SHARED.isdisjoint(each.opts) and not each.hidden
+    ]
+    if rows:
+        yield from ("", "| option | default | meaning |", "|---|---|---|")
+        yield from rows
+
+
+def _row(option: click.Option, context: click.Context) -> str:
+    words = _cell(option.help or "")
+    found = _DEFAULT.search(words)
+    default = found[1] if found else _default_of(option, context)
+    return f"| {_names(option, context)} | {default} | {_DEFAULT.sub('', words)} |"
+
+
+def _names(option: click.Option, context: click.Context) -> str:
+    written = "/".join([*_longest_first(option.opts), *_longest_first(option.secondary_opts)])
+    value = "" if option.is_flag else f" {option.make_metavar(context)}".replace(" RANGE", "")
+    return f"`{written}{value}`".replace("|", "\\|")
+
+
+def _longest_first(names: Sequence[str]) -> list[str]:
+    return sorted(names, key=len, reverse=True)
+
+
+def _default_of(option: click.Option, context: click.Context) -> str:
+    if option.required:
+        return "required"
+    found = option.get_default(context)
+    is_value = isinstance(found, str | int | float) and not isinstance(found, bool)
+    return _cell(str(found)) if is_value and found != "" else ""
+
+
+def _cell(text: str) -> str:
+    """Return a text for a cell of a table, in one line."""
+    line = " ".join(text.split())
+    return line.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())
