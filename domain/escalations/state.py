@@ -132,7 +132,7 @@ _RISES = (
 )
 _ROUTED = (
     "The routes choose a policy again, and the escalation starts at its step 1. If there is no "
-    "policy, the activity says so, and the maintainers are notified."
+    "policy, the activity shows this, and the maintainers are notified."
 )
 
 #: These say what the worker finds when it processes the alert for the first time.
@@ -171,7 +171,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         ),
         Event.ACCEPTED: Move(State.RUNNING, "The round has reached somebody."),
         Event.FAILED: Move(
-            State.RUNNING, "The activity says so, and the next step is due immediately."
+            State.RUNNING, "The activity shows this, and the next step is due immediately."
         ),
         Event.ROUND_OVER: Move(
             State.RUNNING,
@@ -179,7 +179,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
             "does not count. The maintainers are notified, and another round starts within half "
             "an hour.",
         ),
-        Event.ALL_TAKEN: Move(State.EXHAUSTED, "The activity says that nobody else is paged."),
+        Event.ALL_TAKEN: Move(State.EXHAUSTED, "The activity shows that nobody else is paged."),
         Event.RAISED: Move(State.RUNNING, _RISES),
         Event.LOWERED: Move(State.RUNNING, _KEEPS),
         Event.ESCALATE: Move(
@@ -207,10 +207,10 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
             "the next step runs immediately.",
         ),
         **_ANSWERS,
-        Event.HOLD: Move(State.HELD, "If the reason changes, the activity says so."),
+        Event.HOLD: Move(State.HELD, "If the reason changes, the activity shows this."),
         Event.RELEASE: Move(
             State.RUNNING,
-            "The activity says so. The delays of the steps continue where they stopped.",
+            "The activity shows this. The delays of the steps continue where they stopped.",
         ),
         Event.POLICY_CHANGED: Move(
             State.HELD,
@@ -224,7 +224,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.FAILED: Move(State.EXHAUSTED, "Nothing changes: somebody was reached."),
         Event.NO_ANSWER: Move(
             State.UNANSWERED,
-            "The activity says so, the maintainers are notified, and lists of alerts show it.",
+            "The activity shows this, the maintainers are notified, and lists of alerts show it.",
         ),
         Event.HOLD: Move(
             State.EXHAUSTED, "The maintainers are not notified while the alert is held back."

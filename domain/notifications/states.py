@@ -99,7 +99,7 @@ PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
         PageEvent.NOT_ALLOWED: Move(
             PageState.FAILED, "The activity of the alert gives the reason."
         ),
-        PageEvent.NO_CONTACT: Move(PageState.FAILED, "The activity of the alert says so."),
+        PageEvent.NO_CONTACT: Move(PageState.FAILED, "The activity of the alert shows this."),
         PageEvent.HELD: Move(
             PageState.WAITING,
             "It is not sent. The activity of the alert gives the reason, and the page is checked "
@@ -122,8 +122,8 @@ PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
         PageEvent.ALL_FAILED: Move(
             PageState.FAILED,
             "If contacts without a rule, or the email address of the account, got no message yet, "
-            "they get one, and the state stays the same. Otherwise the activity says so, and the "
-            "maintainers are notified.",
+            "they get one, and the state stays the same. Otherwise the activity shows the failure, and "
+            "the maintainers are notified.",
         ),
         PageEvent.OVER: Move(PageState.WITHDRAWN, "Recipients of the page get an update."),
     },
@@ -155,8 +155,8 @@ MESSAGES: Mapping[MessageState, Mapping[MessageEvent, Move]] = {
         MessageEvent.FAILED: Move(
             MessageState.WAITING, f"{_AGAIN} Codes and test messages are not retried."
         ),
-        MessageEvent.REFUSED: Move(MessageState.GIVEN_UP, "The activity of its alerts says so."),
-        MessageEvent.TOO_OLD: Move(MessageState.GIVEN_UP, "The activity of its alerts says so."),
+        MessageEvent.REFUSED: Move(MessageState.GIVEN_UP, "The activity of its alerts shows this."),
+        MessageEvent.TOO_OLD: Move(MessageState.GIVEN_UP, "The activity of its alerts shows this."),
         MessageEvent.OTHERS_FAILED: Move(MessageState.WAITING, "It is due immediately."),
         MessageEvent.NOTHING_TO_SAY: Move(MessageState.WITHDRAWN, "It is not sent."),
         MessageEvent.NOT_ALLOWED: Move(
