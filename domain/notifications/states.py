@@ -122,8 +122,8 @@ PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
         PageEvent.ALL_FAILED: Move(
             PageState.FAILED,
             "If contacts without a rule, or the email address of the account, got no message yet, "
-            "they get one, and the state stays the same. Otherwise the activity shows the failure, and "
-            "the maintainers are notified.",
+            "they get one, and the state stays the same. Otherwise the activity shows the failure, "
+            "and the maintainers are notified.",
         ),
         PageEvent.OVER: Move(PageState.WITHDRAWN, "Recipients of the page get an update."),
     },
