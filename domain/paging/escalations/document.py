@@ -1,4 +1,4 @@
-"""Writes the tables of states into docs/escalations.md.
+"""Writes the tables of docs/escalation-states.md.
 
 Run `python -m domain.paging.escalations.document`.
 """
@@ -11,9 +11,8 @@ from typing import Protocol
 from domain.paging.escalations.state import MOVES
 from domain.paging.notifications.states import MESSAGES, PAGES
 
-_PATH = Path("docs/escalations.md")
+_PATH = Path("docs/escalation-states.md")
 BEGIN = "<!-- states -->\n"
-_END = "\n## Routes\n"
 _HEAD = "| state | event | next state | what happens |\n|---|---|---|---|\n"
 
 
@@ -30,11 +29,11 @@ class _Move(Protocol):
 def tables() -> str:
     """Return the states of an escalation, a page and a message as Markdown."""
     parts = (
-        ("An escalation", _rows(MOVES)),
-        ("A page to one person or channel", _rows(PAGES)),
-        ("A message to one contact", _rows(MESSAGES)),
+        ("Transitions of an escalation", _rows(MOVES)),
+        ("Transitions of a page", _rows(PAGES)),
+        ("Transitions of a message", _rows(MESSAGES)),
     )
-    return "\n".join(f"{title}:\n\n{_HEAD}{''.join(rows)}" for title, rows in parts)
+    return "\n".join(f"## {title}\n\n{_HEAD}{''.join(rows)}" for title, rows in parts)
 
 
 def _rows(moves: Mapping[StrEnum, Mapping[StrEnum, _Move]] | Mapping) -> Iterator[str]:  # type: ignore[type-arg]
@@ -48,9 +47,9 @@ def _words(state: str) -> str:
 
 
 def with_tables(text: str) -> str:
-    """Return the document with the tables of today."""
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{tables()}{_END}{rest.partition(_END)[2]}"
+    """Return the document with the current tables, which are its end."""
+    before, _, _ = text.partition(BEGIN)
+    return f"{before}{BEGIN}\n{tables()}"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The states of an escalation, and the events that move it: one table, which the code asks.
 
 An escalation belongs to an alert since it was last opened. `domain/paging/notifications/states.py`
-has the states of its pages. docs/escalations.md shows these tables, and a test compares them.
+has the states of its pages. docs/escalation-states.md shows both tables, and a test compares them.
 """
 
 from collections.abc import Mapping
@@ -50,26 +50,26 @@ class Event(StrEnum):
     STEP_DUE = "a step is due"
     ACCEPTED = "a contact accepts a page"
     FAILED = "all pages of the last step have failed"
-    ROUND_OVER = "the last step of a round was judged"
-    ALL_TAKEN = "the last step of the last round was judged, and somebody was reached"
+    ROUND_OVER = "the results of the last step of a round are known"
+    ALL_TAKEN = "the last step of the last round has ended, and somebody was reached"
     NO_ANSWER = "nobody answers"
     RAISED = "the alert becomes more severe"
     LOWERED = "the alert becomes less severe"
     CRITICAL = "the alert was acknowledged below critical and becomes critical"
-    ANSWERED = "the alert is acknowledged, and its policy has no time-out"
-    TIMED = "the alert is acknowledged, and its policy has a time-out"
-    RENEWED = "somebody is still on it"
-    LAPSE = "the acknowledgement runs out"
+    ANSWERED = "the alert is acknowledged, and its policy has no acknowledgement timeout"
+    TIMED = "the alert is acknowledged, and its policy has an acknowledgement timeout"
+    RENEWED = "somebody presses *Still on it*"
+    LAPSE = "the acknowledgement expires"
     SNOOZE = "somebody snoozes the alert"
-    WOKEN = "the snooze ends, or somebody wakes the alert"
+    WOKEN = "the snooze ends, or somebody ends it early"
     ESCALATE = "somebody escalates the alert"
     OVER = "the alert is ignored, resolved or deleted"
     REOPENED = "the alert is triggered again"
     BACK = "an alert with the same fingerprint opens soon after this one ended"
-    HOLD = "a silence or window begins, or the project is archived"
-    RELEASE = "nothing holds it back any more"
-    POLICY_CHANGED = "its policy is changed"
-    POLICY_GONE = "its policy is deleted, or of a group that its project leaves"
+    HOLD = "a silence or maintenance window begins, or the project is archived"
+    RELEASE = "nothing holds the escalation back any more"
+    POLICY_CHANGED = "the policy is changed"
+    POLICY_GONE = "the policy is deleted, or belongs to a group that the project leaves"
     CLOCK_BACK = "the clock is set back"
 
 
@@ -80,31 +80,33 @@ class Move(NamedTuple):
     what: str
 
 
-_ANEW = "It begins anew at step 1 of the policy that is chosen now."
-_STOPS = Move(State.STOPPED, "Pages that have not left do not leave.")
+_ANEW = "The routes choose a policy again. The escalation starts at its step 1."
+_STOPS = Move(State.STOPPED, "Unsent pages are cancelled.")
 _TIMED = Move(
-    State.ACKNOWLEDGED, "Pages that have not left do not leave. The acknowledgement holds so long."
+    State.ACKNOWLEDGED,
+    "Unsent pages are cancelled. The acknowledgement expires after the timeout.",
 )
 _SNOOZED = Move(
     State.SNOOZED,
-    "The alert is acknowledged, and pages nobody until then. Pages that have not left do not "
-    "leave.",
+    "The alert is acknowledged. Unsent pages are cancelled, and nobody is paged until the snooze "
+    "ends.",
 )
 _ESCALATED = Move(State.ESCALATED, "The alert is triggered again.")
-_AT_ONCE = Move(State.ESCALATED, "Its next step is due at once.")
+_AT_ONCE = Move(State.ESCALATED, "The next step is due immediately.")
 _CHOSEN = Move(
     State.ESCALATED,
-    "If a policy is chosen now, its first step is taken immediately. Otherwise this is rejected.",
+    "If the routes now choose a policy, its step 1 runs immediately. Otherwise the request is "
+    "rejected.",
 )
 _CRITICAL = Move(
     State.LAPSED,
-    "The alert is triggered again, and the timeline says why, unless the policy that is chosen now "
-    "turns this off.",
+    "The alert is triggered again, and the timeline gives the reason. The policy that the routes "
+    "now choose can turn this off.",
 )
 _GOES_ON = Move(
     State.RUNNING,
-    "The step that would have been next is taken immediately. If another policy is chosen now, "
-    "or the round was over, step 1 is.",
+    "The next step runs immediately. If the routes now choose another policy, or the round was "
+    "over, step 1 runs.",
 )
 _SAME = "Nothing changes."
 
@@ -121,37 +123,39 @@ def _stays(state: State, *events: Event) -> dict[Event, Move]:
     return {event: Move(state, _SAME) for event in events}
 
 
-_KEEPS = "It stays with its policy. Further pages carry the new severity."
-_MOVED = "All its times move back by as much as the clock."
+_KEEPS = "The policy stays the same. Later pages show the new severity."
+_MOVED = "All stored times of the escalation move back by the same amount."
 _RISES = (
-    "If another policy is chosen now, it begins anew there. Otherwise it goes on, and a page that "
-    "quiet hours hold back leaves if the alert is critical now."
+    "If the routes now choose another policy, the escalation starts at its step 1. Otherwise it "
+    "continues. If the alert is now critical, pages that wait for quiet hours are sent."
 )
 _ROUTED = (
-    "The alert goes to the policy that is chosen now, from step 1. If there is none, the activity "
-    "and maintainers are told."
+    "The routes choose a policy again, and the escalation starts at its step 1. If there is no "
+    "policy, the activity shows this, and the maintainers are notified."
 )
 
 #: These say what the worker finds when it processes the alert for the first time.
 _UNPROCESSED = {
     Event.FIRST_LOOK: Move(
         State.RUNNING,
-        "The policy that is chosen now begins at step 1. If there is none, nobody is paged.",
+        "The routes choose a policy, and the escalation starts at its step 1. Without a policy, "
+        "nobody is paged.",
     ),
-    Event.ANSWERED: Move(State.STOPPED, "The policy is chosen and pages nobody."),
+    Event.ANSWERED: Move(State.STOPPED, "A policy is chosen, but nobody is paged."),
     Event.TIMED: Move(
         State.ACKNOWLEDGED,
-        "The policy is chosen and pages nobody. Its acknowledgement time-out counts from the "
+        "A policy is chosen, but nobody is paged. The acknowledgement timeout counts from the "
         "acknowledgement.",
     ),
     Event.SNOOZE: Move(
-        State.SNOOZED, "The policy is chosen immediately and pages nobody until then."
+        State.SNOOZED,
+        "A policy is chosen immediately. Nobody is paged until the snooze ends.",
     ),
-    Event.OVER: Move(State.STOPPED, "The policy is chosen and pages nobody."),
+    Event.OVER: Move(State.STOPPED, "A policy is chosen, but nobody is paged."),
     Event.ESCALATE: Move(
-        State.ESCALATED, "The policy is chosen immediately. The worker takes its first step."
+        State.ESCALATED, "A policy is chosen immediately. The worker runs its step 1."
     ),
-    Event.HOLD: Move(State.UNPROCESSED, "The worker holds the escalation back when it begins."),
+    Event.HOLD: Move(State.UNPROCESSED, "The worker holds the escalation back when it starts."),
     **_stays(State.UNPROCESSED, Event.RAISED, Event.LOWERED),
     **_stays(State.UNPROCESSED, Event.POLICY_CHANGED, Event.POLICY_GONE),
 }
@@ -161,47 +165,56 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
     State.RUNNING: {
         Event.STEP_DUE: Move(
             State.RUNNING,
-            "The step pages whom it reaches. If that is nobody, the activity says why, and the "
-            "next step is due at once.",
+            "The step pages its targets. If it reaches nobody, the activity gives the reason, and "
+            "the next step is due immediately.",
         ),
         Event.ACCEPTED: Move(State.RUNNING, "The round has reached somebody."),
         Event.FAILED: Move(
-            State.RUNNING, "The activity says so, and the next step is due at once."
+            State.RUNNING, "The activity shows this, and the next step is due immediately."
         ),
         Event.ROUND_OVER: Move(
             State.RUNNING,
-            "The next round follows after the pause of the policy. A round that reached nobody "
-            "does not count: maintainers are told, and another one follows within half an hour.",
+            "The next round starts after the pause between repeats. A round that reached nobody "
+            "does not count. The maintainers are notified, and another round starts within half "
+            "an hour.",
         ),
-        Event.ALL_TAKEN: Move(State.EXHAUSTED, "The activity says that nobody else is paged."),
+        Event.ALL_TAKEN: Move(State.EXHAUSTED, "The activity shows that nobody else is paged."),
         Event.RAISED: Move(State.RUNNING, _RISES),
         Event.LOWERED: Move(State.RUNNING, _KEEPS),
         Event.ESCALATE: Move(
             State.RUNNING,
-            "The next step is taken immediately, and after the last step of a round step 1.",
+            "The next step runs immediately. After the last step of a round, step 1 runs.",
         ),
         **_ANSWERS,
-        Event.HOLD: Move(State.HELD, "The activity says by what, and until when."),
-        Event.POLICY_CHANGED: Move(State.RUNNING, "It goes on with the new steps at once."),
+        Event.HOLD: Move(State.HELD, "The activity gives the reason and the end."),
+        Event.POLICY_CHANGED: Move(
+            State.RUNNING, "The escalation continues with the new steps immediately."
+        ),
         Event.POLICY_GONE: Move(State.RUNNING, _ROUTED),
         Event.CLOCK_BACK: Move(State.RUNNING, _MOVED),
     },
     State.HELD: {
         Event.ACCEPTED: Move(State.HELD, "The round has reached somebody."),
-        Event.FAILED: Move(State.HELD, "It counts when nothing holds the escalation back."),
+        Event.FAILED: Move(
+            State.HELD, "The failure counts when nothing holds the escalation back any more."
+        ),
         Event.RAISED: Move(State.HELD, _RISES),
         Event.LOWERED: Move(State.HELD, _KEEPS),
         Event.ESCALATE: Move(
             State.RUNNING,
-            "While something holds it back, this is rejected. Otherwise the next step is taken "
-            "immediately.",
+            "The request is rejected while something still holds the escalation back. Otherwise "
+            "the next step runs immediately.",
         ),
         **_ANSWERS,
-        Event.HOLD: Move(State.HELD, "If it is something else now, the activity says so."),
+        Event.HOLD: Move(State.HELD, "If the reason changes, the activity shows this."),
         Event.RELEASE: Move(
-            State.RUNNING, "The activity says so. No time has passed for the steps."
+            State.RUNNING,
+            "The activity shows this. The delays of the steps continue where they stopped.",
         ),
-        Event.POLICY_CHANGED: Move(State.HELD, "It goes on with the new steps when released."),
+        Event.POLICY_CHANGED: Move(
+            State.HELD,
+            "The escalation continues with the new steps when it is no longer held back.",
+        ),
         Event.POLICY_GONE: Move(State.RUNNING, _ROUTED),
         Event.CLOCK_BACK: Move(State.HELD, _MOVED),
     },
@@ -209,12 +222,13 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.ACCEPTED: Move(State.EXHAUSTED, "Nothing changes."),
         Event.FAILED: Move(State.EXHAUSTED, "Nothing changes: somebody was reached."),
         Event.NO_ANSWER: Move(
-            State.UNANSWERED, "The activity says so, maintainers are told, and lists show it."
+            State.UNANSWERED,
+            "The activity shows this, the maintainers are notified, and lists of alerts show it.",
         ),
         Event.HOLD: Move(
-            State.EXHAUSTED, "No maintainers are told until nothing holds the alert back."
+            State.EXHAUSTED, "The maintainers are not notified while the alert is held back."
         ),
-        Event.RELEASE: Move(State.EXHAUSTED, "The time in which somebody can answer begins again."),
+        Event.RELEASE: Move(State.EXHAUSTED, "The time to answer starts again."),
         Event.RAISED: Move(State.RUNNING, _ANEW),
         Event.LOWERED: Move(State.EXHAUSTED, "Nothing changes."),
         Event.ESCALATE: _AT_ONCE,
@@ -237,19 +251,21 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.REOPENED: Move(State.RUNNING, _ANEW),
         Event.BACK: Move(
             State.RUNNING,
-            "If nobody had answered, the new alert goes on where this one ended, and those who "
-            "were paged are paged again: at once, or while it flaps once in a while. Otherwise it "
-            "begins anew.",
+            "If nobody had answered, the new alert continues where this one ended, and the same "
+            "people are paged again: immediately, or less often while the alert is flapping. "
+            "Otherwise the escalation starts at step 1.",
         ),
         Event.TIMED: Move(
-            State.ACKNOWLEDGED, "A step that was due at this moment had stopped it already."
+            State.ACKNOWLEDGED, "A step that was due at the same moment had already stopped it."
         ),
         Event.ESCALATE: _ESCALATED,
         Event.SNOOZE: _SNOOZED,
         Event.CRITICAL: _CRITICAL,
     },
     State.ACKNOWLEDGED: {
-        Event.RENEWED: Move(State.ACKNOWLEDGED, "The acknowledgement holds so long again."),
+        Event.RENEWED: Move(
+            State.ACKNOWLEDGED, "The acknowledgement expires after the full timeout again."
+        ),
         Event.LAPSE: Move(State.LAPSED, "The alert is triggered again."),
         Event.CRITICAL: _CRITICAL,
         Event.ESCALATE: _ESCALATED,
@@ -262,8 +278,9 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
     State.LAPSED: {
         Event.REOPENED: Move(
             State.RUNNING,
-            "Whoever acknowledged it last is paged first. Step 1 of the policy that is chosen now "
-            "follows after five minutes, or at once if that person cannot be reached.",
+            "The user who acknowledged the alert last is paged first. Step 1 of the policy that "
+            "the routes now choose follows after five minutes, or immediately if that user cannot "
+            "be reached.",
         ),
         Event.ESCALATE: _ESCALATED,
         **_ANSWERS,
@@ -273,7 +290,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.WOKEN: Move(State.STOPPED, "The alert is triggered again."),
         Event.RAISED: Move(State.STOPPED, "The alert is triggered again."),
         Event.ESCALATE: _ESCALATED,
-        Event.SNOOZE: Move(State.SNOOZED, "The new time counts."),
+        Event.SNOOZE: Move(State.SNOOZED, "The new end replaces the old one."),
         Event.OVER: _STOPS,
         Event.REOPENED: Move(State.RUNNING, _ANEW),
         Event.CLOCK_BACK: Move(State.SNOOZED, _MOVED),
@@ -287,7 +304,9 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         **_stays(State.ESCALATED, Event.RAISED, Event.LOWERED, Event.ESCALATE),
     },
     State.NO_POLICY: {
-        Event.RAISED: Move(State.RUNNING, "If a policy is chosen now, it begins at step 1."),
+        Event.RAISED: Move(
+            State.RUNNING, "If the routes now choose a policy, the escalation starts at its step 1."
+        ),
         Event.LOWERED: Move(State.NO_POLICY, "Nothing changes."),
         Event.SNOOZE: _SNOOZED,
         Event.ESCALATE: _CHOSEN,

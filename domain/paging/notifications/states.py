@@ -1,8 +1,8 @@
 """What becomes of a page and of a message: the states, and the events that move them.
 
-A page is what one recipient is to be told of one alert. It leaves as a message to each contact of
-the recipient, by the person's rules to some of them later. These tables are the whole story;
-docs/escalations.md shows them.
+A page notifies one recipient about one alert. It is sent as a message to each contact of the
+recipient; notification rules can delay some of these messages. docs/escalation-states.md shows
+these tables.
 """
 
 from collections.abc import Mapping
@@ -30,14 +30,14 @@ class PageEvent(StrEnum):
     """What moves a page."""
 
     DUE = "it is due"
-    NOT_ALLOWED = "the person is blocked, gone, or may not see the alert"
+    NOT_ALLOWED = "the person is locked, deleted, or cannot see the alert"
     HELD = "the alert is muted, or its project is archived"
     NO_CONTACT = "there is no contact"
     TAKEN = "a contact accepts it"
-    FOLLOWS = "a rule of the person is due"
-    FIRST_FAILED = "all contacts that were told have failed, and others follow later"
+    FOLLOWS = "a notification rule of the person is due"
+    FIRST_FAILED = "all contacts that were notified have failed, and others follow later"
     ALL_FAILED = "all contacts have failed"
-    OVER = "the alert is answered or over"
+    OVER = "the alert is acknowledged, snoozed, ignored or resolved"
 
 
 class MessageState(StrEnum):
@@ -67,10 +67,10 @@ class MessageEvent(StrEnum):
 
     TAKEN = "the mail server or channel accepts it"
     FAILED = "an attempt fails"
-    REFUSED = "it is refused for good"
+    REFUSED = "it is rejected permanently"
     TOO_OLD = "an attempt fails after six hours"
-    OTHERS_FAILED = "it leaves later, and all contacts before it have failed"
-    NOTHING_TO_SAY = "nothing of it is true any more"
+    OTHERS_FAILED = "it was to be sent later, and all earlier contacts have failed"
+    NOTHING_TO_SAY = "none of its alerts needs attention any more"
     NOT_ALLOWED = "none of its pages may be sent"
 
 
@@ -86,24 +86,26 @@ _CANCELLED = (
     "Messages that have not been sent are cancelled, and the activity of the alert gives the "
     "reason."
 )
-_FOLLOWS = "The contact gets its message: nobody has answered yet."
+_FOLLOWS = "The message to this contact is sent, because nobody has answered yet."
 PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
     PageState.WAITING: {
         PageEvent.DUE: Move(
             PageState.LEFT,
-            "It leaves with the other due pages of the recipient. A message goes to each contact, "
-            "at once or as long after as the person's rules say. If those that are told first are "
-            "failing, the others do not wait. If all are, one goes to the address of the account "
-            "as well.",
+            "It is sent together with the other due pages of the recipient. Each contact gets a "
+            "message, immediately or after the delay of its notification rule. If the contacts "
+            "that come first are failing, the others do not wait. If all contacts are failing, "
+            "the email address of the account gets a message as well.",
         ),
-        PageEvent.NOT_ALLOWED: Move(PageState.FAILED, "The activity of the alert says why."),
-        PageEvent.NO_CONTACT: Move(PageState.FAILED, "The activity of the alert says so."),
+        PageEvent.NOT_ALLOWED: Move(
+            PageState.FAILED, "The activity of the alert gives the reason."
+        ),
+        PageEvent.NO_CONTACT: Move(PageState.FAILED, "The activity of the alert shows this."),
         PageEvent.HELD: Move(
             PageState.WAITING,
             "It is not sent. The activity of the alert gives the reason, and the page is checked "
             "again within 30 seconds, or later while the project is archived.",
         ),
-        PageEvent.OVER: Move(PageState.WITHDRAWN, "It does not leave."),
+        PageEvent.OVER: Move(PageState.WITHDRAWN, "It is not sent."),
     },
     PageState.LEFT: {
         PageEvent.TAKEN: Move(PageState.ACCEPTED, "The escalation has reached somebody."),
@@ -111,23 +113,26 @@ PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
         PageEvent.NOT_ALLOWED: Move(PageState.FAILED, _CANCELLED),
         PageEvent.HELD: Move(
             PageState.WAITING,
-            "It waits for another message, as a page that was not sent yet. If an attempt may have "
-            "succeeded, it stays, and a new page to all contacts waits in its place.",
+            "It waits to be sent in a new message. If an attempt may have succeeded, the page "
+            "stays as it is, and a new page to all contacts waits instead.",
         ),
-        PageEvent.FIRST_FAILED: Move(PageState.LEFT, "The others are told at once."),
+        PageEvent.FIRST_FAILED: Move(
+            PageState.LEFT, "The other contacts get their messages immediately."
+        ),
         PageEvent.ALL_FAILED: Move(
             PageState.FAILED,
-            "If no message went to contacts without a rule, or to the address of the account, one "
-            "goes there, and the page stays. Otherwise the activity says it, and maintainers are "
-            "told.",
+            "If contacts without a rule, or the email address of the account, got no message yet, "
+            "they get one, and the state stays the same. Otherwise the activity shows the failure, "
+            "and the maintainers are notified.",
         ),
-        PageEvent.OVER: Move(PageState.WITHDRAWN, "Who was told is told what became of it."),
+        PageEvent.OVER: Move(PageState.WITHDRAWN, "Recipients of the page get an update."),
     },
     PageState.FAILED: {
         PageEvent.TAKEN: Move(PageState.ACCEPTED, "A later attempt reached the recipient."),
         PageEvent.NOT_ALLOWED: Move(PageState.FAILED, _CANCELLED),
         PageEvent.HELD: Move(
-            PageState.FAILED, "It waits for another message. A later attempt may still reach them."
+            PageState.FAILED,
+            "It waits to be sent in a new message. A later attempt can still succeed.",
         ),
         PageEvent.OVER: Move(PageState.WITHDRAWN, "No further attempt is made."),
     },
@@ -139,18 +144,20 @@ PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
             PageState.ACCEPTED,
             "Messages to further contacts are cancelled. A new page to all contacts waits.",
         ),
-        PageEvent.OVER: Move(PageState.WITHDRAWN, "Who was told is told what became of it."),
+        PageEvent.OVER: Move(PageState.WITHDRAWN, "Recipients of the page get an update."),
     },
     PageState.WITHDRAWN: {},
 }
-_AGAIN = "It is tried again after 10 seconds, then after pauses of up to 5 minutes."
+_AGAIN = "It is retried after 10 seconds, then after pauses of up to 5 minutes."
 MESSAGES: Mapping[MessageState, Mapping[MessageEvent, Move]] = {
     MessageState.WAITING: {
         MessageEvent.TAKEN: Move(MessageState.SENT, "Its pages are accepted."),
-        MessageEvent.FAILED: Move(MessageState.WAITING, f"{_AGAIN} A code or test ends as failed."),
-        MessageEvent.REFUSED: Move(MessageState.GIVEN_UP, "The activity of its alerts says so."),
-        MessageEvent.TOO_OLD: Move(MessageState.GIVEN_UP, "The activity of its alerts says so."),
-        MessageEvent.OTHERS_FAILED: Move(MessageState.WAITING, "It is due at once."),
+        MessageEvent.FAILED: Move(
+            MessageState.WAITING, f"{_AGAIN} Codes and test messages are not retried."
+        ),
+        MessageEvent.REFUSED: Move(MessageState.GIVEN_UP, "The activity of its alerts shows this."),
+        MessageEvent.TOO_OLD: Move(MessageState.GIVEN_UP, "The activity of its alerts shows this."),
+        MessageEvent.OTHERS_FAILED: Move(MessageState.WAITING, "It is due immediately."),
         MessageEvent.NOTHING_TO_SAY: Move(MessageState.WITHDRAWN, "It is not sent."),
         MessageEvent.NOT_ALLOWED: Move(
             MessageState.CANCELLED, "It is not sent. The activity of its alerts gives the reason."

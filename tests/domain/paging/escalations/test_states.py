@@ -55,5 +55,5 @@ def test_each_outcome_of_a_message_is_shown_as_a_state() -> None:
 
 
 def test_the_document_shows_the_tables_of_the_code() -> None:
-    text = Path("docs/escalations.md").read_text(encoding="utf-8")
+    text = Path("docs/escalation-states.md").read_text(encoding="utf-8")
     assert with_tables(text) == text

@@ -1,4 +1,4 @@
-"""The guide to the first page, followed word for word, with a receiver for a telephone."""
+"""The guide "Set up paging", followed word for word, with a receiver for a telephone."""
 
 import json
 import re
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.one_database("postgres")
 def test_somebody_is_paged_who_was_not_there_before(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     project = make_project(gatebell, person)
-    guide = guide_for_project("first-page", gatebell, project)
+    guide = guide_for_project("set-up-paging", gatebell, project)
     token = make_token(gatebell, person).clear
     with running_telephone() as telephone:
 
