@@ -77,10 +77,10 @@ programs:
 bridges: $(VENV)/development
 	@scripts/ensure-bridges
 
-faults: $(VENV)/development ## Run the fault tests at full size, and write docs/reliability.md (takes most of an hour)
+faults: $(VENV)/development ## Run the fault tests at full size, and write docs/evidence/reliability.md (takes most of an hour)
 	@rm -rf build/faults
 	@$(PYTEST) --every-database --capture=no --accounts build/faults -m "long or not long" tests/faults $(PYTEST_ARGS)
-	@$(PY) -m tests.faults.reliability build/faults > build/reliability.md && mv build/reliability.md docs/reliability.md
+	@$(PY) -m tests.faults.reliability build/faults > build/reliability.md && mv build/reliability.md docs/evidence/reliability.md
 
 properties: $(VENV)/development ## Run the property-based tests with many more examples (takes an hour)
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)
@@ -115,9 +115,9 @@ docs: $(VENV)/development ## Write the generated documents; those that name ever
 	@$(PY) -m web.settings.sections > docs/settings.md
 	@$(PY) -m web.commands.reference > docs/command-line.md
 	@$(PY) -m domain.releases.document > docs/releases.md
-	@$(PY) -m tests.coverage.summary > docs/coverage.md
+	@$(PY) -m tests.coverage.summary > docs/evidence/coverage.md
 	@$(PY) -m tests.coverage.permission_matrix > docs/permissions.md
-	@$(PY) -m tests.coverage.advisories > docs/advisories.md
+	@$(PY) -m tests.coverage.advisories > docs/evidence/advisories.md
 	@mkdir -p build/docs
 	@$(PY) -m tests.coverage.coverage_table > build/docs/statements.md
 	@$(PY) -m tests.coverage.rfc_coverage > build/docs/standards.md
@@ -138,7 +138,7 @@ bench-alerts: $(VENV)/development ## Measure lists of a million alerts against t
 bench-scale: $(VENV)/development ## Measure one host against two that share a Postgres (takes minutes)
 	@$(PY) -m bench.scale.scale_out $(BENCH_ARGS)
 
-bench-large: $(VENV)/development ## Fill a Postgres with ten million alerts, measure it, and write docs/scale.md (takes hours and 50 GB): BENCH_ARGS="--alerts 100000", or "--sqlite" for SQLite
+bench-large: $(VENV)/development ## Fill a Postgres with ten million alerts, measure it, and write docs/evidence/scale.md (takes hours and 50 GB): BENCH_ARGS="--alerts 100000", or "--sqlite" for SQLite
 	@$(PY) -m bench.scale.large_run $(BENCH_ARGS)
 
 bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md
@@ -147,10 +147,10 @@ bench-cost: $(VENV)/development ## Measure what a request and a million rows cos
 bench-pairs: $(VENV)/development ## Measure processor time before and after a change, in pairs: BENCH_ARGS="--before main"
 	@$(PY) -m bench.costs.pairs $(BENCH_ARGS)
 
-bench-neighbours: $(VENV)/development ## Measure what others get beside bad neighbours, for docs/neighbours.md (takes a quarter of an hour)
+bench-neighbours: $(VENV)/development ## Measure what others get beside bad neighbours, for docs/evidence/noisy-neighbors.md (takes a quarter of an hour)
 	@$(PY) -m bench.neighbours.neighbourhood $(BENCH_ARGS)
 
-soak: $(VENV)/development ## Do everything at once for SOAK_MINUTES=60, see what grows, and write docs/soak.md
+soak: $(VENV)/development ## Do everything at once for SOAK_MINUTES=60, see what grows, and write docs/evidence/soak.md
 	@$(PY) -m bench.soaking --minutes $(or $(SOAK_MINUTES),60) $(SOAK_ARGS)
 
 bench-pages: $(VENV)/development ## Measure what the main pages weigh, and how long they take (takes minutes)

@@ -1,4 +1,4 @@
-"""Writes docs/neighbours.md."""
+"""Writes docs/evidence/noisy-neighbors.md."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

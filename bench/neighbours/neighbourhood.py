@@ -2,7 +2,7 @@
 
 Eight connections, with a pause of twenty milliseconds after each answer, check tokens and send
 new alerts, four each: alone and beside each neighbour in turn, several rounds, on Postgres and on
-SQLite, under the server that `make run` starts. It writes docs/neighbours.md.
+SQLite, under the server that `make run` starts. It writes docs/evidence/noisy-neighbors.md.
 
     python -m bench.neighbours.neighbourhood --only passwords,clones --rounds 3
     python -m bench.neighbours.neighbourhood --once
@@ -33,7 +33,7 @@ from bench.samples import CannotMeasureError, Sample
 from bench.workloads import Work
 from domain.core.clock import system_clock
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "neighbours.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "noisy-neighbors.md"
 WORKS = (Work.TOKEN_INFO, Work.INTAKE)
 FROZEN = "frozen"
 _CONNECTIONS = 4

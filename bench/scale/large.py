@@ -1,7 +1,7 @@
 """Fills a Postgres of its own with as much as the service has after years, and measures it.
 
-`make bench-large` fills it and writes docs/scale.md. `--alerts 100000` is a try of a minute; other
-tables follow the number of alerts. `--directory` keeps the database for the next run.
+`make bench-large` fills it and writes docs/evidence/scale.md. `--alerts 100000` is a short run of a
+minute; other tables follow the number of alerts. `--directory` keeps the database for the next run.
 
 Postgres selects the rows that it stores (`large_tables.py`): to make and to COPY them from here
 would take one of two processors. Indexes and unique constraints are made afterwards, and foreign

@@ -1,4 +1,4 @@
-"""Writes docs/scale.md from what was measured on a large database."""
+"""Writes docs/evidence/scale.md from what was measured on a large database."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ class Measured:
 
 
 def document(measured: Measured) -> str:
-    """Return the text of docs/scale.md."""
+    """Return the text of docs/evidence/scale.md."""
     return "\n".join(
         (
             *_head(measured),
@@ -68,7 +68,7 @@ _HEAD = """# Scale
 
 What lists, look-ups and periodic jobs do in a large database. `make bench-large` fills a Postgres
 of its own and writes this page; with `BENCH_ARGS="--alerts 100000"` it takes minutes. What follows
-from the figures is in [capacity](capacity.md#many-millions).
+from the figures is in [capacity](../capacity.md#many-millions).
 
 This run: {alerts:,} alerts, {deliveries:,} deliveries and as many occurrences, {users:,} users,
 {tokens:,} tokens, {projects:,} projects: one has most alerts, one pages, the others have a few
@@ -104,8 +104,8 @@ statements.
 |---|--:|--:|--:|---|"""
 _TABLES = """## Sizes
 
-As a bulk load leaves them; [capacity](capacity.md#disk) has what rows take that are stored one by
-one.
+These are the sizes after a bulk load. [Capacity](../capacity.md#disk) has the sizes of rows that are
+stored one by one.
 
 | table | rows | MiB for a million | with indexes |
 |---|--:|--:|--:|"""

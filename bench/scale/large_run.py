@@ -1,4 +1,4 @@
-"""Fills a large database, measures it and writes docs/scale.md: `make bench-large`.
+"""Fills a large database, measures it and writes docs/evidence/scale.md: `make bench-large`.
 
 With `--sqlite` it fills SQLite, and writes the last section of the document.
 """
@@ -32,7 +32,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.live import close_app
 from web.database.schema import migrate
 
-_DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"
+_DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "scale.md"
 _FEW = 10_000
 _STARTS = 5
 #: For a machine that has just filled a database.

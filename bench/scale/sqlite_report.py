@@ -1,4 +1,4 @@
-"""Writes the section on SQLite of docs/scale.md."""
+"""Writes the section on SQLite of docs/evidence/scale.md."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

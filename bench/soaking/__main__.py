@@ -1,7 +1,7 @@
 """Everything at once for an hour, to see what grows and what gets lost: `make soak`.
 
-It says each minute what it sees, and writes docs/soak.md if it ran for at least twenty minutes on
-Postgres. The exit status is 1 if a claim fails.
+It prints each minute what it measures, and writes docs/evidence/soak.md if it ran for at least
+twenty minutes on Postgres. The exit status is 1 if a claim fails.
 
     python -m bench.soaking --minutes 3
     python -m bench.soaking --minutes 20 --sqlite
@@ -34,7 +34,7 @@ from bench.soaking.visitors import visitors
 from bench.soaking.watch import Sight, look_at
 from domain.core.clock import system_clock
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "soak.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "soak.md"
 #: What the last run found.
 _KEPT = Path(__file__).parents[1] / "results" / "soak.json"
 _FINDINGS = TypeAdapter(Findings)

@@ -1,4 +1,4 @@
-"""Writes docs/soak.md from what was found."""
+"""Writes docs/evidence/soak.md from what was found."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""docs/conformance.md tells of every module what its test shows."""
+"""docs/evidence/conformance.md tells of every module what its test shows."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.http.oauth.openid import (
     test_registration_conformance,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "conformance.md"
 #: Which tests repeat which plan.
 PLANS = {
     "oidcc-basic-certification-test-plan": test_openid_conformance,

@@ -55,7 +55,7 @@ def test_the_release_schedule_is_fresh() -> None:
 
 
 def test_the_summary_of_what_tests_show_is_fresh() -> None:
-    written = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    written = (ROOT / "docs" / "evidence" / "coverage.md").read_text(encoding="utf-8")
     fresh = coverage_document(statements(), marks(), standards(), marks("rfc"))
     assert written == fresh, "run `make docs`"
 
@@ -63,7 +63,7 @@ def test_the_summary_of_what_tests_show_is_fresh() -> None:
 def test_the_list_of_advisories_is_fresh_and_a_test_shows_each() -> None:
     known, shown = advisories(), marks("advisory")
     assert set(shown) == {each.id for each in known}
-    written = (ROOT / "docs" / "advisories.md").read_text(encoding="utf-8")
+    written = (ROOT / "docs" / "evidence" / "advisories.md").read_text(encoding="utf-8")
     assert written == advisories_document(known, shown), "run `make docs`"
 
 

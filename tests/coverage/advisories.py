@@ -1,4 +1,4 @@
-"""Writes docs/advisories.md: published holes of others, and the tests that show they are not here.
+"""Writes docs/evidence/advisories.md: published vulnerabilities, and the tests against them.
 
 The advisories are data, `tests/rfc/advisories.toml`: a section, and for each identifier the
 product, what was wrong there, what happens here, and the text that this was compared with. Tests
@@ -27,7 +27,7 @@ What it was was compared in November 2026 with what the last column names, as pu
 it: the GitHub Advisory Database, the records of the CVE programme, osv.dev, the databases of
 RubySec, of PyPA (for Python) and of Go, or what the finder published. The words are our own.
 
-What is found in Gatebell itself is reported as [SECURITY.md](../SECURITY.md) says.
+What is found in Gatebell itself is reported as [SECURITY.md](../../SECURITY.md) says.
 """
 
 
@@ -54,7 +54,7 @@ def advisories(file: Path = ADVISORIES) -> list[Advisory]:
 
 
 def document(known: Sequence[Advisory], shown: Mapping[str, Sequence[str]]) -> str:
-    """Return the text of docs/advisories.md."""
+    """Return the text of docs/evidence/advisories.md."""
     introduction = _INTRODUCTION.format(count=len(known))
     return introduction + "".join(f"{line}\n" for line in _rows(known, shown))
 

@@ -1,4 +1,4 @@
-"""Writes build/docs/statements.md: which tests show which statement of docs/statements.md.
+"""Writes build/docs/statements.md: the tests of each statement in docs/evidence/statements.md.
 
 Tests say it themselves, by `@pytest.mark.spec("A3", …)` on a function, a class or, as
 `pytestmark`, a file. They are read, not run.
@@ -23,7 +23,7 @@ _INTRODUCTION = """\
 # Which tests show which statement
 
 Generated from the marks of the tests by `make docs`; the statements are those of
-[statements.md](../../docs/statements.md). {shown} of {all} statements are shown by a test.
+[statements.md](../../docs/evidence/statements.md). {shown} of {all} statements are shown by a test.
 """
 
 
@@ -38,7 +38,9 @@ class Statement(NamedTuple):
 def statements() -> list[Statement]:
     """Return the statements in their order."""
     found, section = [], ""
-    for line in (ROOT / "docs" / "statements.md").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (ROOT / "docs" / "evidence" / "statements.md").read_text(encoding="utf-8").splitlines()
+    ):
         if heading := _HEADING.fullmatch(line):
             section = heading["title"]
         elif row := _ROW.fullmatch(line):

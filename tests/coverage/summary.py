@@ -1,4 +1,4 @@
-"""Writes docs/coverage.md: how many statements and requirements the tests show, and which not.
+"""Writes docs/evidence/coverage.md: the number of statements and requirements that tests show.
 
 The tables that name every test are long and change whenever a test is renamed, so they are not
 kept in the repository: `make docs` writes them to build/docs/.
@@ -38,7 +38,7 @@ def document(
     requirements: Sequence[Standard],
     requirements_shown: Mapping[str, Sequence[str]],
 ) -> str:
-    """Return the text of docs/coverage.md."""
+    """Return the text of docs/evidence/coverage.md."""
     count = sum(each.id in shown for each in known)
     lines = [*_sections(known, shown), *_missing(known, shown)]
     return "".join(

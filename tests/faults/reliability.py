@@ -1,4 +1,4 @@
-"""Writes docs/reliability.md: what each fault cost, from the accounts that its test has kept.
+"""Writes docs/evidence/reliability.md: the cost of each fault, from the counts of its test.
 
 `make faults` empties the folder of accounts, runs the tests and, if none of them failed, writes the
 document. Each test that is marked `fault` leaves a file there, with the figures of that run alone.
@@ -84,7 +84,7 @@ def keep(folder: Path, test: str, fault: str, kept: Kept) -> None:
 
 
 def document(runs: Sequence[Run], faults: dict[str, list[str]]) -> str:
-    """Return the text of docs/reliability.md; the tests of faults stand for what may be missing."""
+    """Return the text of docs/evidence/reliability.md; `faults` names the expected tests."""
     ordered = sorted(
         runs, key=lambda run: (run["test"].partition("[")[0], run["fault"], run["test"])
     )

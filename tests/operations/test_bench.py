@@ -102,7 +102,7 @@ def test_every_figure_can_be_measured(wrk: Path) -> None:
 
 @pytest.mark.long
 def test_every_neighbour_can_be_measured(wrk: Path) -> None:
-    document = ROOT / "docs" / "neighbours.md"
+    document = ROOT / "docs" / "evidence" / "noisy-neighbors.md"
     before = document.read_bytes()
     done = subprocess.run(
         (sys.executable, "-m", "bench.neighbours.neighbourhood", "--once"),

@@ -1,8 +1,8 @@
 """Prepared statements of one connection to Postgres, on psycopg's layers below its cursors.
 
-What a cursor does for any statement took as long as the rest of a question of the hot paths
-(docs/performance.md): these are known beforehand, come one after the other, and need nothing of a
-cursor but its conversions, which `psycopg.adapt` has.
+A cursor took as long as the rest of a query on the hot paths (docs/evidence/performance.md). These
+statements are known beforehand, run one after another, and only need the conversions of a cursor,
+which `psycopg.adapt` provides.
 """
 
 from collections.abc import Callable, Sequence
