@@ -3,9 +3,9 @@
     python -m bench.durable_intake --intakes intakes.json --fault "./kill-and-restart" --faults 5
 
 sends alerts to the intakes that a file describes (docs/evidence/performance.md has an example), and
-runs a shell command several times meanwhile. The command kills programs of the service with SIGKILL and
-starts them again. Without a file, `bench.durable_intake.on_gatebell` starts Gatebell on a Postgres
-of its own, and kills both.
+runs a shell command several times meanwhile. The command kills programs of the service with SIGKILL
+and starts them again. Without a file, `bench.durable_intake.on_gatebell` starts Gatebell on its own
+Postgres, and kills both.
 """
 
 import json

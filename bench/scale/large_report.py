@@ -104,8 +104,8 @@ statements.
 |---|--:|--:|--:|---|"""
 _TABLES = """## Sizes
 
-These are the sizes after a bulk load. [Capacity](../capacity.md#disk) has the sizes of rows that are
-stored one by one.
+These are the sizes after a bulk load. [Capacity](../capacity.md#disk) has the sizes of rows that
+are stored one by one.
 
 | table | rows | MiB for a million | with indexes |
 |---|--:|--:|--:|"""

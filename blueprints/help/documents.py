@@ -30,6 +30,19 @@ _LANGUAGES = {"console": "Shell", "json": "JSON", "yaml": "YAML", "": "Text"}
 DOCS = Path(__file__).parents[2] / "docs"
 #: Former names of documents.
 MOVED = {
+    **{
+        name: f"evidence/{name}"
+        for name in (
+            *("advisories", "conformance", "coverage", "on-call-compared", "performance"),
+            *("reliability", "scale", "soak", "statements"),
+        )
+    },
+    "neighbours": "evidence/noisy-neighbors",
+    "devices-and-passwords": "device-and-password-grants",
+    "guides/bridges": "guides/ldap-and-saml",
+    "guides/first-page": "guides/set-up-paging",
+    "operations": "administration",
+    "pushed-requests-and-bound-tokens": "par-and-dpop",
     "words": "glossary",
 }
 #: Shown by /help itself.

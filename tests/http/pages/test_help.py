@@ -7,7 +7,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from blueprints.help.documents import Values, documents, page_of, sections
+from blueprints.help.documents import MOVED, Values, documents, page_of, sections
+from blueprints.help.search import search
 from domain.access.roles import Role
 from domain.access.scopes import FREE, NOT_FOR_APPLICATIONS, SCOPES
 from domain.oauth.openid import userinfo
@@ -22,11 +23,11 @@ def names_in_index() -> list[str]:
     return [topic.name for section in sections() for topic in section.topics]
 
 
-def test_the_index_has_every_document_once_and_begins_with_guides() -> None:
+def test_the_index_has_every_document_once_and_begins_with_the_quickstart() -> None:
     names = names_in_index()
     records = {name for name in documents() if re.match(r"adr/\d", name)}
     assert sorted(names) == sorted(documents().keys() - records - {"README"})
-    assert names[0].startswith("guides/")
+    assert names[0] == "quickstart"
 
 
 @pytest.mark.long
@@ -124,6 +125,56 @@ def test_a_value_that_a_shell_could_understand_stays_out_of_commands() -> None:
     assert values.fill(text) == (
         "curl https://gate.test/a/x https://gate.example.org https://app.example/callback"
     )
+
+
+@pytest.mark.one_database("sqlite")
+@pytest.mark.parametrize("name", MOVED)
+def test_a_former_name_of_a_document_leads_to_it(client: FlaskClient, name: str) -> None:
+    answer = client.get(f"/help/{name if name.startswith('guides/') else f'docs/{name}'}?a=b")
+    assert answer.status_code == 301
+    assert answer.headers["Location"] == f"{page_of(MOVED[name])}?a=b"
+    assert client.get(page_of(MOVED[name])).status_code == 200
+
+
+#: What users search for, and a part of the first result's URL.
+_SEARCHES = {
+    "2FA": "approve-access",
+    "MFA": "approve-access",
+    "SSO": "identity-providers",
+    "quickstart": "quickstart",
+    "getting started": "quickstart",
+    "troubleshooting": "troubleshooting",
+    "handoff": "on-call",
+    "GDPR": "personal-data",
+    "high availability": "scaling-out",
+    "kubernetes": "kubernetes",
+    "k8s": "kubernetes",
+    "dedupe": "receivers",
+    "restore": "backup-and-restore",
+    "disaster recovery": "backup-and-restore",
+    "upgrade": "upgrade",
+    "LDAP": "ldap-and-saml",
+    "webhook signature": "webhooks",
+    "PAT": "token-lifetimes",
+    "dead man's switch": "heartbeats",
+    "mute": "silences",
+    "on-call": "on-call",
+    "postmortem": "reports",
+    "rate limits": "api",
+    "metrics": "health-and-metrics",
+    "TOTP": "approve-access",
+    "WebAuthn": "approve-access",
+    "device code": "device-and-password-grants",
+    "PKCE": "quickstart",
+    "grafana": "grafana",
+    "nobody was paged": "nobody-was-paged",
+}
+
+
+@pytest.mark.parametrize("words", _SEARCHES)
+def test_the_first_result_of_a_search_is_the_page_on_it(words: str) -> None:
+    pages = [hit.part.page for hit in search(words)[:3]]
+    assert any(_SEARCHES[words] in page for page in pages[:1]), pages
 
 
 @pytest.mark.long
