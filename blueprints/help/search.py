@@ -115,17 +115,14 @@ def _folded(part: Part) -> str:
     return f"{part.document.title}\n{part.heading}\n{part.text}".casefold()
 
 
-def _rank(part: Part, terms: Sequence[Term]) -> tuple[bool, int, int]:
-    """Return what orders results: no evidence, terms in headings, then how often terms occur."""
+def _rank(part: Part, terms: Sequence[Term]) -> tuple[bool, int]:
+    """Return what orders results: no evidence, then terms in titles and headings."""
     title, heading = part.document.title.casefold(), part.heading.casefold()
     in_heading = sum(term.search(heading) is not None for term in terms)
     in_title = sum(term.search(title) is not None for term in terms)
-    headings = 4 * in_heading + 3 * in_title + (not part.heading)
-    return not part.document.name.startswith(_EVIDENCE), headings, _occurrences(part, terms)
-
-
-def _occurrences(part: Part, terms: Sequence[Term]) -> int:
-    return sum(len(term.findall(_folded(part))) for term in terms)
+    headings = 4 * in_heading + 5 * in_title + (not part.heading)
+    name = part.document.name
+    return not name.startswith(_EVIDENCE), headings - (name == _GLOSSARY)
 
 
 def _excerpt(part: Part, terms: Sequence[Term]) -> str:

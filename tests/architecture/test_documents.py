@@ -19,7 +19,7 @@ from tests.coverage.permission_matrix import document as permissions_document
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
 from web.commands import gatebell
-from web.commands.reference import TOPICS
+from web.commands.reference import OUTPUTS, TOPICS
 from web.commands.reference import document as commands_document
 from web.settings.reader import Settings
 from web.settings.sections import document as settings_document
@@ -46,6 +46,12 @@ def test_the_reference_of_commands_is_fresh() -> None:
 def test_every_command_belongs_to_one_topic() -> None:
     listed = [name for names in TOPICS.values() for name in names]
     assert sorted(listed) == gatebell.list_commands(click.Context(gatebell))
+
+
+def test_outputs_belong_to_commands_that_exist() -> None:
+    described = {f"#### gatebell {name}" for name in OUTPUTS if " " in name}
+    alone = {f"### gatebell {name}" for name in OUTPUTS if " " not in name}
+    assert described | alone <= set(commands_document().splitlines())
 
 
 @pytest.mark.spec("M2")

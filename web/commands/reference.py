@@ -60,6 +60,67 @@ while the service is running. So run them with the environment of the service:
 - zsh: add `eval "$(gatebell completion zsh)"` to `~/.zshrc` after `compinit`.
 - fish: run `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
 """
+#: Output of commands that print something other than one resource or a list of the API.
+OUTPUTS = {
+    "users create": "the user, and `password` if it was generated",
+    "users list": "`users`, and `next`: the value of `--before` for the next page",
+    "users verify": "`verified`: number of addresses that were not verified before",
+    "users reset-password": "the user with `password`, to be changed at the next sign-in",
+    "users remove-second-factors": "`username`, `removed`",
+    "users delete": ("`user_id`, `pseudonym`, `applications_handed_on`, `applications_deleted`"),
+    "applications create": "the application with `secret`, which is null for a public application",
+    "applications renew-secret": "the application with its new `secret`",
+    "tokens create": "the token with its value in `token`",
+    "keys list": "`keys`: `kid`, `created_at`, `retired_at` of each published key",
+    "keys rotate": "`kid` of the new key, and `keys`",
+    "identity-providers create": "the provider without its secret, and `redirect_uri`",
+    "identity-providers test": "`works`, `problem`, the endpoints, and the number of `keys`",
+    "integrations reset-key": "`id`, `url`, and the new `key`",
+    "integrations recognize": (
+        "`tool`, `type`, `mapping`, `rules`, and the `alert` that the payload would open"
+    ),
+    "deliveries replay": "the new deliveries in `replayed`, and `still_refused`",
+    "heartbeats reset-url": "`id`, `url`, and how long the old URL is accepted",
+    "webhooks create": "the webhook with its `secret`",
+    "webhooks rotate": "the webhook with its new `secret`",
+    "webhooks test": "`delivered`, `status`, `error`, `duration_ms`, `delivery_id`",
+    "audit-streams create": "the destination with its `secret`",
+    "audit-streams rotate": "the destination with its new `secret`",
+    "audit-streams test": "`delivered`, `status`, `error`, `duration_ms`",
+    "contacts test": "`delivered`, `error`",
+    "channels test": "`delivered`, `error`",
+    "import grafana-oncall": (
+        "`summary`, `users`, `schedules`, `policies`, `integrations`, `left_out`"
+    ),
+    "import opsgenie": "`summary`, `users`, `schedules`, `policies`, `integrations`, `left_out`",
+    "doctor": "`state` and `checks`",
+    "settings list": "`settings`: `name`, `value`, `origin`, `changeable`, `section`",
+    "settings set": "`name`, `value`; after a change of `RELEASE` also `rehearsal`",
+    "secrets status": (
+        "`keys`, `hosts`, `encrypted_with_older`, `hashed_with_older`, `unreadable`, `next`"
+    ),
+    "secrets reencrypt": "`reencrypted`, `unreadable`: number of rows of each kind",
+    "secrets forget": "`forgotten`: fingerprints of the lost keys",
+    "mail test": "`sent_to`, `from`, `server`, or the response of the mail server",
+    "mail failure": "`sent_to`",
+    "mail status": "`waiting`, `oldest_at`, `failing`, `given_up`",
+    "backup": "`directory`, `rows`, `files`, `bytes`, `left_out`, `deleted`, `recorded`",
+    "restore": "`restored`, `made_at`, `rows`, `audit_head`, or an error if it is not intact",
+    "repositories list": "the directory of each repository, by the path of its project",
+    "repositories check": "`checked`, `faults`, `orphans`",
+    "repositories backup": "`written`, `empty`",
+    "repositories restore": "`restored`, `kept`, `missing`",
+    "repositories remove-orphans": "`removed`",
+    "upgrade-check": "`effects`; the exit status is 1 if there are any",
+    "prune": "the number of removed rows of each kind",
+    "audit verify": "`intact`, `events`, `unsealed`, `seals`, `head`, and `faults`, if any",
+    "registry configuration": "`configuration`, `bundle`",
+    "registry certificates": "`keys`, and `certificates` or `written`",
+    "registry rotate-key": "`kid` of the new key, and `keys`",
+    "releases rehearse": (
+        "`breaks`, and `changes` with the affected consumers; the exit status is 1 if a call breaks"
+    ),
+}
 _DEFAULT = re.compile(r" ?\[default: (.+?)\]$")
 _SHARED = frozenset({"--help", "--output"})
 
@@ -92,6 +153,8 @@ def _command(command: click.Command, path: str, heading: str) -> Iterator[str]:
     usage = " ".join([path, *arguments, *(["[OPTIONS]"] if options else [])])
     yield from (f"`{usage}`", "")
     yield from _paragraphs(command)
+    if output := OUTPUTS.get(path.removeprefix("gatebell ")):
+        yield from ("", f"Output: {output}.")
     yield from options
 
 
