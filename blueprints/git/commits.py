@@ -1,31 +1,67 @@
 """Reads a commit for the API."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import BoundedSemaphore
+
 from flask import url_for
 
-from blueprints.git.browsing import open_reader
 from domain.ci_cd.combined_status import combined_status
 from domain.ci_cd.types import CommitStats, RepositoryCommit
-from domain.git.browsing import ChangedLines, CommitDetails
+from domain.core.database.locks import release_locks
+from domain.git.commits import ChangedLines, CommitDetails, CommitReader
+from domain.git.errors import GitUnavailableError, RepositoryBusyError
+from domain.git.storage import repository_path
 from domain.projects.views import ProjectView
 from web.extensions import db
 from web.http.public_urls import public_url
+from web.services import git
 
-#: Digits of a hash that people read.
+#: Number of digits of an abbreviated hash.
 _SHORT = 8
+#: Maximum number of requests of a web process that read repositories at the same time.
+_READERS = BoundedSemaphore(4)
+_PATIENCE_SECONDS = 3.0
+_RETRY_AFTER = 5
+
+
+def clone_url(project: ProjectView) -> str:
+    """Return the URL to clone a project from."""
+    page = url_for("projects.show_namespace", full_path=project.path)
+    return public_url(f"{page}.git")
 
 
 def read_commit(project: ProjectView, revision: str, *, with_stats: bool) -> RepositoryCommit:
     """Return the commit of a hash, branch or tag; raise NotFoundError if it was not pushed."""
-    with open_reader(project) as reader:
+    with _open_reader(project) as reader:
         commit = reader.find_commit(revision)
         lines = reader.changed_lines(commit) if with_stats else None
     return _shown(project, commit, lines)
 
 
+@contextmanager
+def _open_reader(project: ProjectView) -> Iterator[CommitReader]:
+    """Open the repository of a project, without holding a database connection.
+
+    Raise GitUnavailableError or RepositoryBusyError.
+    """
+    own = git()
+    if problem := own.problem():
+        raise GitUnavailableError(f"Git on this server is {problem}.")
+    path = repository_path(own.root, project.id, project.created_at)
+    release_locks(db.session())
+    if not _READERS.acquire(timeout=_PATIENCE_SECONDS):
+        message = "The server is busy with other repositories. Try again in a moment."
+        raise RepositoryBusyError(message, retry_after=_RETRY_AFTER)
+    try:
+        yield CommitReader(own, path)
+    finally:
+        _READERS.release()
+
+
 def _shown(
     project: ProjectView, commit: CommitDetails, lines: ChangedLines | None
 ) -> RepositoryCommit:
-    page = url_for("files.commits", project_path=project.path, tail=commit.id)
     return RepositoryCommit(
         id=commit.id,
         short_id=commit.id[:_SHORT],
@@ -39,7 +75,7 @@ def _shown(
         committed_date=commit.committer.at,
         created_at=commit.committer.at,
         parent_ids=list(commit.parents),
-        web_url=public_url(page),
+        web_url=public_url(url_for("projects.show_namespace", full_path=project.path)),
         project_id=project.id,
         status=combined_status(commit.id, project_id=project.id, session=db.session()),
         last_pipeline=None,

@@ -9,7 +9,7 @@ from flask_login import current_user
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RequestRedirect
 
-from blueprints.git.browsing import overview_of
+from blueprints.git.commits import clone_url
 from blueprints.projects.member_pages import add_member_pages, share, unshare
 from domain.access.features import Feature
 from domain.accounts.names import can_be_path
@@ -18,6 +18,7 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.alerts.listing.watched_projects import only
 from domain.core.errors import ForbiddenError, NotFoundError
+from domain.git.access import may_push
 from domain.paging.escalations.explanation import unanswered_among
 from domain.paging.escalations.routes import pages_nobody
 from domain.paging.on_call.shifts import on_call_in_project
@@ -52,7 +53,7 @@ from web.http.work import work
 from web.pages.form_pages import form_page
 from web.pages.list_query import asked_part, list_query, numbered_links
 from web.releases.gate import apply_change
-from web.services import now, reading
+from web.services import git, now, reading
 
 _CHANGE = BY_ID["legacy-page-urls"]
 #: A project is in a group: its path has at least two parts.
@@ -183,8 +184,9 @@ def _show_project(project: ProjectView) -> ResponseReturnValue:
         integrations=list_integrations(work(), project) if sees_integrations else (),
         sees_integrations=sees_integrations,
         **_alerts_of(project),
-        # Last: it lets go of the database's connection.
-        **overview_of(project),
+        clone_url=clone_url(project),
+        may_push=may_push(project),
+        git_problem=git().problem(),
     )
 
 

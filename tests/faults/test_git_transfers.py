@@ -246,8 +246,9 @@ def test_without_git_everything_else_works_and_says_what_is_missing(
     missing = {"status": "ok", "database": "ok", "git": "missing"}
     wait_until(lambda: live.http().get(f"{live.url}/readyz").json() == missing)
     wait_until(lambda: "Git on this server is missing." in _page(live, project))
-    files = live.http().get(f"{live.url}/{project}/-/tree")
-    assert files.status_code == 503
+    path = project.replace("/", "%2F")
+    commit = live.http().get(f"{live.url}/api/v4/projects/{path}/repository/commits/main")
+    assert commit.status_code == 503
     git = GitClient(gatebell=live, home=tmp_path)
     told = git.run("clone", git.url(project))
     assert "remote: Git on this server is missing." in told.said

@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 
 from authlib.oauth2.rfc6749 import OAuth2Error
 from flask import Flask, current_app, g, request
-from flask_login import current_user
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.core.database.locks import release_locks
-from domain.core.errors import DomainError, ForbiddenError, NotFoundError
+from domain.core.errors import DomainError, ForbiddenError
 from domain.git.access import (
     ACCEPTED_SCOPES,
     GitService,
-    check_may_read,
     check_may_still_push,
     get_project_for_git,
 )
@@ -28,39 +26,14 @@ from domain.oauth.presented_tokens.bearer import (
     get_bearer,
     record_use,
 )
-from domain.projects.access import get_project
-from domain.projects.paths import MovedError
 from domain.projects.views import ProjectView, Viewer
 from web.access.bearer_token import TokenLocation, check_key, presented_token
-from web.access.decorators import to_sign_in, viewer
 from web.access.rate_limits import by_git_user
 from web.extensions import db
 from web.http.endpoints import Mark
 from web.services import now, services
 
 _log = logging.getLogger("gatebell.git")
-
-
-def _for_file_readers(view: Callable[..., Any]) -> Callable[..., Any]:
-    def guarded(*, project_path: str, **kwargs: Any) -> Any:
-        try:
-            project = get_project(project_path, viewer(), session=db.session())
-        except MovedError:
-            raise
-        except NotFoundError:
-            if current_user.is_authenticated:
-                raise
-            return to_sign_in()
-        check_may_read(project)
-        g.project = project
-        return view(project=project, **kwargs)
-
-    return guarded
-
-
-#: Whoever may clone the project may see its files; the view gets the project as `project` instead
-#: of `project_path`.
-reads_files = Mark(access="anybody who may clone the project", guard=_for_file_readers)
 
 
 class GitAccess(NamedTuple):

@@ -1,0 +1,167 @@
+"""Reads commits of a repository with Git's plumbing commands."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from domain.core.errors import NotFoundError
+from domain.git.program import Git
+
+_LONGEST_TITLE = 500
+#: Longer messages are cut.
+_LONGEST_MESSAGE = 1024 * 1024
+_FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHORT_HASH = re.compile(r"[0-9a-fA-F]{7,64}")
+#: Characters that no name of a branch or tag has (git check-ref-format); Git reads `^`, `~`, `:`
+#: and `@{` as operators.
+_NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$")
+_LONGEST_NAME = 255
+_LINE_COUNTS = re.compile(rb"(\d+)\t(\d+)\t")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """The author or committer of a commit, with the time."""
+
+    name: str
+    email: str
+    #: None for a time that no calendar has.
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedLines:
+    """The numbers of lines that a commit adds and deletes, compared with its first parent."""
+
+    additions: int
+    deletions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitDetails:
+    """A commit with its message, its parents and the people behind it."""
+
+    id: str
+    parents: tuple[str, ...]
+    author: Signature
+    committer: Signature
+    message: str
+
+    @property
+    def title(self) -> str:
+        """Return the first line of the message."""
+        return self.message.partition("\n")[0].strip()[:_LONGEST_TITLE]
+
+
+def _text_of(name: bytes) -> str:
+    """Return a name for people; what is no UTF-8 and no character to print shows U+FFFD."""
+    text = name.decode("utf-8", "replace")
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)
+
+
+class CommitReader:
+    """The commits of a repository; a repository that does not exist has none."""
+
+    def __init__(self, git: Git, path: Path) -> None:
+        """Take Git and the path of the repository."""
+        self._git = git
+        self._path = path
+
+    def find_commit(self, revision: str) -> CommitDetails:
+        """Return the commit of a hash, branch or tag; raise NotFoundError if there is none.
+
+        An abbreviated hash is at least 7 digits long. As in Git, a full hash comes before the name
+        of a tag, a tag before a branch, and both before an abbreviated hash.
+        """
+        found = self._commit_named(revision) if self._path.exists() else b""
+        if not found:
+            raise NotFoundError("Commit not found.")
+        output = self._git.run(
+            self._path,
+            "log",
+            "--max-count=1",
+            "--no-show-signature",
+            "--no-decorate",
+            "--encoding=UTF-8",
+            "--format=%H%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B",
+            "--end-of-options",
+            found,
+        )
+        return _details(output)
+
+    def changed_lines(self, commit: CommitDetails) -> ChangedLines:
+        """Return how many lines a commit changes; binary files have none."""
+        output = self._git.run(
+            self._path,
+            "show",
+            "--format=",
+            "--numstat",
+            "-z",
+            "--no-renames",
+            "--diff-merges=first-parent",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-show-signature",
+            "--end-of-options",
+            commit.id,
+        )
+        counts = [_LINE_COUNTS.match(record) for record in output.split(b"\0")]
+        return ChangedLines(
+            additions=sum(int(each[1]) for each in counts if each),
+            deletions=sum(int(each[2]) for each in counts if each),
+        )
+
+    def _commit_named(self, revision: str) -> bytes:
+        """Return the hash of the commit that a revision names; empty if there is none."""
+        names = [f"refs/tags/{revision}", f"refs/heads/{revision}"]
+        if _FULL_HASH.fullmatch(revision):
+            candidates = [revision]
+        elif revision == "HEAD":
+            candidates = ["HEAD"]
+        else:
+            is_hash = _SHORT_HASH.fullmatch(revision)
+            candidates = [*(names if _is_name(revision) else ()), *([revision] if is_hash else ())]
+        for candidate in candidates:
+            output = self._git.run(
+                self._path,
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                f"{candidate}^{{commit}}",
+                accepted=(0, 1, 128),
+            )
+            if output:
+                return output.split()[-1]
+        return b""
+
+
+def _is_name(revision: str) -> bool:
+    """Return whether a branch or tag can have this name."""
+    return len(revision.encode()) <= _LONGEST_NAME and _NO_NAME.search(revision) is None
+
+
+def _details(record: bytes) -> CommitDetails:
+    parts = (record.split(b"\0", 8) + [b""] * 8)[:9]
+    commit, parents, *people, message = parts
+    author, committer = (
+        Signature(name=_text_of(name), email=_text_of(email), at=_moment(seconds))
+        for name, email, seconds in (people[:3], people[3:])
+    )
+    return CommitDetails(
+        id=commit.decode(),
+        parents=tuple(parents.decode().split()),
+        author=author,
+        committer=committer,
+        # Git ends its output with a line break of its own.
+        message=message.removesuffix(b"\n")[:_LONGEST_MESSAGE].decode("utf-8", "replace"),
+    )
+
+
+def _moment(seconds: bytes) -> datetime | None:
+    """Return a time; None for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(int(seconds), tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
