@@ -1,1 +1,1 @@
-"""What the owner of an application sees while it is being connected, and when it fails."""
+"""Pages, commands and notices for the owners of applications."""
