@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class DomainError(Exception):
-    """The base of all errors caused by callers; the message is shown to users."""
+    """The base class of all errors caused by callers; the message is shown to users."""
 
 
 class NotFoundError(DomainError):
@@ -30,7 +30,7 @@ class InvalidError(DomainError):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is wrong, one sentence for each value of the field."""
+        """The problems, one sentence for each invalid value of the field."""
         return (str(self),)
 
 
@@ -38,18 +38,18 @@ class InvalidValuesError(InvalidError):
     """Several values of one field are invalid."""
 
     def __init__(self, sentences: Sequence[str], *, field: str) -> None:
-        """Store a sentence for each; the message has all of them."""
+        """Store a sentence for each value; the message contains all of them."""
         super().__init__(" ".join(sentences), field=field)
         self._sentences = tuple(sentences)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is wrong, one sentence for each value of the field."""
+        """The problems, one sentence for each invalid value of the field."""
         return self._sentences
 
 
 class InvalidValue(NamedTuple):
-    """A parameter that cannot be taken, and the reason in words that follow its name."""
+    """An invalid parameter, and the reason in words that follow its name."""
 
     field: str
     reason: str
@@ -70,7 +70,7 @@ class InvalidQueryError(QueryError):
 
 
 class InvalidParametersError(InvalidError):
-    """Parameters of a request are invalid; `problems` has every one of them."""
+    """Parameters of a request are invalid; `problems` contains all of them."""
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems; the message names all of them."""
@@ -83,7 +83,7 @@ class ConflictError(InvalidError):
 
 
 class TakenError(ConflictError):
-    """Something else has the path or name in `field`."""
+    """The path or name in `field` is already taken."""
 
 
 class TooManyAttemptsError(DomainError):
@@ -96,9 +96,9 @@ class TooManyAttemptsError(DomainError):
 
 
 class OverloadedError(DomainError):
-    """Too much is going on to answer now; `retry_after` is in seconds."""
+    """The service is too busy to respond; `retry_after` is in seconds."""
 
     def __init__(self, message: str, *, retry_after: int) -> None:
-        """Set the message and the pause before the next attempt."""
+        """Set the message and the waiting time before the next attempt."""
         super().__init__(message)
         self.retry_after = retry_after
