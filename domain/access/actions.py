@@ -5,9 +5,15 @@
 
 Each action has a row in the permission table (`domain/access/permissions.py`). A call first checks
 the permission of the actor and the state of the project. The action's own code then validates,
-stores and records the change. Its parameters are the unit of work, the project or group of its
-permission, the variables of its URL, and a body or query. API views (`web/api/operations.py`) and
-commands (`web/commands/generated.py`) are generated from actions.
+stores and records the change. Its parameters are:
+
+- the unit of work
+- the project or group of its permission
+- the variables of its URL
+- a body or query
+
+API views (`web/api/operations.py`) and commands (`web/commands/generated.py`) are generated from
+actions.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +45,7 @@ _COMMANDS = {"index": "list", "edit": "change"}
 
 
 class Action(Generic[Parameters, Result]):
-    """A callable function of the domain with its permission, parameters and result type."""
+    """A domain function with its permission, parameters and result type."""
 
     def __init__(
         self,
@@ -161,7 +167,7 @@ def _is_model(hint: Any, *bases: type) -> bool:
 
 
 def operations_in(module: ModuleType, room: str) -> list[Action[Any, Any]]:
-    """Return the operations of a module that belong to a room of the permission table."""
+    """Return the operations of a module that belong to a resource in the permission table."""
     found = (each for each in vars(module).values() if isinstance(each, Action))
     return [each for each in found if each.room == room and each.is_operation]
 

@@ -125,7 +125,7 @@ class Work:
     policy: Policies
 
     def acting_as(self, user_id: int, name: str) -> "Work":
-        """Return this unit of work with another actor: the user who has just signed in."""
+        """Return this unit of work with another actor: the user who has just authenticated."""
         source = replace(self.actor.source, actor=Somebody(id=user_id, name=name))
         return replace(self, actor=replace(self.actor, id=user_id, name=name, source=source))
 

@@ -73,8 +73,8 @@ def check_role(target: TargetView, least: Role | None, ability: Ability | None =
 def check_state(permission: Permission, room: str, target: TargetView, *, changes: bool) -> None:
     """Check that the state of a project permits an action.
 
-    Raise ForbiddenError if the project is archived or the room's feature is turned off. Raise
-    NotFoundError if only members can use the feature.
+    `room` is the resource of the action. Raise ForbiddenError if the project is archived or the
+    feature of the resource is turned off. Raise NotFoundError if only members can use the feature.
     """
     feature = feature_of(room)
     if feature is not None:

@@ -29,7 +29,8 @@ class Feature(StrEnum):
         return "Monitoring" if self is Feature.MONITOR else self.replace("_", " ").capitalize()
 
 
-#: Features by the prefix of API rooms (the first part of an operation's name) and page blueprints.
+#: Features by the prefix of API resources (the first part of an operation's name) and blueprints of
+#: pages.
 _ROOMS: Mapping[str, Feature] = {
     "alert": Feature.MONITOR,
     "test_alerts": Feature.MONITOR,
@@ -49,6 +50,6 @@ _ROOMS: Mapping[str, Feature] = {
 
 
 def feature_of(room: str) -> Feature | None:
-    """Return the feature that a room belongs to, or None."""
+    """Return the feature that an API resource belongs to, or None."""
     found = (feature for beginning, feature in _ROOMS.items() if room.startswith(beginning))
     return next(found, None)

@@ -98,7 +98,7 @@ _INTEGRATES = _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS)
 
 
 def _rows(room: str, verbs: str, permission: Permission) -> Mapping[str, Permission]:
-    """Return rows with the same permission for several actions of a room."""
+    """Return rows with the same permission for several actions on a resource."""
     return dict.fromkeys((f"{room}.{verb}" for verb in verbs.split()), permission)
 
 
@@ -120,7 +120,7 @@ PERMISSIONS: Mapping[str, Permission] = {
         "approve reject deactivate activate disconnect block unblock",
         _administrator(_WRITE),
     ),
-    # Users export their own data, administrators the data of all users.
+    # Users export their own data, administrators the data of any user.
     "users.export": _instance(_READ),
     "users.delete": _administrator(_WRITE),
     # Users manage their own tokens, administrators the tokens of all users.
@@ -176,7 +176,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "incidents.delete": _project(_WRITE, Role.OWNER),
     "incident_alerts.index": _SEES_ALERTS,
     **_rows("incident_alerts", "create delete", _HANDLES_ALERTS),
-    # Reporters can see internal notes; only Maintainers can change the notes of others.
+    # Members with at least the Reporter role see internal comments. Only Maintainers can change the
+    # comments of other users.
     **_rows("incident_notes", "index show", _SEES_ALERTS),
     **_rows("incident_notes", "create change delete", _HANDLES_ALERTS),
     **_rows("incident_rules", "index show", _SEES_ALERTS),
@@ -210,14 +211,14 @@ PERMISSIONS: Mapping[str, Permission] = {
     ),
     **_rows("on_call_schedules", "create change delete", _namespace(_WRITE, Role.MAINTAINER)),
     **_rows("on_call_overrides", "index show", _SEES_ALERTS_OF_EITHER),
-    # Members manage overrides of their own shifts; Maintainers also those of others.
+    # Members manage overrides of their own shifts, Maintainers the overrides of all shifts.
     **_rows("on_call_overrides", "create delete", _HANDLES_ALERTS_OF_EITHER),
     **_rows("on_call_swaps", "index show", _SEES_ALERTS_OF_EITHER),
     **_rows("on_call_swaps", "create delete", _HANDLES_ALERTS_OF_EITHER),
     **_rows("on_call_reports", "show download download_figures", _SEES_ALERTS_OF_EITHER),
     **_rows("on_call_handover_notes", "index draft", _SEES_ALERTS_OF_EITHER),
     "on_call_handover_notes.create": _HANDLES_ALERTS_OF_EITHER,
-    # Members delete their own notes; Maintainers also the notes of others.
+    # Members delete their own notes, Maintainers all notes.
     "on_call_handover_notes.delete": _HANDLES_ALERTS_OF_EITHER,
     **_rows("incident_documents", "show download", _SEES_ALERTS),
     "incident_documents.change": _HANDLES_ALERTS,
@@ -326,7 +327,7 @@ PERMISSIONS: Mapping[str, Permission] = {
 
 #: Actions that only pages and commands offer, and that are not operations of the API.
 BESIDE_THE_API: Mapping[str, Permission] = {
-    # Settings of the signed-in user.
+    # The account of the signed-in user.
     "own_account.change": _instance(_WRITE),
     "authorized_applications.revoke": _instance(_WRITE),
     **_rows("signing_in", "prove sign_in sign_out", _open(_ANY)),

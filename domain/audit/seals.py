@@ -1,8 +1,8 @@
 """Seals audit events in a hash chain, and verifies the chain.
 
 Each seal is a keyed hash that includes the previous seal. The worker seals events within a minute
-after they were written, so that writers do not wait for each other. Without the key, nobody with
-access to the database can change, add or remove an event or an inner seal undetected.
+after they were written, so that writers do not wait for each other. Anyone with access to the
+database, but without the key, cannot change, add or remove an event or an inner seal undetected.
 """
 
 import hmac

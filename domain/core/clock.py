@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-#: A function that returns the current time in UTC, with a time zone.
+#: Function that returns the current time as a timezone-aware datetime in UTC.
 Clock = Callable[[], datetime]
 #: Maximum normal difference between the clocks of two hosts.
 HOST_CLOCK_DIFFERENCE = timedelta(seconds=2)

@@ -1,10 +1,10 @@
-"""Hosts of the service, turns of periodic jobs, and times without reachable web servers.
+"""Hosts of the service, runs of periodic jobs, and periods without a reachable web server.
 
 Each host reports once a minute. The reports let commands check settings that all hosts must share,
 such as their secret keys.
 
-Each web server records every few seconds that it receives requests and reaches the database. If
-there is no record for some time, neither pings nor reports could arrive. Their absence is then
+Each web server records a heartbeat every few seconds while it receives requests and reaches the
+database. Without any heartbeat, neither pings nor reports could arrive. Their absence is then
 neither the fault of jobs (`domain/heartbeats/states.py`) nor of senders
 (`domain/alerts/handling/retention.py`). One reachable host is enough.
 """
@@ -111,12 +111,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def last_turn(name: str, *, session: Session) -> datetime | None:
-    """Return the start of the period of the last turn, or None if there was none."""
+    """Return the start of the period of the last run, or None if there was none."""
     return session.scalar(select(JobTurn.taken_at).where(JobTurn.name == name))
 
 
 def record_turn(name: str, *, session: Session, now: datetime) -> None:
-    """Record that a turn happens now, regardless of other hosts."""
+    """Record that a job runs now, regardless of other hosts."""
     statement = insert_into(JobTurn, session=session).values(name=name, taken_at=now)
     session.execute(
         statement.on_conflict_do_update(index_elements=[JobTurn.name], set_={"taken_at": now})
@@ -124,7 +124,7 @@ def record_turn(name: str, *, session: Session, now: datetime) -> None:
 
 
 def claim_turn(name: str, *, period: timedelta, session: Session, now: datetime) -> bool:
-    """Claim the turn of the current period, and return whether it was free."""
+    """Claim the run of the current period, and return whether it was still unclaimed."""
     begins_at = now - (now - _EPOCH) % period
     statement = insert_into(JobTurn, session=session).values(name=name, taken_at=begins_at)
     taken = session.scalar(
@@ -133,7 +133,7 @@ def claim_turn(name: str, *, period: timedelta, session: Session, now: datetime)
             set_={"taken_at": begins_at},
             where=or_(
                 JobTurn.taken_at < begins_at,
-                # A turn far in the future was claimed by a host with a wrong clock, and is ignored.
+                # A run far in the future was claimed by a host with a wrong clock, and is ignored.
                 JobTurn.taken_at > begins_at + period,
             ),
         ).returning(JobTurn.name)
@@ -142,7 +142,7 @@ def claim_turn(name: str, *, period: timedelta, session: Session, now: datetime)
 
 
 MARK_INTERVAL = timedelta(seconds=10)
-#: Time without a mark after which no web server counts as reachable.
+#: Time without a heartbeat after which no web server counts as reachable.
 SILENCE = timedelta(seconds=30)
 _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -158,20 +158,20 @@ class Unreachable:
 
 @dataclass(frozen=True, kw_only=True)
 class Marks:
-    """The latest marks, read when a web server is about to store its next mark."""
+    """The latest heartbeats, read when a web server is about to record the next one."""
 
-    #: Last mark of the server itself, or None if there is none.
+    #: Last heartbeat of the server itself, or None if there is none.
     own: datetime | None
     others: Sequence[datetime] = ()
-    #: Start time of the server, for the first mark of one of its processes.
+    #: Start time of the server, for the first heartbeat of one of its processes.
     began_at: datetime | None = None
 
 
 def ended_by(marks: Marks, now: datetime) -> Unreachable | None:
-    """Return the unreachable period that a mark at this time ends, if there is one.
+    """Return the unreachable period that a heartbeat at this time ends, if there is one.
 
-    A mark in the future was made by a host with a wrong clock. It counts as made now, so that a
-    wrong clock never creates an unreachable period.
+    A heartbeat in the future was recorded by a host with a wrong clock. It counts as recorded now,
+    so that a wrong clock never creates an unreachable period.
     """
     known = [each for each in (marks.own, *marks.others) if each is not None]
     if not known or any(now - each <= SILENCE for each in marks.others):
@@ -189,10 +189,10 @@ def ended_by(marks: Marks, now: datetime) -> Unreachable | None:
 def mark(
     name: str, *, began_at: datetime | None, connection: KeptConnection, now: datetime
 ) -> Unreachable | None:
-    """Record that a web server receives requests, and return the unreachable period that ends.
+    """Record a heartbeat of a web server, and return the unreachable period that it ends, if any.
 
-    `began_at` is the start time of the server, for the first mark of one of its processes. If
-    another process of the same server has just stored a mark, nothing is written.
+    `began_at` is the start time of the server, for the first heartbeat of one of its processes. If
+    another process of the same server has just recorded a heartbeat, nothing is written.
     """
     own = _marks(_SERVERS, name, began_at, connection).own
     since = max(now - MARK_INTERVAL, began_at or _ALWAYS)
@@ -248,7 +248,7 @@ _TIMES = (
 def times_unreachable(
     since: datetime, *, connection: KeptConnection, now: datetime
 ) -> tuple[Unreachable, ...]:
-    """Return the periods that ended after a time or still last, in order."""
+    """Return the unreachable periods that ended after a time or still last, in order."""
     row = connection.first(_LAST_MARK, {})
     rows = connection.look_up(_TIMES, {"since": since, "now": now})
     times = tuple(Unreachable(began_at=began, ended_at=ended) for began, ended in rows)
@@ -259,10 +259,10 @@ def times_unreachable(
 
 
 def reachable_since(*, longer_than: timedelta, session: Session, now: datetime) -> datetime | None:
-    """Return the time since which requests could arrive, ignoring short interruptions.
+    """Return the time since which requests could arrive, without counting short interruptions.
 
-    Interruptions up to `longer_than` are ignored. Return None if no requests can arrive now. Before
-    the first mark, the service counts as always reachable.
+    Interruptions of at most `longer_than` do not count. Return None if no requests can arrive now.
+    Before the first heartbeat, the service counts as always reachable.
     """
     last = session.scalar(_LAST_MARK)
     if last is not None and now - last > SILENCE:

@@ -1,8 +1,7 @@
 """Tracks the secret keys of a database, to detect a wrong one at startup.
 
 The database stores a fingerprint of each key and the time when it was last used to write. A program
-may start only if it knows every key in use, since it could not read the data of other programs
-otherwise.
+may start only if it knows every key in use. Otherwise it could not read the data of other programs.
 """
 
 from collections.abc import Iterable

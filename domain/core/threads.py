@@ -26,10 +26,10 @@ def serves_in_greenlets() -> bool:
 
 
 class ThreadExecutor:
-    """A pool of threads; work waits if all threads are busy."""
+    """A pool of threads; tasks wait if all threads are busy."""
 
     def __init__(self, *, threads: int, niceness: int = 0) -> None:
-        """Set the size of the pool, which is started by its first work.
+        """Set the size of the pool, which is started by its first task.
 
         The pool is not started earlier, since threads do not survive a fork. A higher `niceness`
         leaves more processor time to the threads that serve requests.
@@ -80,14 +80,14 @@ class ThreadExecutor:
 
 
 class HostExecutor(ThreadExecutor):
-    """A pool whose work is also limited across all web processes of a host."""
+    """A pool that also limits concurrent tasks across all web processes of a host."""
 
-    #: Open file with one byte to lock for each concurrent work; processes inherit the file.
+    #: Open file with one byte to lock for each concurrent task; forked processes inherit it.
     _turns: int | None = None
     _most = 1
 
     def limit_host(self, most: int) -> None:
-        """Limit the concurrent works of all processes that fork from this one."""
+        """Limit the number of concurrent tasks in all processes that fork from this one."""
         if self._turns is None and hasattr(os, "memfd_create"):
             self._turns, self._most = os.memfd_create("gatebell-turns"), most
 

@@ -1,6 +1,6 @@
 """Time zones by their names in the IANA database, and local times.
 
-If the host has no zone files, `zoneinfo` reads those of the package `tzdata`.
+If the host has no zone files, `zoneinfo` reads the files of the package `tzdata`.
 """
 
 from datetime import UTC, datetime
@@ -45,7 +45,10 @@ def zone(name: str) -> ZoneInfo:
 
 
 def local_time(moment: datetime, time_zone: str) -> str:
-    """Return a time in a user's time zone: `2026-11-23 14:05 +01:00`, or with `UTC`."""
+    """Return a time in a user's time zone, such as `2026-11-23 14:05 +01:00`.
+
+    The offset of zones at UTC is written as `UTC`.
+    """
     local = moment.astimezone(zone(time_zone))
     return f"{local:%Y-%m-%d %H:%M} {offset_of(local)}"
 
@@ -56,7 +59,7 @@ def offset_of(local: datetime) -> str:
 
 
 def instant(local: datetime, place: ZoneInfo) -> datetime:
-    """Return the time of a local time in UTC.
+    """Return the UTC time of a local time.
 
     For a local time that occurs twice, the first occurrence is used. A nonexistent local time is
     read with the offset before the change, so that 02:30 becomes 03:30 (RFC 5545 section 3.3.5).
@@ -65,5 +68,5 @@ def instant(local: datetime, place: ZoneInfo) -> datetime:
 
 
 def wall_time(moment: datetime, place: ZoneInfo) -> datetime:
-    """Return the local time of a time, without a zone."""
+    """Return the local time of a moment as a naive datetime."""
     return moment.astimezone(place).replace(tzinfo=None, fold=0)

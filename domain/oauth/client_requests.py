@@ -226,7 +226,7 @@ class TokenGrant(ClientEndpoint[Found, Checked]):
     #: a name is available to every application.
     PERMISSION: ClassVar[str] = ""
     PERMISSION_HELP: ClassVar[str] = ""
-    #: True if a client may register for the grant itself (RFC 7591 section 2).
+    #: True if clients that register themselves may request the grant (RFC 7591 section 2).
     IS_REGISTRABLE: ClassVar[bool] = False
     #: Function that returns whether an OAuthPolicy enables the grant; None if it is always enabled.
     SWITCH: ClassVar[Any] = None

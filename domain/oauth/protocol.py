@@ -67,8 +67,8 @@ class FirstAsked:
 class ProtocolRequest(OAuth2Request):
     """A request to an OAuth endpoint.
 
-    Authlib's constructor rejects URIs with plain http. In this application the operator configures
-    the transport, and the address is never taken from the request, so a placeholder URI is used.
+    Authlib's constructor rejects URIs with plain http. Here the operator configures the transport,
+    and the address is never taken from the request. A placeholder URI is used instead.
     """
 
     def __init__(

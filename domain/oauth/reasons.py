@@ -17,7 +17,7 @@ from authlib.oauth2.rfc6749 import (
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """A reason with its title, and advice on what to change."""
+    """A reason with its title and advice."""
 
     #: Stored name of the reason; requests with the same name are counted together.
     name: str

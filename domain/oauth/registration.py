@@ -151,7 +151,7 @@ def _method(text: str) -> Method:
 
 
 def _grant_types(asked: list[str] | None, offered: Sequence[str]) -> list[str]:
-    """Return those of the requested grant types that the server supports.
+    """Return the requested grant types that the server supports.
 
     The server may omit unsupported types (section 2), since the response lists the registered ones.
     """

@@ -1,8 +1,8 @@
 """Issuing, redeeming and revoking pairs of access and refresh tokens.
 
 For a short time (the replay window), a used refresh token returns the same new pair again. Only
-hashes are stored, so the pair cannot be looked up. It is derived from the instance's secret key and
-the refresh token, and can be derived again when the client repeats the request.
+hashes are stored, so the pair cannot be looked up. Instead it is derived from the instance's secret
+key and the refresh token. When the client repeats the request, the same pair is derived again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ class Grant:
     key_thumbprint: str | None
     #: True if a refresh token is issued with the access token.
     is_renewable: bool = True
-    #: Details of the sign-in. Without them no ID token is issued, whatever the scopes.
+    #: Details of the sign-in. Without them, no ID token is issued for any scopes.
     authentication: Authentication | None = None
     #: Copied from the pair that this pair replaces.
     keeps_admin_mode: bool = False
@@ -454,8 +454,8 @@ def find_replay(
     """Return the pair that this token was redeemed for, if the response may be sent again.
 
     The response may be repeated within the replay window while the new pair is neither refreshed
-    nor revoked. A client that uses the new refresh token has received it, so a later request with
-    the old one comes from a thief.
+    nor revoked. A client that uses the new refresh token has received it. A later request with the
+    old one therefore comes from a thief.
     """
     window = context.policy.refresh_replay
     if not window or refreshed_at is None or context.now - refreshed_at > window:

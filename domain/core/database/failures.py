@@ -12,7 +12,7 @@ _READ_ONLY = "25006"
 
 
 def is_lost(error: BaseException) -> bool:
-    """Return whether the connection was lost, so that it cannot be used any more."""
+    """Return whether the connection was lost and can no longer be used."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
 

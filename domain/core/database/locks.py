@@ -29,7 +29,8 @@ class AdvisoryLock(IntEnum):
     REGISTRY_KEYS = 7_240_118_367
     #: Serializes transfers of groups and projects, so that they cannot block each other.
     MOVES = 7_240_118_368
-    #: Serializes failures of contacts, which reroute pages and notify others who need contacts.
+    #: Serializes failures of contacts. Each failure reroutes pages and notifies other users, so
+    #: concurrent failures would need each other's contacts.
     FAILING_CONTACTS = 7_240_118_369
 
     def take(self, session: Session) -> None:

@@ -89,8 +89,8 @@ def _max(element: latest, compiler: Any, **options: Any) -> str:
 class commits_unawaited(GenericFunction[bool]):  # noqa: N801 - named as functions of SQL are
     """A condition that is always true; the commit does not wait for the disk.
 
-    Use it in a statement that is a transaction of its own, and whose change may be lost if the host
-    fails within the next second.
+    Use it only in a statement that is a transaction of its own. If the host fails within the next
+    second, the change may be lost.
     """
 
     type = Boolean()

@@ -282,7 +282,7 @@ def _without_default(schema: dict[str, Any]) -> None:
 
 
 def partial(body: type[SomeBody]) -> type[SomeBody]:
-    """Return a body with all fields optional; `given` contains those that were sent.
+    """Return a body with all fields optional; `given` contains the fields that were sent.
 
     Omitted fields are None, whatever their types are.
     """
@@ -349,7 +349,7 @@ class GitLabQuery(Query):
 
     @property
     def finds_nothing(self) -> bool:
-        """True if the query asks for a property that does not exist here."""
+        """True if the query filters by a property that does not exist here."""
         return any(getattr(self, name) for name in _absent_fields(type(self)))
 
 

@@ -96,7 +96,7 @@ def _scopes(
 def _moments(
     application_id: int, user_ids: Sequence[int], *, session: Session
 ) -> dict[int, datetime]:
-    """Return when users first authorized the application, as far as stored."""
+    """Return the stored time when each user first authorized the application."""
     found: dict[int, datetime] = {}
     for table in (Authorization, Consent):
         rows = session.execute(
@@ -110,7 +110,7 @@ def _moments(
 
 
 def _uses(application_id: int, user_ids: Sequence[int], *, session: Session) -> dict[int, datetime]:
-    """Return when users' tokens were last issued or used, as far as stored."""
+    """Return the stored time when a token of each user was last issued or used."""
     moment = func.max(func.coalesce(AccessToken.last_used_at, AccessToken.created_at))
     rows = session.execute(
         select(AccessToken.user_id, moment)

@@ -1,7 +1,7 @@
 """Setup progress and rejected requests of an application, for its owner.
 
 Any client can send requests in the name of an application, since its client_id is public. Only the
-newest requests of each reason are stored, so that a flood of one kind neither fills the disk nor
+newest requests of each reason are stored. This way a flood of one kind neither fills the disk nor
 hides other kinds.
 """
 

@@ -39,7 +39,7 @@ def view_of(application: Application) -> ApplicationView:
 
 
 def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
-    """Return the scopes in order, after checking all details.
+    """Check all details, and return the scopes in order.
 
     Raise InvalidError with the name of the field if a value is invalid.
     """

@@ -220,8 +220,8 @@ def authenticate_with(
     if presented.assertion is not None:
         write = None  # the client is authenticated only after the lookup
     elif write is not None:
-        # A secret hashed with an older key does not match here. It is found by the later checks,
-        # and its hash is renewed.
+        # A secret hashed with an older key does not match here. The later checks accept it and
+        # renew its hash.
         digest = context.keyring.digest(presented.secret) if presented.secret else None
         write = write._replace(values={**write.values, "presented_secret": digest})
     found = find_client(presented.client_id, text, lookup, context, write)

@@ -94,8 +94,8 @@ class FoundTogether(NamedTuple, Generic[Found]):
 class LookupWithWrite(NamedTuple):
     """A lookup on Postgres that also writes, if the request is certain to succeed.
 
-    The statement contains the conditions of the write. The endpoint checks the rows in any case, so
-    a request that does not meet the conditions can still succeed with a second statement.
+    The statement contains the conditions of the write. The endpoint checks the rows in any case. A
+    request that does not meet the conditions can still succeed with a second statement.
     """
 
     #: Statement with the parameters of the lookup, `presented_secret` and `values`. The last column

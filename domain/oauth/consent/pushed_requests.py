@@ -1,7 +1,7 @@
 """Pushed authorization requests (RFC 9126), and the endpoint that stores them.
 
-The browser must present the request within a short time. After that the user has as long as on any
-consent page, since signing in with a second factor or a new password takes time. Only the decision
+The browser must present the request within a short time. After that, the user has as much time as
+on any consent page. Signing in with a second factor or a new password takes time. Only the decision
 consumes the request, so that the page can be reloaded.
 """
 
@@ -23,7 +23,7 @@ from models import Application, PushedRequest
 
 #: Prefix of a request_uri, before the credential (RFC 9126 section 2.2).
 PREFIX = "urn:ietf:params:oauth:request_uri:"
-#: Lifetime of a request that a browser has opened, from the push: as long as a consent page's.
+#: Lifetime of an opened request, counted from the push; equals the lifetime of a consent page.
 _OPENED_FOR = timedelta(hours=1)
 
 

@@ -246,7 +246,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         return interval
 
     def _begin_of_interval(self, found: FoundDevice) -> datetime:
-        """Return the earliest time of a previous poll that makes this poll too early."""
+        """Return the time after which a previous poll makes this poll too early."""
         interval = timedelta(seconds=found.device_interval)
         return self.server.context.now - interval + _EARLY_TOLERANCE
 

@@ -42,7 +42,7 @@ REFUSED = Refusal(
     ),
 )
 DEFAULT_SCOPE = "api"
-#: Scopes available without a client: those that any application could register.
+#: Scopes available without a client: the scopes that any application could register.
 _WITHOUT_CLIENT = frozenset(REGISTRABLE) - {ADMIN_MODE} | FREE
 #: Members of the response; the examples of RFC 6749 contain neither scope nor time.
 _SHOWN = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")

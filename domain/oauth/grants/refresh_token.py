@@ -236,9 +236,9 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
     def _check_key(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
         """Reject a bound token without a proof, or with another key from a public client.
 
-        The refresh token of a confidential client is already bound by the client's secret, so its
-        key may change (RFC 9449 section 5). Without any proof, a bound token would become a bearer
-        token.
+        The refresh token of a confidential client is already bound by the client's secret. Its key
+        may therefore change (RFC 9449 section 5). Without any proof, a bound token would become a
+        bearer token.
         """
         bound_to, proved = found.token_key_thumbprint, asked.key_thumbprint
         may_change = asked.get_client().application.confidential and proved is not None

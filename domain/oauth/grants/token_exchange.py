@@ -130,7 +130,7 @@ class ExchangeCheck:
 
 
 class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant):
-    """Exchanges access tokens of confidential applications with permission of an administrator."""
+    """Exchanges access tokens of confidential applications that an administrator has permitted."""
 
     GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
     CREDENTIAL = "subject token"

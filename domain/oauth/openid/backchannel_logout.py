@@ -1,7 +1,7 @@
 """Notifies applications that sign-ins have ended (OpenID Connect Back-Channel Logout 1.0).
 
-Each row records that an application knows of a sign-in. When the sign-in is deleted for any reason,
-the database clears the reference (ON DELETE SET NULL). The notification is then due.
+Each row records that an application was informed of a sign-in. When the sign-in is deleted for any
+reason, the database clears the reference (ON DELETE SET NULL). The notification is then due.
 """
 
 from base64 import urlsafe_b64encode
@@ -27,7 +27,7 @@ _TOKEN_LIFETIME = timedelta(minutes=2)
 #: Time for which a claimed session is reserved for one worker.
 _CLAIM_LIFETIME = timedelta(minutes=2)
 _FIRST_PAUSE = timedelta(minutes=1)
-#: Maximum number of attempts. The delays double, starting with the first delay.
+#: Maximum number of attempts; the last one is about two hours after the first.
 _MOST_TRIES = 8
 LONGEST_PAUSE = _FIRST_PAUSE * 2 ** (_MOST_TRIES - 2)
 _HAS_ENDED = BackchannelSession.sign_in_id.is_(None)
@@ -69,7 +69,7 @@ def remember_session(
     session: Session,
     now: datetime,
 ) -> None:
-    """Store that an application knows of a sign-in, if it wants logout notifications."""
+    """Record the sign-in of a user at an application that has a back-channel logout URL."""
     if application.backchannel_logout_uri is None:
         return
     row = {
@@ -110,7 +110,7 @@ def claim_ended(*, most: int, session: Session, now: datetime) -> Sequence[Ended
             id=row.id,
             application_id=application.id,
             application_uid=application.uid,
-            # Empty if the application no longer wants logout notifications.
+            # Empty if the application has since removed its back-channel logout URL.
             url=application.backchannel_logout_uri or "",
             user_id=row.user_id,
             sid=row.sid,

@@ -1,9 +1,9 @@
 """Lifetimes of personal, project and group access tokens.
 
 Before release 16.0, a token without a requested expiry never expires. From release 16.0, it expires
-after a year. Existing tokens without an expiry then get one, a year after they are found. A maximum
-lifetime under a year is set by the administrator, and applies in every release. Expiry dates that
-have been assigned are never removed.
+after a year. Existing tokens without an expiry are then assigned one, a year after they are found.
+A maximum lifetime under a year is set by the administrator, and applies in every release. Expiry
+dates that have been assigned are never removed.
 """
 
 from collections.abc import Callable
@@ -81,7 +81,7 @@ def end_endless_tokens(
 ) -> int:
     """Assign the default expiry to tokens without one, and return their number.
 
-    Each token gets an audit event. `between` is called after each batch, and must commit. Does
+    Each token gets an audit event. `between` is called after each batch, and must commit. Do
     nothing while tokens without an expiry are permitted.
     """
     ended = 0

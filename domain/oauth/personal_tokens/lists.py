@@ -49,7 +49,7 @@ class TokenView:
     description: str = ""
     #: True if an application created the token; the token ends with the application's access.
     ends_with_application: bool = False
-    #: True for a token older than the scope `admin_mode`, which has those rights without it.
+    #: True for a token older than the scope `admin_mode`; it has those rights without the scope.
     keeps_admin_mode: bool = False
 
     def expires_soon(self, now: datetime) -> bool:

@@ -115,7 +115,7 @@ def create_resource_token(
 ) -> NewToken:
     """Create a bot with a role and a token.
 
-    Raise InvalidError with the name of the field if a value is invalid, or ForbiddenError if the
+    Raise InvalidError with the name of the field if a value is invalid. Raise ForbiddenError if the
     viewer no longer has the required role.
     """
     check_gift(wanted.role, _lock_tokens(namespace, by, session=session))

@@ -75,7 +75,7 @@ class Bearer:
     last_used_at: datetime | None = None
     #: Thumbprint of the key that the token is bound to (RFC 9449), or None.
     key_thumbprint: str | None = None
-    #: True for a token older than the scope `admin_mode`, which has those rights without it.
+    #: True for a token older than the scope `admin_mode`; it has those rights without the scope.
     keeps_admin_mode: bool = False
     #: Administrator who acts as the user in `profile`, or None.
     sudo_by: Profile | None = None
@@ -98,7 +98,7 @@ class Bearer:
 
     @property
     def is_of_application(self) -> bool:
-        """True for OAuth tokens, and for personal tokens created by applications."""
+        """True for tokens of applications, including personal tokens that applications created."""
         return self.application_uid is not None or self.authorization_id is not None
 
     def require_administrator(self) -> None:
