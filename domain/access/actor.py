@@ -97,14 +97,14 @@ class WorkSettings(Protocol):
 
 @dataclass(frozen=True)
 class Seal:
-    """Signs values that leave the service and return, such as parameters of links."""
+    """A signer of values that leave the service and return, such as parameters of links."""
 
     #: Function that signs a JSON value for a purpose.
     sign: Callable[[Any, str], str]
 
 
 class Policies(Protocol):
-    """Provides the policies of a deployment by their type."""
+    """A lookup of the policies of a deployment by their type."""
 
     def __call__(self, kind: type[Policy]) -> Policy:
         """Return the policy of a type, such as `Keyring`."""

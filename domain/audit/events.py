@@ -139,7 +139,7 @@ class EventKind(StrEnum):
     IDENTITY_PROVIDER_REMOVED = "identity_provider.removed"
     IDENTITY_CONNECTED = "identity.connected"
     IDENTITY_DISCONNECTED = "identity.disconnected"
-    #: Identity deleted at the provider.
+    #: Identity that no longer exists at the provider.
     IDENTITY_ENDED = "identity.ended"
     CONTACT_CREATED = "contact.created"
     CONTACT_CONFIRMED = "contact.confirmed"

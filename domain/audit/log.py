@@ -267,7 +267,7 @@ def _views(rows: Sequence[Row[*tuple[Any, ...]]]) -> tuple[EventView, ...]:
 
 
 def view_of(event: AuditEvent, username: str | None) -> EventView:
-    """Return the view of an event and the name of the account that it concerns."""
+    """Return the view of an event, with the name of the account that it concerns."""
     return EventView(**columns_of(event, EventView), username=username)
 
 

@@ -9,19 +9,19 @@ class DomainError(Exception):
 
 
 class NotFoundError(DomainError):
-    """The object does not exist, or the caller may not see it."""
+    """Error for an object that does not exist, or that the caller may not see."""
 
 
 class GoneError(DomainError):
-    """A release has removed the operation."""
+    """Error for an operation that a release has removed."""
 
 
 class ForbiddenError(DomainError):
-    """The caller lacks the permission."""
+    """Error for a missing permission."""
 
 
 class InvalidError(DomainError):
-    """A value is invalid; `field` is the name of its form field."""
+    """Error for an invalid value; `field` is the name of its form field."""
 
     def __init__(self, message: str, *, field: str = "") -> None:
         """Store the message and, if known, the field."""
@@ -35,7 +35,7 @@ class InvalidError(DomainError):
 
 
 class InvalidValuesError(InvalidError):
-    """Several values of one field are invalid."""
+    """Error for several invalid values of one field."""
 
     def __init__(self, sentences: Sequence[str], *, field: str) -> None:
         """Store a sentence for each value; the message contains all of them."""
@@ -56,11 +56,11 @@ class InvalidValue(NamedTuple):
 
 
 class QueryError(InvalidError):
-    """A query parameter of a list is invalid; `field` is its name."""
+    """Error for an invalid query parameter of a list; `field` is its name."""
 
 
 class InvalidQueryError(QueryError):
-    """Query parameters are invalid; the message names all of them in sentences."""
+    """Error for invalid query parameters; the message names all of them in sentences."""
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems."""
@@ -70,7 +70,7 @@ class InvalidQueryError(QueryError):
 
 
 class InvalidParametersError(InvalidError):
-    """Parameters of a request are invalid; `problems` contains all of them."""
+    """Error for invalid parameters of a request; `problems` contains all of them."""
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems; the message names all of them."""
@@ -79,15 +79,15 @@ class InvalidParametersError(InvalidError):
 
 
 class ConflictError(InvalidError):
-    """The value is taken, or the state has changed concurrently."""
+    """Error for a value that is taken, or a state that has changed concurrently."""
 
 
 class TakenError(ConflictError):
-    """The path or name in `field` is already taken."""
+    """Error for a path or name that is already taken."""
 
 
 class TooManyAttemptsError(DomainError):
-    """Too many attempts were made."""
+    """Error after too many attempts."""
 
     def __init__(self, message: str, *, retry_after: int) -> None:
         """Set the message; `retry_after` is in seconds."""
@@ -96,7 +96,7 @@ class TooManyAttemptsError(DomainError):
 
 
 class OverloadedError(DomainError):
-    """The service is too busy to respond; `retry_after` is in seconds."""
+    """Error while the service is too busy to respond; `retry_after` is in seconds."""
 
     def __init__(self, message: str, *, retry_after: int) -> None:
         """Set the message and the waiting time before the next attempt."""

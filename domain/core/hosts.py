@@ -234,7 +234,7 @@ def _marking(dialect_name: str) -> Executable:
 
 
 _LAST_MARK = select(func.max(WebServer.seen_at, type_=UTCDateTime()))
-#: A period that ends in the future was recorded by a host with a wrong clock.
+#: A period that ends in the future was recorded by a host with a wrong clock, and is ignored.
 _TIMES = (
     select(UnreachableTime.began_at, UnreachableTime.ended_at)
     .where(

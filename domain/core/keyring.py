@@ -38,7 +38,7 @@ class CredentialType(StrEnum):
 
 
 class UndecipherableError(Exception):
-    """No key can decrypt the text: the master secret was replaced instead of rotated."""
+    """Error for a text that no key can decrypt: the master secret was replaced, not rotated."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,10 @@ class Credential:
 
 
 class Keyring:
-    """Hashes and encrypts with the newest key; verifies and decrypts with all keys."""
+    """A ring of keys that hash and encrypt secrets.
+
+    The newest key hashes and encrypts; all keys verify and decrypt.
+    """
 
     def __init__(self, master: str, *older: str) -> None:
         """Derive the keys; `older` are former master secrets, newest first."""

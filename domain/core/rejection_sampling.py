@@ -28,7 +28,7 @@ class _Tally:
 
 
 class RefusalSampler(Generic[Kind]):
-    """Limits the rows of each kind of rejection; callers define the kinds.
+    """A limit on the stored rows of each kind of rejection; callers define the kinds.
 
     Each process has its own counters, which its next request flushes. The last counts are lost on
     exit.

@@ -35,7 +35,7 @@ _ADVICE = (
 
 
 class WrongSecretKeyError(DomainError):
-    """A secret key that the stored data needs is missing."""
+    """Error for a missing secret key that the stored data needs."""
 
 
 def missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ...]:

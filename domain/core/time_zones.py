@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from domain.core.errors import InvalidError
 
-#: Range of times; around each of them, local times exist in all zones.
+#: Range of supported times.
 EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 #: Names that are not places: the zone of the host, and files that are not zones.
 _NO_PLACES = frozenset({"localtime", "Factory", "posixrules"})

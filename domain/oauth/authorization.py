@@ -170,7 +170,7 @@ def may_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
 def record_refusal(
     request: ProtocolRequest, error: OAuth2Error, server: AuthorizationServer
 ) -> None:
-    """Keep a rejected request for the owner of the application, except ordinary responses."""
+    """Record a rejected request for the owner of the application, except for ordinary responses."""
     if type(error) not in _ORDINARY:
         server.record_refused_authorization(request, error)
 
@@ -232,7 +232,10 @@ def next_step(
 
 
 def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServer) -> None:
-    """Raise login_required if id_token_hint is about another user (section 3.1.2.1)."""
+    """Check that id_token_hint is about the signed-in user (section 3.1.2.1).
+
+    Raise login_required if it is about another user.
+    """
     hint = checked.request.value("id_token_hint")
     if hint is None:
         return
@@ -249,7 +252,10 @@ def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServ
 
 
 def _check_groups(checked: CheckedRequest, approval: Approval, server: AuthorizationServer) -> None:
-    """Raise access_denied if the user is in none of the application's allowed groups."""
+    """Check that the user may use the application.
+
+    Raise access_denied if the user is in none of the allowed groups.
+    """
     groups = _application_of(checked).allowed_group_ids
     if not is_allowed(groups, approval.user_id, server.context):
         raise OutsideGroupsError(NOT_IN_GROUPS.sentence, redirect_uri=checked.redirect_uri)

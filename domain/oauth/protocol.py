@@ -82,7 +82,7 @@ class ProtocolRequest(OAuth2Request):
         self.payload = Parameters(parameters)
         #: The pushed request, or None if the browser sent the parameters itself.
         self.pushed: Pushed | None = None
-        #: Time when the application pushed the request; later sign-ins were made for this request.
+        #: Time when the application pushed the request; a later sign-in was made for this request.
         self.pushed_at: datetime | None = None
         #: First presentation of the request; None unless the request has led to a sign-in.
         self.first_asked: FirstAsked | None = None

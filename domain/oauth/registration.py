@@ -93,7 +93,7 @@ def read_metadata(
     said = {
         name: read(name, body[name])
         for name, read in _READERS.items()
-        # null is equivalent to an omitted member (RFC 7592 section 2.2)
+        # null is equivalent to an omitted member (RFC 7592 section 2.2).
         if body.get(name) is not None
     }
     method = _method(said.get("token_endpoint_auth_method", Method.BASIC.value))

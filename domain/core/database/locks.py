@@ -1,6 +1,6 @@
 """Database locks: releasing them before slow work, and the numbers of advisory locks.
 
-Triggers, the daily statistics and new paths lock the hash of a text, which uses another lock space
+Triggers, daily alert counts and new paths lock the hash of a text, which is in another lock space
 than these numbers.
 """
 

@@ -65,7 +65,7 @@ class KeptConnection(Protocol):
 
 
 class SessionConnection:
-    """Runs code of the hot paths in the transaction of a session, for actions."""
+    """A connection in the transaction of a session, for actions that share code with hot paths."""
 
     def __init__(self, session: Session) -> None:
         """Use the connection of a session, whose pending changes are flushed."""

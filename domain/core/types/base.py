@@ -341,8 +341,8 @@ class Query(BaseModel):
 class GitLabQuery(Query):
     """Parameters of a GET that GitLab also has; unknown ones are ignored and reported.
 
-    Each parameter that GitLab documents is a field. It has its effect if the data exists here, or
-    otherwise one of the three types above.
+    Each parameter that GitLab documents is a field. Parameters without data here have one of the
+    three types above.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)

@@ -1,1 +1,1 @@
-"""Pages, commands and notices for the owners of applications."""
+"""Actions, lists and notices for the owners of applications."""

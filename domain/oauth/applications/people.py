@@ -34,7 +34,7 @@ def list_people(
     offset: int,
     limit: int,
 ) -> tuple[ApplicationUser, ...]:
-    """Return the users from an offset, newest accounts first."""
+    """Return up to `limit` users from an offset, newest accounts first."""
     people = people_of(application_id, now, part=Slice(size=limit), offset=offset)
     newest = (each.desc() for each in people.selected_columns)
     people = people.order_by(*newest).offset(offset).limit(limit)

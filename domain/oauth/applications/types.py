@@ -167,6 +167,6 @@ class RemovedScopes(Resource):
 
 
 class EndedTokens(Resource):
-    """The number of access tokens that were expired."""
+    """The number of access tokens that have been expired."""
 
     tokens: int

@@ -170,7 +170,7 @@ WITH_REDEMPTION = RedeemingLookup(
 
 
 class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.AuthorizationCodeGrant):
-    """Issues codes at the authorization endpoint and redeems them at the token endpoint."""
+    """The authorization code grant, which issues codes and redeems them for tokens."""
 
     CREDENTIAL = "code"
     REQUEST = CodeExchange

@@ -80,7 +80,7 @@ class Machine:
 
 
 class ClientCredentialsGrant(TokenGrant[None, Machine], grants.ClientCredentialsGrant):
-    """Issues access tokens for the service accounts of confidential applications."""
+    """The client credentials grant, for the service accounts of confidential applications."""
 
     CREDENTIAL = "service account"
     REQUEST = ClientCredentials

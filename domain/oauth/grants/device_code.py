@@ -175,7 +175,7 @@ class ApprovedDevice(NamedTuple):
 
 
 class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCodeGrant):
-    """Issues the tokens of a device when a user has approved its request."""
+    """The device code grant, which issues tokens when a user has approved the device."""
 
     CREDENTIAL = "device code"
     REQUEST = DeviceExchange
@@ -207,7 +207,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         return ApprovedDevice(device=found, grant=found.grant)
 
     def _refuse_unless_approved(self, found: FoundDevice, interval: int | None) -> None:
-        """Raise the error for a request that is not approved.
+        """Check that a request is approved, and raise the error for its state otherwise.
 
         `interval` is the result of a poll that is already recorded. Approved codes stay valid a
         little longer than others. If the user approves in the last second, the next poll comes one

@@ -83,7 +83,7 @@ class PasswordCheck:
 
 
 class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswordCredentialsGrant):
-    """Issues access tokens for the user name and password of a user."""
+    """The password grant, which issues access tokens for a user name and a password."""
 
     CREDENTIAL = "password"
     REQUEST = PasswordExchange

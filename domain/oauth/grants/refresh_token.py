@@ -153,7 +153,7 @@ class RefreshCheck:
 
 
 class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshTokenGrant):
-    """Replaces a token pair with a new one and revokes the old one immediately."""
+    """The refresh token grant, which replaces a token pair and immediately revokes the old one."""
 
     CREDENTIAL = "refresh token"
     REQUEST = Refresh

@@ -130,7 +130,7 @@ class ExchangeCheck:
 
 
 class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant):
-    """Exchanges access tokens of confidential applications that an administrator has permitted."""
+    """The token exchange grant, for confidential applications with an administrator's permission."""
 
     GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
     CREDENTIAL = "subject token"

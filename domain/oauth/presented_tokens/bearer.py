@@ -195,7 +195,7 @@ PERSONAL_TOKEN = (
             FoundPersonalToken._fields,
             {"personal_token_": PersonalAccessToken, "": PersonalAccessToken},
             kind=User.kind,
-            # In its stored form, since a type conversion would slow down every row.
+            # Read in its stored form, since a type conversion would slow down every row.
             expires_at=type_coerce(PersonalAccessToken.expires_at, UTCDateTime),
             grant_revoked_at=Authorization.revoked_at,
         ),
