@@ -499,7 +499,7 @@ class Done(RootModel[Literal[True]]):
 
 
 class SecretResource(Resource):
-    """The base class of results that show a secret once; responses are not stored."""
+    """The base class of results that show a secret once; such responses are not cached."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,7 +130,7 @@ class ExchangeCheck:
 
 
 class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant):
-    """The token exchange grant, for confidential applications with an administrator's permission."""
+    """The token exchange grant, for confidential applications that administrators permit."""
 
     GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
     CREDENTIAL = "subject token"
