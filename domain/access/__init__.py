@@ -1,1 +1,1 @@
-"""Who may do what: roles, permissions, and the actions that check them."""
+"""Access control: roles, permissions, and the actions that check them."""

@@ -1,13 +1,19 @@
-"""Actions: each change of state, and each question, that a face can ask the domain for.
+"""Actions: the operations of the domain that pages, the API and commands call.
 
     @action("silences.create")
     def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence:
 
-An action has a row in the table of permissions (`domain/access/permissions.py`). Called, it first
-checks the permission of the actor and the state of the project; its own code then validates, stores
-and records what changed. Its parameters say what it takes: the unit of work, the project or group
-of its permission, the variables of its URL, and a body or query. The views of the API
-(`web/api/operations.py`) and the commands (`web/commands/generated.py`) are made from them.
+Each action has a row in the permission table (`domain/access/permissions.py`). A call first checks
+the permission of the actor and the state of the project. The action's own code then validates,
+stores and records the change. Its parameters are:
+
+- the unit of work
+- the project or group of its permission
+- the variables of its URL
+- a body or query
+
+API views (`web/api/operations.py`) and commands (`web/commands/generated.py`) are generated from
+actions.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,12 +40,12 @@ from domain.core.types.base import Body, Found, Query, Resource
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-#: By the verb of the table of permissions.
+#: Command names by the verb in the permission table.
 _COMMANDS = {"index": "list", "edit": "change"}
 
 
 class Action(Generic[Parameters, Result]):
-    """A function of the domain that somebody may call, and what it asks for, takes and returns."""
+    """A domain function with its permission, parameters and result type."""
 
     def __init__(
         self,
@@ -51,16 +57,16 @@ class Action(Generic[Parameters, Result]):
         alias: str = "",
         plural: str = "",
     ) -> None:
-        """Store a function under its name in the table of permissions."""
+        """Store a function under its name in the permission table."""
         self.name = name
         self.room, _, self.verb = name.partition(".")
         self.permission = permission_of(name)
         self.changes = changes
-        #: What the command line calls it: `list`, `show`, `create`, `change`, `delete` or a verb.
+        #: Command name: `list`, `show`, `create`, `change`, `delete` or another verb.
         self.command = command or _COMMANDS.get(self.verb, self.verb.replace("_", "-"))
-        #: Another name of the command, which it had before.
+        #: Former name of the command.
         self.alias = alias
-        #: What the command line calls what a list has.
+        #: Plural name of listed items on the command line.
         self.plural = plural or (self.room if self.command == "list" else self.verb)
         self._perform = perform
         update_wrapper(self, perform)
@@ -68,63 +74,67 @@ class Action(Generic[Parameters, Result]):
     def __call__(
         self, work: Work, /, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Result:
-        """Carry it out; raise ForbiddenError for who may not, and the function's own errors."""
+        """Run the action.
+
+        Raise ForbiddenError if the actor lacks the permission, and the errors of the function.
+        """
         target = self._target(args)
         check_allowed(self.permission, work.actor, target)
-        # The operator may look at what is turned off, and changes nothing there.
+        # Operators may read disabled parts of a project, but not change them.
         if target is not None and (self.changes or not work.actor.is_trusted):
             check_state(self.permission, self.room, target, changes=self.changes)
         try:
             return self._perform(work, *args, **kwargs)
         except DomainError:
-            # A page that shows the error commits with its answer. What was written before the
-            # error must not stay; what had to, such as a guess, is committed by then.
+            # A page that displays the error commits with its response. Changes made before the
+            # error are rolled back here. Changes that must persist, such as counted guesses, are
+            # committed by then.
             if self.changes and work.actor.means is Means.PAGE:
                 work.session.rollback()
             raise
 
     def _target(self, args: tuple[Any, ...]) -> TargetView | None:
-        # It is always the first argument after the unit of work.
+        # The target is always the first argument after the unit of work.
         has_target = self.permission.target is not Target.INSTANCE
         return args[0] if has_target else None
 
     @property
     def summary(self) -> str:
-        """The first line of its documentation, for the description of the API and for help."""
+        """The first line of the docstring, for the API description and the help of commands."""
         return (getdoc(self._perform) or "").partition("\n")[0]
 
     @cached_property
     def takes(self) -> type[Body] | type[Query] | None:
-        """The type of its body or query, if it takes one."""
+        """The type of the body or query, if the action has one."""
         return next(iter(self._models.values()), None)
 
     @property
     def model_name(self) -> str | None:
-        """The name of the parameter that takes the body or query."""
+        """The name of the parameter for the body or query."""
         return next(iter(self._models), None)
 
     @cached_property
     def variables(self) -> Mapping[str, type]:
-        """The variables of its URL, by name."""
+        """The variables of the URL, by name."""
         skipped = 1 if self.permission.target is Target.INSTANCE else 2
         names = list(signature(self._perform).parameters)[skipped:]
         return {name: self._hints[name] for name in names if name not in self._models}
 
     @property
     def target_name(self) -> str | None:
-        """The name of the parameter that takes the project or group."""
+        """The name of the parameter for the project or group."""
         if self.permission.target is Target.INSTANCE:
             return None
         return list(signature(self._perform).parameters)[1]
 
     @cached_property
     def is_list(self) -> bool:
-        """Whether it returns a part of a list."""
+        """True if the action returns a part of a list."""
         return get_origin(self._hints["return"]) is Found
 
     @cached_property
     def returns(self) -> Any:
-        """The type of what it returns, or of the items of a list; None for nothing."""
+        """The type of the result, or of the items of a list; None if there is no result."""
         hint = self._hints["return"]
         if self.is_list:
             return get_args(hint)[0]
@@ -132,7 +142,7 @@ class Action(Generic[Parameters, Result]):
 
     @property
     def is_operation(self) -> bool:
-        """Whether the API and the command line can carry it out: it returns a resource, or none."""
+        """True if the API and commands can run the action: it returns a resource or nothing."""
         is_union = isinstance(self.returns, UnionType)
         kinds = get_args(self.returns) if is_union else (self.returns,)
         return all(each is None or _is_model(each, Resource) for each in kinds)
@@ -157,13 +167,13 @@ def _is_model(hint: Any, *bases: type) -> bool:
 
 
 def operations_in(module: ModuleType, room: str) -> list[Action[Any, Any]]:
-    """Return the operations of a module that the table of permissions has in a room."""
+    """Return the operations of a module that belong to a resource in the permission table."""
     found = (each for each in vars(module).values() if isinstance(each, Action))
     return [each for each in found if each.room == room and each.is_operation]
 
 
 class Decorator(Protocol):
-    """Makes a function an action."""
+    """A decorator that turns a function into an action."""
 
     def __call__(
         self, perform: Callable[Concatenate[Work, Parameters], Result], /
@@ -172,12 +182,12 @@ class Decorator(Protocol):
 
 
 def action(name: str, *, command: str = "", alias: str = "") -> Decorator:
-    """Make a function an action that changes something."""
+    """Return a decorator for an action that makes changes."""
     return _decorator(name, changes=True, command=command, alias=alias)
 
 
 def question(name: str, *, command: str = "", plural: str = "") -> Decorator:
-    """Make a function an action that changes nothing."""
+    """Return a decorator for an action that makes no changes."""
     return _decorator(name, changes=False, command=command, plural=plural)
 
 

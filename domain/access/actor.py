@@ -1,4 +1,4 @@
-"""Who acts, by what and from where, and in which transaction."""
+"""The actor of an action, its means and source, and the unit of work."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,39 +24,39 @@ Policy = TypeVar("Policy")
 
 
 class Means(StrEnum):
-    """By what somebody acts."""
+    """The means by which an actor performs an action."""
 
-    #: A page, signed in or not.
+    #: A page, with or without a sign-in.
     PAGE = "page"
-    #: A token of the API or of Git.
+    #: A token for the API or Git.
     TOKEN = "token"  # noqa: S105 - a name
-    #: The command line of the operator.
+    #: The operator's command line.
     COMMAND = "command"
-    #: The background worker, by itself.
+    #: A job of the background worker.
     JOB = "job"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Actor:
-    """Who acts. A face makes one; only actions look at it."""
+    """The actor of a request, command or job; only actions inspect it."""
 
     means: Means
-    #: Of the account; None for the operator, and for who is not signed in.
+    #: Id of the account; None for the operator and for visitors without a sign-in.
     id: int | None = None
     name: str = ""
     is_admin: bool = False
-    #: The scopes of the token; None where no token limits the actor.
+    #: Scopes of the token; None if no token limits the actor.
     scopes: frozenset[str] | None = None
-    #: Whether an application acts for the account.
+    #: True if an application acts for the account.
     is_application: bool = False
-    #: The token of a request to the API: a `Bearer`, for actions on tokens.
+    #: Token of an API request, a `Bearer`, for actions on tokens.
     token: object = field(default=None, repr=False)
-    #: What the audit log stores about it.
+    #: Source of the request for the audit log.
     source: EventSource = field(default_factory=EventSource)
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the actor is the operator, who needs no role."""
+        """True for the operator, who needs no role."""
         return self.means is Means.COMMAND
 
 
@@ -64,11 +64,11 @@ OPERATOR = Actor(means=Means.COMMAND, is_admin=True)
 
 
 class WorkSettings(Protocol):
-    """The settings that actions read; `web/settings/table.py` explains them."""
+    """The settings that actions read; `web/settings/table.py` describes them."""
 
     @property
     def base_url(self) -> str:
-        """The URL of the installation, without a slash at its end."""
+        """The URL of the installation, without a trailing slash."""
 
     @property
     def instance_path(self) -> Path:
@@ -84,7 +84,7 @@ class WorkSettings(Protocol):
 
     @property
     def mail_url(self) -> str:
-        """Where mail is sent; empty if none is."""
+        """The URL of the mail server; empty if email is disabled."""
 
     @property
     def outgoing_private_addresses(self) -> str:
@@ -92,30 +92,30 @@ class WorkSettings(Protocol):
 
     @property
     def longest_silence_days(self) -> int:
-        """How many days a silence can last."""
+        """The maximum number of days that a silence can last."""
 
 
 @dataclass(frozen=True)
 class Seal:
-    """Signs values that leave the service and come back, such as those of links."""
+    """A signer of values that leave the service and return, such as parameters of links."""
 
-    #: Takes a JSON value and what it is for.
+    #: Function that signs a JSON value for a purpose.
     sign: Callable[[Any, str], str]
 
 
 class Policies(Protocol):
-    """Finds what a deployment has decided, by its type."""
+    """A lookup of the policies of a deployment by their type."""
 
     def __call__(self, kind: type[Policy]) -> Policy:
-        """Return the policy of a type, such as `Reading`."""
+        """Return the policy of a type, such as `Keyring`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """A unit of work: one transaction, who acts in it, and when.
+    """A unit of work: a transaction with its actor and time.
 
-    It is the first argument of each action. If the action returns, the face that made it commits;
-    if the action raises an error, nothing stays that the action has not committed itself.
+    The unit of work is the first argument of each action. When the action returns, its caller
+    commits. If the action raises an error, only changes that the action itself committed are kept.
     """
 
     actor: Actor
@@ -125,7 +125,7 @@ class Work:
     policy: Policies
 
     def acting_as(self, user_id: int, name: str) -> "Work":
-        """Return this unit of work with the user as actor who has just shown who they are."""
+        """Return this unit of work with another actor: the user who has just authenticated."""
         source = replace(self.actor.source, actor=Somebody(id=user_id, name=name))
         return replace(self, actor=replace(self.actor, id=user_id, name=name, source=source))
 

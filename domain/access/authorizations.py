@@ -1,4 +1,4 @@
-"""The authorization behind what an application creates, so that both can end together."""
+"""The authorizations behind objects that applications create, so that both end together."""
 
 from datetime import datetime
 from typing import Protocol, cast
@@ -16,10 +16,10 @@ class _Presented(Protocol):
 
 
 def held_authorization(work: Work) -> int | None:
-    """Return the authorization of the application that acts for a user; None without one.
+    """Lock and return the authorization of the application that acts for a user.
 
-    A revocation at the same time waits until the end of the transaction, or goes first: then
-    ForbiddenError is raised.
+    Return None if there is no application. A concurrent revocation either waits until the end of
+    the transaction, or runs first. In the latter case, raise ForbiddenError.
     """
     token = cast("_Presented | None", work.actor.token)
     if token is None or token.authorization_id is None:
@@ -36,7 +36,7 @@ def held_authorization(work: Work) -> int | None:
 def has_not_ended(
     authorization_id: InstrumentedAttribute[int | None], now: datetime
 ) -> ColumnElement[bool]:
-    """Return the condition for rows of users, and of applications that still have access."""
+    """Return the condition that a row belongs to a user, or an application with live access."""
     is_live = exists().where(
         AccessToken.authorization_id == authorization_id,
         AccessToken.revoked_at.is_(None),

@@ -1,4 +1,4 @@
-"""Whether an actor may do something in a project or group, and whether that takes changes."""
+"""Checks of permissions in a project or group, and of its state."""
 
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from domain.core.errors import ForbiddenError, NotFoundError
 
 
 class TargetView(Protocol):
-    """A project or group as the actor sees it: `ProjectView` and `GroupView`."""
+    """A project or group as the actor sees it: `ProjectView` or `GroupView`."""
 
     @property
     def path(self) -> str:
@@ -22,26 +22,29 @@ class TargetView(Protocol):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What custom roles add to it."""
+        """The abilities that custom roles add to the role."""
 
     @property
     def is_group(self) -> bool:
-        """Whether it is a group."""
+        """True for a group."""
 
     @property
     def is_personal(self) -> bool:
-        """Whether it is the namespace of a person; never true of a project."""
+        """True for a user's personal namespace; never true for a project."""
 
     @property
     def is_archived(self) -> bool:
-        """Whether it takes no changes; never true of a group."""
+        """True if the project cannot be changed; never true for a group."""
 
     def level_of(self, feature: Feature) -> AccessLevel:
-        """Return who may use a part of it."""
+        """Return the access level of a feature."""
 
 
 def check_allowed(permission: Permission, actor: Actor, target: TargetView | None = None) -> None:
-    """Raise ForbiddenError unless the actor has the permission, in the target if there is one."""
+    """Check that the actor has a permission, in the target if there is one.
+
+    Raise ForbiddenError if not.
+    """
     if actor.is_trusted:
         return
     if actor.scopes is not None and actor.scopes.isdisjoint(permission.scopes):
@@ -56,7 +59,10 @@ def check_allowed(permission: Permission, actor: Actor, target: TargetView | Non
 
 
 def check_role(target: TargetView, least: Role | None, ability: Ability | None = None) -> None:
-    """Raise ForbiddenError unless the actor has this role, or a custom one with this ability."""
+    """Check that the actor has this role, or a custom role with this ability.
+
+    Raise ForbiddenError if not.
+    """
     has_role = least is None or (target.role is not None and target.role >= least)
     if not has_role and ability not in target.abilities:
         check_no_person(target)
@@ -65,9 +71,10 @@ def check_role(target: TargetView, least: Role | None, ability: Ability | None =
 
 
 def check_state(permission: Permission, room: str, target: TargetView, *, changes: bool) -> None:
-    """Raise the error of a project that is archived, or has the part of this room turned off.
+    """Check that the state of a project permits an action.
 
-    Raises ForbiddenError, or NotFoundError for a part that is for members alone.
+    `room` is the resource of the action. Raise ForbiddenError if the project is archived or the
+    feature of the resource is turned off. Raise NotFoundError if only members can use the feature.
     """
     feature = feature_of(room)
     if feature is not None:
@@ -79,7 +86,10 @@ def check_state(permission: Permission, room: str, target: TargetView, *, change
 
 
 def check_feature(target: TargetView, feature: Feature) -> None:
-    """Raise ForbiddenError if a part is turned off, NotFoundError if it is for members alone."""
+    """Check that the actor can use a feature.
+
+    Raise ForbiddenError if it is turned off, and NotFoundError if only members can use it.
+    """
     level = target.level_of(feature)
     if level is AccessLevel.DISABLED:
         raise ForbiddenError(f"{feature.label} is turned off in {target.path}.")
@@ -88,13 +98,19 @@ def check_feature(target: TargetView, feature: Feature) -> None:
 
 
 def check_no_person(target: TargetView) -> None:
-    """Raise ForbiddenError for a personal namespace: it follows the account of its owner."""
+    """Check that the target is not a personal namespace, which follows its owner's account.
+
+    Raise ForbiddenError if it is.
+    """
     if target.is_personal:
         raise ForbiddenError(f"{target.path} is a personal namespace, which has projects only.")
 
 
 def check_takes_changes(target: TargetView) -> None:
-    """Raise ForbiddenError for an archived project."""
+    """Check that a project is not archived.
+
+    Raise ForbiddenError if it is.
+    """
     if target.is_archived:
         message = f"{target.path} is archived and cannot be changed. Unarchive it first."
         raise ForbiddenError(message)

@@ -1,11 +1,11 @@
-"""The parts of a project that can be turned off, or be for members alone."""
+"""Features of a project that can be turned off, or limited to members."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class AccessLevel(StrEnum):
-    """Who may use a part of a project, as far as visibility and role allow."""
+    """The access level of a feature, within the limits of visibility and role."""
 
     DISABLED = "disabled"
     PRIVATE = "private"
@@ -13,24 +13,24 @@ class AccessLevel(StrEnum):
 
 
 class Feature(StrEnum):
-    """A part of a project; the value names its field of the API before `_access_level`."""
+    """A feature of a project; the API field is the value followed by `_access_level`."""
 
     RELEASES = "releases"
     #: Environments and deployments.
     ENVIRONMENTS = "environments"
     FEATURE_FLAGS = "feature_flags"
     INFRASTRUCTURE = "infrastructure"
-    #: Alerts, incidents, integrations and what receives alerts.
+    #: Alerts, incidents, integrations and receivers of alerts.
     MONITOR = "monitor"
 
     @property
     def label(self) -> str:
-        """Its name in a sentence."""
+        """The name in a sentence."""
         return "Monitoring" if self is Feature.MONITOR else self.replace("_", " ").capitalize()
 
 
-#: By how the room of the API (the first part of an operation's name) or the blueprint of pages
-#: begins.
+#: Features by the prefix of API resources (the first part of an operation's name) and blueprints of
+#: pages.
 _ROOMS: Mapping[str, Feature] = {
     "alert": Feature.MONITOR,
     "test_alerts": Feature.MONITOR,
@@ -50,6 +50,6 @@ _ROOMS: Mapping[str, Feature] = {
 
 
 def feature_of(room: str) -> Feature | None:
-    """Return the part of a project that a room belongs to, or None."""
+    """Return the feature that an API resource belongs to, or None."""
     found = (feature for beginning, feature in _ROOMS.items() if room.startswith(beginning))
     return next(found, None)

@@ -1,7 +1,8 @@
-"""Carries a request out once, however often it is sent.
+"""Idempotent requests: a request is executed once, however often it is sent.
 
-draft-ietf-httpapi-idempotency-key-header-07. A request is claimed in a transaction of its own; its
-response is stored in the transaction of what it did, so that one never stands without the other.
+Implements draft-ietf-httpapi-idempotency-key-header-07. A request is claimed in a transaction of
+its own. Its response is stored in the transaction of its changes, so that neither exists without
+the other.
 """
 
 from dataclasses import dataclass
@@ -16,21 +17,21 @@ from domain.core.errors import ConflictError, InvalidError
 from domain.core.keyring import Keyring, UndecipherableError
 from models import IdempotentRequest
 
-#: How long a response is repeated.
+#: Time for which a response is repeated.
 KEPT_FOR = timedelta(hours=24)
-#: Longer than the longest time that a request may take (REQUEST_TIMEOUT_SECONDS).
+#: Age at which an unfinished claim is abandoned; exceeds REQUEST_TIMEOUT_SECONDS.
 _ABANDONED_AFTER = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyedRequest:
-    """A request with a key."""
+    """A request with an idempotency key."""
 
     user_id: int
-    #: Names the user with the application or token; the keys of each are its own.
+    #: Name of the user with the application or token; each caller has its own keys.
     caller: str
     key: str
-    #: What has to be the same when the key comes again: method, URL and body.
+    #: Method, URL and body, which must be the same when the key is repeated.
     content: str
 
     @property
@@ -41,23 +42,23 @@ class KeyedRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredResponse:
-    """The response to a request that was carried out."""
+    """The response to an executed request."""
 
     status: int
     body: str
 
 
 class ReusedKeyError(InvalidError):
-    """The key belongs to another request."""
+    """Error for a key that belongs to another request."""
 
 
 def claim(
     wanted: KeyedRequest, *, session: Session, keyring: Keyring, now: datetime
 ) -> StoredResponse | None:
-    """Claim a request and return None, or return the response if it was carried out before.
+    """Claim a request and return None, or return the response if it was executed before.
 
-    Raises ConflictError while it is under way, and ReusedKeyError for another request with the
-    same key. The caller commits.
+    Raise ConflictError while the request is in progress, and ReusedKeyError for another request
+    with the same key. The caller commits.
     """
     insert = insert_into(IdempotentRequest, session=session).values(
         user_id=wanted.user_id,
@@ -100,7 +101,7 @@ def _stored(wanted: KeyedRequest, session: Session, keyring: Keyring) -> StoredR
         return StoredResponse(
             status=found.status, body=keyring.decrypt(found.response_ciphertext or "")
         )
-    except UndecipherableError as error:  # an older secret key was taken away meanwhile
+    except UndecipherableError as error:  # an older secret key was removed meanwhile
         message = "This request was carried out, but its response can no longer be read."
         raise ConflictError(message) from error
 
@@ -108,7 +109,7 @@ def _stored(wanted: KeyedRequest, session: Session, keyring: Keyring) -> StoredR
 def keep_response(
     wanted: KeyedRequest, response: StoredResponse, *, session: Session, keyring: Keyring
 ) -> None:
-    """Store the response of a claimed request; the caller commits it with what was done."""
+    """Store the response of a claimed request; the caller commits it with the changes."""
     session.execute(
         update(IdempotentRequest)
         .where(IdempotentRequest.digest == wanted.digest)
@@ -117,5 +118,5 @@ def keep_response(
 
 
 def release(wanted: KeyedRequest, *, session: Session) -> None:
-    """Forget a claimed request that failed, so that it may be sent again; the caller commits."""
+    """Release a failed request, so that it can be repeated; the caller commits."""
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.digest == wanted.digest))

@@ -1,8 +1,8 @@
-"""What each action asks for: the one table of scopes and roles.
+"""The permission table: the scopes and roles that each action requires.
 
-Actions (`domain/access/actions.py`) and the marks of pages and operations of the API name its rows;
-the description at /api/openapi.json and the test of every route, role, scope and visibility read
-the same rows.
+Actions (`domain/access/actions.py`), and the decorators of pages and API operations, refer to its
+rows by name. The API description at /api/openapi.json, and the tests of all routes, roles, scopes
+and visibilities, use the same rows.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from domain.access.scopes import BY_NAME
 
 
 class Target(Enum):
-    """What the URL of an operation names, and where its role is needed."""
+    """The object that the URL of an operation names, and in which the role is required."""
 
     INSTANCE = "the instance"
     PROJECT = "the project"
@@ -26,35 +26,35 @@ class Target(Enum):
 
 @dataclass(frozen=True)
 class Permission:
-    """What an operation asks for."""
+    """The requirements of an operation."""
 
-    #: One of them is enough.
+    #: Accepted scopes, of which the token needs one.
     scopes: tuple[str, ...]
-    #: The lowest role in the target; None for everybody who sees it.
+    #: Minimum role in the target; None if any viewer may use the operation.
     least: Role | None = None
-    #: What lets in a member with a lower role to which a custom one adds it.
+    #: Ability of a custom role that permits the operation with a lower role.
     ability: Ability | None = None
     _: KW_ONLY
     target: Target = Target.INSTANCE
-    #: The lowest role in a group, where a project and a group ask for different ones.
+    #: Minimum role in a group, if it differs from the minimum role in a project.
     in_group: Role | None = None
-    #: The lowest role in a private project, if everybody who sees another project may do it.
+    #: Minimum role in a private project, if any viewer of other projects may use the operation.
     in_private: Role | None = None
     is_for_administrators: bool = False
-    #: Whether it refuses the tokens of applications: what it makes lives on when their access ends.
+    #: True if tokens of applications are rejected, since the result outlives their access.
     is_for_people: bool = False
-    #: Whether it takes a request without a token, which sees what is public.
+    #: True if requests without a token are allowed, for public data.
     is_open: bool = False
-    #: Whether it also changes archived projects.
+    #: True if the operation is also allowed in archived projects.
     in_archived: bool = False
 
     def least_in(self, *, is_group: bool) -> Role | None:
-        """Return the lowest role in a group or a project."""
+        """Return the minimum role in a group or a project."""
         return self.in_group if is_group and self.in_group else self.least
 
     @property
     def text(self) -> str:
-        """What is required, in words."""
+        """The requirements in words."""
         is_any = self.scopes == _ANY
         if is_any and self.is_open:
             return "no token"
@@ -75,7 +75,7 @@ _READ_USER = (*_READ, "read_user")
 _WRITE = ("api",)
 _READ_ALERTS = (*_READ, "read_alerts", "write_alerts")
 _WRITE_ALERTS = ("api", "write_alerts")
-#: A token of any scope may be used to read or revoke that token itself.
+#: All scopes, since any token may be used to read or revoke itself.
 _ANY = tuple(BY_NAME)
 
 
@@ -90,7 +90,7 @@ _open_group = partial(_group, is_open=True)
 
 _SEES_ALERTS = _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS)
 _HANDLES_ALERTS = _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS)
-#: Of a project or a group.
+#: Permissions for alerts of a project or a group.
 _SEES_ALERTS_OF_EITHER = replace(_SEES_ALERTS, target=Target.NAMESPACE)
 _HANDLES_ALERTS_OF_EITHER = replace(_HANDLES_ALERTS, target=Target.NAMESPACE)
 _SEES_INTEGRATIONS = _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS)
@@ -98,18 +98,18 @@ _INTEGRATES = _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS)
 
 
 def _rows(room: str, verbs: str, permission: Permission) -> Mapping[str, Permission]:
-    """Return the rows of actions of a room that ask for the same."""
+    """Return rows with the same permission for several actions on a resource."""
     return dict.fromkeys((f"{room}.{verb}" for verb in verbs.split()), permission)
 
 
-#: By the name of the operation: its endpoint below `api_v4`.
+#: Permissions by the name of the operation, which is its endpoint below `api_v4`.
 PERMISSIONS: Mapping[str, Permission] = {
     **_rows("instance", "version metadata", _instance(_READ_USER)),
     "release_changes.index": _open(_ANY),
     "release_checks.create": _open(_ANY),
     **_rows("instance_settings", "show show_appearance", _administrator(_READ)),
     **_rows("instance_settings", "change change_appearance", _administrator(_WRITE)),
-    # Their own; administrators those of all.
+    # Users see their own usage, administrators the usage of all users.
     "api_usage.index": _instance(_READ),
     **_rows("users", "current ssh_keys index show", _instance(_READ_USER)),
     "users.rename_current": _instance(_WRITE),
@@ -120,10 +120,10 @@ PERMISSIONS: Mapping[str, Permission] = {
         "approve reject deactivate activate disconnect block unblock",
         _administrator(_WRITE),
     ),
-    # Their own; administrators those of all.
+    # Users export their own data, administrators the data of any user.
     "users.export": _instance(_READ),
     "users.delete": _administrator(_WRITE),
-    # Their own; administrators those of all.
+    # Users manage their own tokens, administrators the tokens of all users.
     **_rows("personal_access_tokens", "index show", _instance(_READ)),
     **_rows("personal_access_tokens", "show_self revoke_self", _instance(_ANY)),
     **_rows("personal_access_tokens", "rotate_self rotate revoke", _instance(_WRITE)),
@@ -141,7 +141,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "applications.index": _administrator(_READ),
     **_rows("applications", "create renew", _administrator(_WRITE, is_for_people=True)),
     "applications.delete": _administrator(_WRITE),
-    # Their own; administrators those of all.
+    # Owners see their own applications, administrators all of them.
     **_rows("applications", "people refused_requests", _instance(_READ)),
     **_rows("alerts", "index download show payload paging", _SEES_ALERTS),
     "alert_timeline.index": _SEES_ALERTS,
@@ -150,7 +150,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_rows("alert_activity", "notes index occurrences", _SEES_ALERTS),
     "alert_activity.create_note": _HANDLES_ALERTS,
     "alert_mutes.show": _SEES_ALERTS,
-    # Developers too: whoever is on call silences at night.
+    # Includes developers, since users on call create silences at night.
     **_rows("silences", "index show preview", _SEES_ALERTS_OF_EITHER),
     **_rows("silences", "create edit delete", _HANDLES_ALERTS_OF_EITHER),
     **_rows("maintenance_windows", "index show", _SEES_ALERTS_OF_EITHER),
@@ -162,13 +162,13 @@ PERMISSIONS: Mapping[str, Permission] = {
         "of_group download_of_group",
         _group(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     ),
-    # Of the projects where the user is a member who may see alerts.
+    # Alerts of projects in which the user is a member who may see alerts.
     **_rows("alert_lists", "mine download_mine", _instance(_READ_ALERTS)),
     **_rows("escalation_policies", "index show", _SEES_ALERTS_OF_EITHER),
     **_rows("escalation_policies", "create change delete", _namespace(_WRITE, Role.MAINTAINER)),
     **_rows("alert_routes", "index show", _SEES_ALERTS_OF_EITHER),
     **_rows("alert_routes", "create change delete", _namespace(_WRITE, Role.MAINTAINER)),
-    # It changes nothing.
+    # A dry run makes no changes.
     "alert_routes.dry_run": _SEES_ALERTS_OF_EITHER,
     **_rows("incidents", "index show", _SEES_ALERTS),
     **_rows("incident_timeline", "index surroundings", _SEES_ALERTS),
@@ -176,24 +176,25 @@ PERMISSIONS: Mapping[str, Permission] = {
     "incidents.delete": _project(_WRITE, Role.OWNER),
     "incident_alerts.index": _SEES_ALERTS,
     **_rows("incident_alerts", "create delete", _HANDLES_ALERTS),
-    # Internal ones from Reporter up; others' comments are changed by Maintainers.
+    # Members with at least the Reporter role see internal comments. Only Maintainers can change the
+    # comments of other users.
     **_rows("incident_notes", "index show", _SEES_ALERTS),
     **_rows("incident_notes", "create change delete", _HANDLES_ALERTS),
     **_rows("incident_rules", "index show", _SEES_ALERTS),
     **_rows("incident_rules", "create change delete", _project(_WRITE, Role.MAINTAINER)),
     **_rows("audit_events", "index download show", _administrator(_READ)),
-    # Who manages the project or group sees all events, other developers their own.
+    # Members who manage the project or group see all events, other developers their own.
     "namespace_audit_events.index": _namespace(_READ, Role.DEVELOPER, in_group=Role.DEVELOPER),
     "namespace_audit_events.show": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "alert_integrations.index": _project(_READ, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
     **_rows("alert_integrations", "create change delete", _INTEGRATES),
     **_rows("alert_integrations", "show labels", _SEES_INTEGRATIONS),
     "alert_integrations.test": _project(_WRITE, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
-    # It returns what alerts are sent with: no right to read is enough.
+    # The response contains the credentials of senders, so a read scope is not enough.
     "alert_integration_keys.credentials": _INTEGRATES,
     "alert_integration_keys.index": _SEES_INTEGRATIONS,
     **_rows("alert_integration_keys", "rotate delete", _INTEGRATES),
-    # It proposes, and stores nothing.
+    # Recognition only returns a proposal, and stores nothing.
     "alert_recognition.recognize": _SEES_INTEGRATIONS,
     "alert_mappings.show": _SEES_INTEGRATIONS,
     **_rows("alert_mappings", "change delete preview", _INTEGRATES),
@@ -201,7 +202,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_rows("alert_deliveries", "replay resend", _INTEGRATES),
     **_rows("heartbeats", "index show pings", _SEES_ALERTS),
     **_rows("heartbeats", "create change delete pause resume", _INTEGRATES),
-    # It returns what pings are sent to: no right to read is enough.
+    # The response contains the URL for pings, so a read scope is not enough.
     **_rows("heartbeats", "url reset_url", _INTEGRATES),
     **_rows(
         "on_call_schedules",
@@ -210,23 +211,23 @@ PERMISSIONS: Mapping[str, Permission] = {
     ),
     **_rows("on_call_schedules", "create change delete", _namespace(_WRITE, Role.MAINTAINER)),
     **_rows("on_call_overrides", "index show", _SEES_ALERTS_OF_EITHER),
-    # Shifts of their own; those of others from Maintainer up.
+    # Members manage overrides of their own shifts, Maintainers the overrides of all shifts.
     **_rows("on_call_overrides", "create delete", _HANDLES_ALERTS_OF_EITHER),
     **_rows("on_call_swaps", "index show", _SEES_ALERTS_OF_EITHER),
     **_rows("on_call_swaps", "create delete", _HANDLES_ALERTS_OF_EITHER),
     **_rows("on_call_reports", "show download download_figures", _SEES_ALERTS_OF_EITHER),
     **_rows("on_call_handover_notes", "index draft", _SEES_ALERTS_OF_EITHER),
     "on_call_handover_notes.create": _HANDLES_ALERTS_OF_EITHER,
-    # Their own; those of others from Maintainer up.
+    # Members delete their own notes, Maintainers all notes.
     "on_call_handover_notes.delete": _HANDLES_ALERTS_OF_EITHER,
     **_rows("incident_documents", "show download", _SEES_ALERTS),
     "incident_documents.change": _HANDLES_ALERTS,
-    # Their own, in all projects.
+    # The user's own shifts in all projects.
     **_rows("own_on_call", "show preview_cover show_calendar", _instance(_READ_ALERTS)),
     "own_on_call.cover": _instance(_WRITE_ALERTS),
-    # The address outlives the token that makes it.
+    # The URL outlives the token that creates it.
     **_rows("own_on_call", "renew_calendar end_calendar", _instance(_WRITE)),
-    # URLs may hold a secret: no right to read is enough.
+    # URLs may contain a secret, so a read scope is not enough.
     **_rows("hooks", "index show", _project(_WRITE, Role.MAINTAINER)),
     **_rows(
         "webhooks",
@@ -257,8 +258,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_rows("member_roles", "create delete", _administrator(_WRITE)),
     "group_member_roles.index": _group(_READ, Role.OWNER),
     **_rows("group_member_roles", "create delete", _group(_WRITE, Role.OWNER)),
-    # Whoever calls them learns what became of them. A runner that registers has no user's token,
-    # only the `token` of its body.
+    # The responses only explain that runners have been removed. A runner that registers has no
+    # user's token, only the `token` in its body.
     "runners.register": _open(_ANY),
     **_rows("runners", "reset_token reset_project_token reset_group_token", _instance(_ANY)),
     "job_token_scope.show": _project(_READ, Role.MAINTAINER),
@@ -280,7 +281,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_rows(
         "members", "create change", _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER)
     ),
-    # Themselves; others from Maintainer up.
+    # Members remove themselves; Maintainers also remove others.
     "members.delete": _namespace(_WRITE, Role.GUEST, in_group=Role.GUEST, in_archived=True),
     "invitations.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.MAINTAINER),
     **_rows(
@@ -324,9 +325,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     ),
 }
 
-#: What pages and commands alone do, by the name of the action: the API has no such operation.
+#: Actions that only pages and commands offer, and that are not operations of the API.
 BESIDE_THE_API: Mapping[str, Permission] = {
-    # Of who is signed in.
+    # The account of the signed-in user.
     "own_account.change": _instance(_WRITE),
     "authorized_applications.revoke": _instance(_WRITE),
     **_rows("signing_in", "prove sign_in sign_out", _open(_ANY)),
@@ -335,18 +336,18 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     "keys.rotate": _administrator(_WRITE, is_for_people=True),
     **_rows("personal_access_tokens", "create_own renew", _instance(_WRITE)),
     "resource_tokens.renew": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
-    # Their own; administrators those of all.
+    # Owners manage their own applications, administrators all of them.
     "applications.show": _instance(_READ),
     **_rows(
         "applications", "register edit rotate end_secret end_removed remove", _instance(_WRITE)
     ),
-    # The invited person, by the link of the message.
+    # Accepted by the invited user, with the link in the message.
     "invitations.accept": _instance(_WRITE),
     "invitations.join": _open(_ANY),
     **_rows("paging_queue", "try_now send_again", _administrator(_WRITE)),
     "registry_keys.rotate": _administrator(_WRITE, is_for_people=True),
     "on_call_rotations.put": _namespace(_WRITE, Role.MAINTAINER),
-    # An address of one's own, which shows what its owner may see.
+    # The URL of a user's own calendar, which shows only what the user may see.
     **_rows("on_call_calendars", "renew end", _SEES_ALERTS_OF_EITHER),
     "former_paths.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "former_paths.release": _namespace(_WRITE, Role.OWNER, in_group=Role.OWNER),
@@ -354,5 +355,5 @@ BESIDE_THE_API: Mapping[str, Permission] = {
 
 
 def permission_of(name: str) -> Permission:
-    """Return what the action of this name asks for."""
+    """Return the permission of the action with this name."""
     return PERMISSIONS[name] if name in PERMISSIONS else BESIDE_THE_API[name]

@@ -1,4 +1,4 @@
-"""Member roles, in order, and what a custom role can add to the one that it is based on."""
+"""Member roles in order, and the abilities that custom roles can add to them."""
 
 from collections.abc import Iterable
 from enum import IntEnum, StrEnum
@@ -16,12 +16,15 @@ class Role(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name for people."""
+        """The display name."""
         return self.name.capitalize()
 
 
 def role_named(word: str) -> Role:
-    """Return the role of a name (in any case) or a number; raise ValueError if there is none."""
+    """Return the role with this name (in any case) or number.
+
+    Raise ValueError if there is none.
+    """
     text = word.strip()
     for role in Role:
         if text.upper() == role.name or text == str(int(role)):
@@ -41,7 +44,7 @@ class Ability(StrEnum):
     ADMIN_INTEGRATIONS = "admin_integrations"
 
 
-#: The lowest role that has an ability anyway.
+#: Lowest roles that have an ability by default.
 LEAST_ROLES = {
     Ability.READ_CODE: Role.REPORTER,
     Ability.READ_ENVIRONMENTS: Role.DEVELOPER,
@@ -50,7 +53,7 @@ LEAST_ROLES = {
     Ability.ADMIN_ENVIRONMENTS: Role.MAINTAINER,
     Ability.ADMIN_INTEGRATIONS: Role.MAINTAINER,
 }
-#: What cannot be changed without being seen.
+#: Abilities that include another one: objects cannot be changed without being seen.
 _INCLUDED = {
     Ability.ADMIN_ALERTS: Ability.READ_ALERTS,
     Ability.ADMIN_ENVIRONMENTS: Ability.READ_ENVIRONMENTS,
@@ -58,11 +61,11 @@ _INCLUDED = {
 
 
 def with_included(chosen: Iterable[Ability]) -> frozenset[Ability]:
-    """Return these abilities with those that they include."""
+    """Return these abilities and the abilities that they include."""
     given = frozenset(chosen)
     return given | {_INCLUDED[each] for each in given if each in _INCLUDED}
 
 
 def known_abilities(names: Iterable[str]) -> frozenset[Ability]:
-    """Return the abilities with these names; a name of a later release counts for nothing."""
+    """Return the abilities with these names; names of later releases are ignored."""
     return frozenset(Ability(name) for name in names if name in set(Ability))

@@ -1,4 +1,4 @@
-"""The scopes, in the order in which they are shown and stored."""
+"""Scopes, in the order in which they are shown and stored."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 
 class Access(StrEnum):
-    """How much harm an application can do with a scope."""
+    """The amount of harm that an application can do with a scope."""
 
     READ = "read"
-    #: It changes one kind of things.
+    #: Can change one kind of object.
     WRITE = "write"
-    #: It does all that its user can do.
+    #: Can do everything that the user can do.
     FULL = "full"
 
 
@@ -24,18 +24,18 @@ class Scope:
     title: str
     description: str
     access: Access = Access.READ
-    #: Whether it was not granted before, where a page marks that.
+    #: True if the scope was not granted before; some pages mark new scopes.
     is_new: bool = False
-    #: Any application may ask for it, whatever it is registered for.
+    #: True if any application may request the scope without being registered for it.
     is_free: bool = False
-    #: False for a scope that opens nothing here yet. It is accepted, because clients of the API
-    #: ask for it, but neither offered on pages nor named in the metadata.
+    #: False for a scope that has no effect yet. It is accepted, since API clients request it, but
+    #: pages do not offer it and the metadata does not list it.
     is_offered: bool = True
-    #: False for a scope of access tokens alone, which no application can ask for.
+    #: False for a scope of access tokens that applications cannot request.
     is_for_applications: bool = True
-    #: False for a scope that the metadata does not name, because some clients ask for all of those.
+    #: False for a scope that the metadata omits, since some clients request all listed scopes.
     is_announced: bool = True
-    #: Only the tokens of administrators have it.
+    #: True if only tokens of administrators may have the scope.
     is_for_administrators: bool = False
 
 
@@ -140,9 +140,9 @@ SCOPES: tuple[Scope, ...] = (
     ),
 )
 
-#: Without it, the token of an administrator has the rights of an ordinary user.
+#: Scope without which an administrator's token has the rights of an ordinary user.
 ADMIN_MODE = "admin_mode"
-#: Lets the personal token of an administrator act as another user.
+#: Scope that lets the personal token of an administrator act as another user.
 SUDO = "sudo"
 BY_NAME = {scope.name: scope for scope in SCOPES}
 #: Scopes that every application may request.
@@ -153,11 +153,11 @@ REGISTRABLE = tuple(
     for scope in SCOPES
     if not scope.is_free and scope.is_offered and scope.is_for_applications
 )
-#: Scopes that only access tokens of people, projects and groups have.
+#: Scopes that only access tokens of users, projects and groups may have.
 NOT_FOR_APPLICATIONS = frozenset(scope.name for scope in SCOPES if not scope.is_for_applications)
-#: Scopes that only the tokens of administrators have.
+#: Scopes that only tokens of administrators may have.
 FOR_ADMINISTRATORS = frozenset(scope.name for scope in SCOPES if scope.is_for_administrators)
-#: The supported scopes of the metadata.
+#: Supported scopes in the metadata.
 OFFERED = tuple(
     scope.name
     for scope in SCOPES
@@ -167,21 +167,21 @@ _ORDER = {scope.name: position for position, scope in enumerate(SCOPES)}
 
 
 class UnknownScopeError(ValueError):
-    """Scopes that the service does not know; the text names them."""
+    """Error for unknown scopes; the text names them."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """Store the names."""
         parts = {part for name in names for part in re.split("[,;+]", name) if part}
-        #: What helps where known scopes are separated in another way, or nothing.
+        #: Advice if known scopes are separated incorrectly; otherwise empty.
         self.hint = "; separate scopes with spaces" if parts and parts <= BY_NAME.keys() else ""
         self.names = names
         super().__init__(f"unknown scope: {', '.join(names)[:200]}{self.hint}")
 
 
 def parse_scopes(text: str) -> tuple[str, ...]:
-    """Return the scopes of a space-separated list, each once, in the table's order.
+    """Return the scopes of a space-separated list, each once, in the order of the table.
 
-    Raises UnknownScopeError. An empty list gives an empty tuple.
+    An empty list gives an empty tuple. Raise UnknownScopeError for unknown scopes.
     """
     names = set(text.split())
     unknown = sorted(names - BY_NAME.keys())
@@ -191,17 +191,17 @@ def parse_scopes(text: str) -> tuple[str, ...]:
 
 
 def grantable(scopes: str, *, may_administer: bool) -> str:
-    """Return the scopes that a user can grant: `admin_mode` is for administrators alone."""
+    """Return the scopes that a user can grant; only administrators can grant `admin_mode`."""
     given = scopes.split()
     return " ".join(name for name in given if may_administer or name != ADMIN_MODE)
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return known scopes in the table's order."""
+    """Return known scopes in the order of the table."""
     return tuple(sorted(set(names), key=_ORDER.__getitem__))
 
 
 def views(names: Iterable[str], *, new: Iterable[str] = ()) -> tuple[Scope, ...]:
-    """Return scopes as a page shows them; those in `new` are marked."""
+    """Return scopes for display; the scopes in `new` are marked as new."""
     fresh = set(new)
     return tuple(replace(BY_NAME[name], is_new=name in fresh) for name in in_order(names))

@@ -26,19 +26,19 @@ class EventKind(StrEnum):
     RECOVERY_CODE_USED = "recovery_codes.used"
     PASSWORD_CHANGED = "password.changed"  # noqa: S105 - a name
     PASSWORD_RESET = "password.reset"  # noqa: S105 - a name
-    #: To somebody who forgot it.
+    #: Link sent to a user who forgot their password.
     PASSWORD_LINK_SENT = "password.link_sent"  # noqa: S105 - a name
-    #: To an address, to make an account.
+    #: Link to create an account, sent to an email address.
     SIGN_UP_LINK_SENT = "sign_up.link_sent"
     USER_CREATED = "user.created"
     USER_CHANGED = "user.changed"
     EMAIL_CHANGE_REQUESTED = "email.change_requested"
-    #: By a link, or by an administrator's word.
+    #: Email address confirmed by a link or by an administrator.
     EMAIL_CONFIRMED = "email.confirmed"
     USER_APPROVED = "user.approved"
     USER_REJECTED = "user.rejected"
     USER_DEACTIVATED = "user.deactivated"
-    #: By an administrator, or by signing in.
+    #: User activated by an administrator or by signing in.
     USER_ACTIVATED = "user.activated"
     USER_LOCKED = "user.locked"
     USER_UNLOCKED = "user.unlocked"
@@ -56,7 +56,7 @@ class EventKind(StrEnum):
     TOKEN_EXCHANGED = "token.exchanged"  # noqa: S105 - a name
     TOKEN_ROTATED = "token.rotated"  # noqa: S105 - a name
     TOKEN_REVOKED = "token.revoked"  # noqa: S105 - a name
-    #: A token that never ended got an expiry, because the running release asks for one.
+    #: Expiry assigned to a token without one, since the current release requires an expiry.
     TOKEN_EXPIRY_SET = "token.expiry_set"  # noqa: S105 - a name
     APPLICATION_REGISTERED = "application.registered"
     APPLICATION_CHANGED = "application.changed"
@@ -77,7 +77,7 @@ class EventKind(StrEnum):
     MEMBER_REMOVED = "member.removed"
     MEMBER_ROLE_CREATED = "member_role.created"
     MEMBER_ROLE_REMOVED = "member_role.removed"
-    #: The role ended on its day.
+    #: Membership ended on its expiry date.
     MEMBER_EXPIRED = "member.expired"
     INVITATION_SENT = "invitation.sent"
     INVITATION_CHANGED = "invitation.changed"
@@ -86,7 +86,7 @@ class EventKind(StrEnum):
     INTEGRATION_CHANGED = "integration.changed"
     ALERT_DELETED = "alert.deleted"
     ALERT_ESCALATED = "alert.escalated"
-    #: A person, by hand.
+    #: User paged manually.
     ALERT_PERSON_PAGED = "alert.person_paged"
     ALERT_SNOOZED = "alert.snoozed"
     ALERT_WOKEN = "alert.woken"
@@ -111,7 +111,7 @@ class EventKind(StrEnum):
     ALERT_ROUTE_CHANGED = "alert_route.changed"
     ALERT_ROUTE_REMOVED = "alert_route.removed"
     INCIDENT_CREATED = "incident.created"
-    #: Its fields, alerts or comments.
+    #: Fields, alerts or comments of an incident changed.
     INCIDENT_CHANGED = "incident.changed"
     INCIDENT_PEOPLE_PAGED = "incident.people_paged"
     INCIDENT_REMOVED = "incident.removed"
@@ -139,7 +139,7 @@ class EventKind(StrEnum):
     IDENTITY_PROVIDER_REMOVED = "identity_provider.removed"
     IDENTITY_CONNECTED = "identity.connected"
     IDENTITY_DISCONNECTED = "identity.disconnected"
-    #: The provider does not know it any more.
+    #: Identity that no longer exists at the provider.
     IDENTITY_ENDED = "identity.ended"
     CONTACT_CREATED = "contact.created"
     CONTACT_CONFIRMED = "contact.confirmed"
@@ -150,22 +150,22 @@ class EventKind(StrEnum):
     PAGING_PREFERENCES_CHANGED = "paging_preferences.changed"
     CHANNEL_CREATED = "notification_channel.created"
     CHANNEL_REMOVED = "notification_channel.removed"
-    #: By the link in a message, by somebody who did not sign in.
+    #: Alerts acknowledged by the link in a message, without a sign-in.
     ALERTS_ACKNOWLEDGED_BY_LINK = "alerts.acknowledged_by_link"
     PAGES_SENT_AGAIN = "pages.sent_again"
-    #: A clone or fetch of a private or internal project.
+    #: Clone or fetch of a private or internal project.
     REPOSITORY_DOWNLOADED = "repository_download_operation"
-    #: A clone or fetch of a public project: too many to store.
+    #: Clone or fetch of a public project; too frequent to store.
     PUBLIC_REPOSITORY_DOWNLOADED = "public_repository_download_operation"
 
 
-#: Kinds that are sent to the destinations of the audit log and never stored.
+#: Kinds that are sent to the streams of the audit log, but not stored.
 STREAMED_ONLY = frozenset({EventKind.PUBLIC_REPOSITORY_DOWNLOADED, EventKind.AUDIT_STREAM_TESTED})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Actor:
-    """The acting user; the name is stored as well, because it outlives the account."""
+    """The acting user; the name is stored as well, since it outlives the account."""
 
     id: int
     name: str
@@ -176,7 +176,7 @@ class EventSource:
     """The actor and the source of a request; `actor` is None for clients and commands."""
 
     actor: Actor | None = None
-    #: The administrator who acts as the actor (`web/api/callers.py`).
+    #: Administrator who acts as the actor (`web/api/callers.py`).
     sudo_by: Actor | None = None
     address: str | None = None
     user_agent: str | None = None
@@ -205,9 +205,9 @@ class Place:
     group_id: int | None = None
 
 
-#: The beginnings of kinds whose subject is the path of a project or a group.
+#: Prefixes of kinds whose subject is the path of a project or a group.
 _SUBJECT_IS_PATH = ("project.", "group.", "member.", "invitation.")
-#: The beginnings of all kinds that concern a project or a group.
+#: Prefixes of all kinds that concern a project or a group.
 OF_PLACES = (
     *_SUBJECT_IS_PATH,
     *("alert.", "alert_route.", "alerts.", "escalation_policy.", "flap_settings.", "heartbeat."),
@@ -223,22 +223,22 @@ class Event:
     """An audit event; none of its fields may contain a secret."""
 
     kind: EventKind
-    #: The account that the event concerns; its owner may read the event.
+    #: Account that the event concerns; its owner may read the event.
     user_id: int | None = None
-    #: The object of the action, in words.
+    #: Object of the action, in words.
     subject: str = ""
     details: Mapping[str, object] | None = None
-    #: The actor if it is not the user of the request, as in a sign-in.
+    #: Actor, if it is not the user of the request, as in a sign-in.
     actor: Actor | None = None
-    #: The project or group that it concerns; otherwise it is found by the path that it names.
+    #: Project or group that the event concerns; by default it is looked up by the event's path.
     place: EventPlace | None = None
 
 
 def store_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
-    """Add an event to the session; it is stored if and only if the transaction commits.
+    """Add an event to the session, which is stored only if the transaction commits.
 
-    A trigger of the database queues it for every destination of the audit log. For kinds that are
-    streamed only there is `domain.audit.streamed_events`.
+    A database trigger queues the event for every stream of the audit log. For kinds that are only
+    streamed, use `domain.audit.streamed_events`.
     """
     if event.kind in STREAMED_ONLY:
         raise ValueError(f"{event.kind} is streamed only.")
@@ -248,7 +248,7 @@ def store_event(event: Event, source: EventSource, *, session: Session, now: dat
 
 
 def event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent:
-    """Return an event as a row, its texts cut to the length of their columns."""
+    """Return the row of an event, with texts truncated to the length of their columns."""
     actor = event.actor or source.actor
     address, agent = source.address, source.user_agent
     return AuditEvent(
@@ -266,9 +266,9 @@ def event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent
 
 
 def put_place(row: AuditEvent, event: Event, *, session: Session) -> None:
-    """Store which project or group an event concerns: a path may lead to another one later.
+    """Store the project or group of an event, since its path may later change its meaning.
 
-    Raises ValueError for an event of a project or group that names neither.
+    Raise ValueError if the event must have a project or group, but names none.
     """
     if event.place is not None:
         row.project_id, row.group_id = event.place.project_id, event.place.group_id
@@ -294,5 +294,5 @@ def _sudo_details(source: EventSource) -> dict[str, object]:
 
 
 def _storable(text: str, length: int) -> str:
-    """Return the text cut to a column's length, without characters that it cannot hold."""
+    """Return the text truncated to a column's length, without characters that cannot be stored."""
     return text.encode(errors="replace").decode().replace("\x00", "\ufffd")[:length]

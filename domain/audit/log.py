@@ -1,4 +1,4 @@
-"""Reads the audit log: filtered, the newest event first, by key or by number, or as a file."""
+"""Reads the audit log as filtered lists, newest events first, or as a file."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from domain.core.types.base import columns_of
 from models import AuditEvent, User
 from models.folding import fold
 
-#: Of sign-ins, by their `amr` value (RFC 8176); what only says that there were several is left out.
+#: Sign-in methods by their `amr` value (RFC 8176), without values that only indicate several.
 _METHODS = {
     "pwd": "password",
     "otp": "code",
@@ -47,11 +47,11 @@ _IN_PROJECTS = (
     EventKind.ON_CALL_SWAP_CHANGED.value,
     EventKind.ON_CALL_CALENDAR_CHANGED.value,
 )
-#: Characters shown of long identifiers.
+#: Maximum number of displayed characters of long identifiers.
 _LONGEST = {"application_id": 12}
-#: What a list of the API can be ordered by.
+#: Columns that a list of the API can be ordered by.
 _ORDERS = {"id": AuditEvent.id}
-#: The number of events in memory at once.
+#: Maximum number of events in memory at the same time.
 _CHUNK = 500
 _COLUMNS = (
     *("id", "created_at", "event_name", "title", "author_id", "author_name", "entity_id"),
@@ -66,7 +66,7 @@ def in_words(kind: str) -> str:
     return kind.replace(".", " ").replace("_", " ").capitalize()
 
 
-#: Every kind that is stored, with its title, in alphabetical order.
+#: All stored kinds with their titles, in alphabetical order.
 KINDS = tuple(
     sorted((kind.value, in_words(kind.value)) for kind in EventKind if kind not in STREAMED_ONLY)
 )
@@ -74,7 +74,7 @@ KINDS = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class EventFilter:
-    """A filter of events; empty fields match all."""
+    """A filter of events; empty fields match all events."""
 
     kind: str = ""
     #: User names, in any case.
@@ -84,9 +84,9 @@ class EventFilter:
     user_id: int | None = None
     project_id: int | None = None
     group_id: int | None = None
-    #: The object of the action, such as the path of a project or the name of a token.
+    #: Object of the action, such as the path of a project or the name of a token.
     target: str = ""
-    #: The IP address that the action came from.
+    #: IP address of the actor.
     address: str = ""
     #: Inclusive start and exclusive end.
     since: datetime | None = None
@@ -97,12 +97,12 @@ class EventFilter:
 class EventView:
     """An event for display."""
 
-    #: None for an event that is streamed only.
+    #: Id; None for an event that is only streamed.
     id: int | None
     created_at: datetime
     kind: str
     actor_id: int | None
-    #: Empty if the actor was a client, a command or unknown.
+    #: Name of the actor; empty for clients, commands and unknown actors.
     actor_name: str
     user_id: int | None
     username: str | None
@@ -121,22 +121,22 @@ class EventView:
 
     @property
     def heading(self) -> str:
-        """The title for people: `Integration created`, where a kind has several changes."""
+        """The display title, such as `Integration created` if a kind has several changes."""
         change = self.details.get("change")
         return f"{self.title.removesuffix(' changed')} {change}" if change else self.title
 
     @property
     def actor_in_words(self) -> str:
-        """The actor in words, also if it was not an account."""
+        """The actor in words, including actors without an account."""
         by = self.details.get("by")
         unknown = {"command": "an operator (command line)", "application": "the application"}
-        # Rules and alerts open and close incidents.
+        # Incidents are also opened and closed by rules and alerts.
         other = "the service" if self.kind.startswith("incident.") else "unknown"
         return self.actor_name or unknown.get(str(by), other)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """The details as pairs of texts, without the empty ones."""
+        """The details as pairs of texts, without empty values."""
         return tuple(
             (name.replace("_", " "), _fact(name, value)[: _LONGEST.get(name)])
             for name, value in self.details.items()
@@ -145,7 +145,7 @@ class EventView:
 
     @property
     def _entity(self) -> tuple[str, int | None]:
-        """What the event concerns: the first of account, project and group, or the instance."""
+        """The account, project or group that the event concerns, or else the instance."""
         ids = {"User": self.user_id, "Project": self.project_id, "Group": self.group_id}
         return next(((kind, each) for kind, each in ids.items() if each), ("Instance", None))
 
@@ -160,7 +160,7 @@ class EventView:
         entity_type, entity_id = self._entity
         return {
             "id": self.id,
-            # Clients expect a number; no user has this one.
+            # Clients expect a number; no user has this id.
             "author_id": -1 if self.actor_id is None else self.actor_id,
             "entity_id": entity_id,
             "entity_type": entity_type,
@@ -202,12 +202,12 @@ def _id_of(username: str) -> ColumnElement[int]:
 
 def _is_about(target: str) -> ColumnElement[bool]:
     wanted = target.replace("\x00", "\ufffd")
-    # They name their project or group beside what was changed in it.
+    # These events name the project or group in addition to the changed object.
     named = (AuditEvent.details[word].as_string() == wanted for word in ("project", "group"))
     return or_(AuditEvent.subject == wanted, AuditEvent.kind.in_(_IN_PROJECTS) & or_(*named))
 
 
-#: The condition for each field of a filter.
+#: Conditions for the fields of a filter.
 _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "kind": lambda kind: AuditEvent.kind == kind,
     "actor": lambda name: AuditEvent.actor_id == _id_of(name),
@@ -237,20 +237,23 @@ def _statement(wanted: EventFilter) -> Select[AuditEvent, str]:
 
 
 def page_of_events(wanted: EventFilter, part: Slice, *, session: Session) -> Page[EventView]:
-    """Return a page of the audit log, the newest event first."""
+    """Return a page of the audit log, newest events first."""
     return fetch_page(
         _statement(wanted), AuditEvent.id, part, session=session, view=lambda row: view_of(*row)
     )
 
 
 def list_events(wanted: EventFilter, part: ListPart, *, session: Session) -> Listed[EventView]:
-    """Return a part of the audit log for the API, by numbers or by key."""
+    """Return a part of the audit log for the API, by page number or by key."""
     found = fetch_part(_statement(wanted), _ORDERS, part, session=session)
     return Listed(items=_views(found.items), total=found.total, next_cursor=found.next_cursor)
 
 
 def get_event(event_id: int, wanted: EventFilter | None = None, *, session: Session) -> EventView:
-    """Return one event that a filter leaves, or raise NotFoundError."""
+    """Return an event that matches a filter.
+
+    Raise NotFoundError if there is none.
+    """
     statement = _statement(wanted or EventFilter()).where(AuditEvent.id == event_id)
     row = session.execute(statement).first() if event_id <= LARGEST_ID else None
     if row is None:
@@ -259,23 +262,23 @@ def get_event(event_id: int, wanted: EventFilter | None = None, *, session: Sess
 
 
 def _views(rows: Sequence[Row[*tuple[Any, ...]]]) -> tuple[EventView, ...]:
-    # A list by key has a third column.
+    # Rows of lists by key have a third column.
     return tuple(view_of(row[0], row[1]) for row in rows)
 
 
 def view_of(event: AuditEvent, username: str | None) -> EventView:
-    """Return the view of an event and the name of the account that it concerns."""
+    """Return the view of an event, with the name of the account that it concerns."""
     return EventView(**columns_of(event, EventView), username=username)
 
 
 def as_json_lines(wanted: EventFilter, *, session: Session) -> Iterator[str]:
-    """Yield a line of JSON for each event, as the API shows it, the newest first."""
+    """Yield a line of JSON for each event, in the format of the API, newest first."""
     for event in _all_events(wanted, session=session):
         yield json.dumps(event.as_json(), ensure_ascii=False) + "\n"
 
 
 def as_csv(wanted: EventFilter, *, session: Session) -> Iterator[str]:
-    """Yield the events as CSV (RFC 4180) in which no cell is a formula, the newest first."""
+    """Yield the events as CSV (RFC 4180) without formulas in cells, newest first."""
     yield csv_line(_COLUMNS)
     for event in _all_events(wanted, session=session):
         yield csv_line(_cells(event))
@@ -305,7 +308,7 @@ def _all_events(wanted: EventFilter, *, session: Session) -> Iterator[EventView]
         try:
             page = page_of_events(wanted, Slice(size=_CHUNK, before=before), session=session)
         finally:
-            # Free the connection: a slow client, or one that hangs up, must not keep it.
+            # Free the connection, so that a slow or disconnected client does not block it.
             session.close()
         yield from page.items
         if page.next_before is None:

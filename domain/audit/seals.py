@@ -1,8 +1,8 @@
-"""Seals audit events in a hash chain, and verifies it: each seal is a keyed hash of the one before.
+"""Seals audit events in a hash chain, and verifies the chain.
 
-The worker seals events within a minute after they were written, so that writers do not wait for
-each other. With access to the database but not to the key, nobody can change, add or remove an
-event or an inner seal undetected.
+Each seal is a keyed hash that includes the previous seal. The worker seals events within a minute
+after they were written, so that writers do not wait for each other. Anyone with access to the
+database, but without the key, cannot change, add or remove an event or an inner seal undetected.
 """
 
 import hmac
@@ -20,7 +20,7 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import random_hex
 from models import AuditEvent, AuditKey, AuditSeal
 
-#: The most events of a seal; they are of one day, because they are removed together.
+#: Maximum number of events in a seal. They are of the same day, since they are pruned together.
 _MOST_EVENTS = 500
 _THE_KEY = 1
 _SLICE = 200
@@ -29,7 +29,7 @@ _SLICE = 200
 def audit_key(*, session: Session, keyring: Keyring, now: datetime) -> bytes:
     """Return the key of the seals (32 bytes); the first call creates it.
 
-    Raises UndecipherableError where SECRET_KEY is not the one that it was encrypted with.
+    Raise UndecipherableError if the key was encrypted with another SECRET_KEY.
     """
     ciphertext = select(AuditKey.ciphertext).where(AuditKey.id == _THE_KEY)
     kept = session.scalar(ciphertext)
@@ -45,17 +45,17 @@ def audit_key(*, session: Session, keyring: Keyring, now: datetime) -> bytes:
 def seal_events(
     *, session: Session, key: bytes, now: datetime, between: Callable[[], None]
 ) -> list[AuditSeal]:
-    """Seal every event that is not sealed yet; return the new seals.
+    """Seal all unsealed events, and return the new seals.
 
-    `between` is called after each seal; the caller commits there. Of two concurrent calls, one does
-    nothing.
+    `between` is called after each seal, and must commit. Only one of two concurrent calls seals
+    events.
     """
     made: list[AuditSeal] = []
     while events := _unsealed(session):
         last = last_seal(session=session)
         try:
             made.append(_seal(events, after=last, session=session, key=key, now=now))
-        except IntegrityError:  # Another worker was quicker, and has sealed these.
+        except IntegrityError:  # Another worker was faster, and has sealed these events.
             session.rollback()
             break
         between()
@@ -101,9 +101,9 @@ def _seal(
 def prune_events(
     *, session: Session, key: bytes, before: datetime, between: Callable[[], None]
 ) -> int:
-    """Remove the events of seals that are older than a moment; return how many were removed.
+    """Delete the events of seals older than a time, and return the number of events.
 
-    A seal stays, marked as pruned, until all seals before it are old enough as well.
+    A seal is kept, marked as pruned, until all earlier seals are old enough as well.
     """
     total = 0
     old = select(AuditSeal).where(AuditSeal.newest_at < before, AuditSeal.pruned_mac.is_(None))
@@ -128,7 +128,7 @@ def _shorten(session: Session) -> None:
 
 
 def seal_erased(event: AuditEvent, *, key: bytes) -> None:
-    """Store the digest of an event from which a person was erased, beside its former digest."""
+    """Store the digest of an event after an erasure of personal data, and keep the former one."""
     if event.digest is not None:
         event.erased_digest = event_digest(event, key=key, former=event.digest)
 
@@ -159,7 +159,7 @@ def digest_of_events(digests: Sequence[bytes], *, key: bytes) -> bytes:
 
 
 def seal_mac(seal: AuditSeal, *, previous: bytes, key: bytes) -> bytes:
-    """Return the keyed hash of a seal and of the one before it (empty for the first)."""
+    """Return the keyed hash of a seal and the previous one (empty for the first seal)."""
     return _mac(
         key,
         "seal",
@@ -173,7 +173,7 @@ def seal_mac(seal: AuditSeal, *, previous: bytes, key: bytes) -> bytes:
 
 
 def pruned_mac(seal: AuditSeal, *, key: bytes) -> bytes:
-    """Return the keyed hash that marks a seal as pruned for its age."""
+    """Return the keyed hash that marks a seal as pruned because of its age."""
     return _mac(key, "pruned", seal.id, seal.mac.hex())
 
 
@@ -184,14 +184,17 @@ def _mac(key: bytes, *parts: object) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """The number and the hash of a seal, as recorded outside of the database: `12:9f3a…`."""
+    """The number and the hash of a seal, as recorded outside the database: `12:9f3a…`."""
 
     id: int
     mac: str
 
     @classmethod
     def of(cls, text: str) -> "Head":
-        """Parse the text form, or raise ValueError."""
+        """Return the head in a text.
+
+        Raise ValueError if the text is malformed.
+        """
         number, _, mac = text.partition(":")
         if not (number.isascii() and number.isdigit() and len(bytes.fromhex(mac)) == 32):  # noqa: PLR2004 - bytes of a SHA-256
             raise ValueError(text)
@@ -211,17 +214,17 @@ def head_of(seal: AuditSeal) -> Head:
 class Verification:
     """The result of a verification."""
 
-    #: Sealed events, and those that are not sealed yet.
+    #: Numbers of sealed and unsealed events.
     sealed: int
     unsealed: int
     seals: int
     head: Head | None
-    #: The faults found, a sentence each.
+    #: Detected faults, one sentence each.
     faults: tuple[str, ...]
 
 
 def verify(*, session: Session, key: bytes, recorded: Head | None = None) -> Verification:
-    """Verify every event and every seal; `recorded` has to be one of the seals, or older than all.
+    """Verify all events and seals; `recorded` must be one of the seals, or older than all of them.
 
     Without a `recorded` head, the removal of the newest seals with their events is not detected.
     """
@@ -274,7 +277,7 @@ def _faults_of_chain(seal: AuditSeal, previous: AuditSeal | None, *, key: bytes)
             f"Seal {seal.id} says that its events grew too old, but that was not recorded here."
         ]
     if previous is None and seal.id != 1:
-        # Events before a pruned seal were older and are pruned as well.
+        # Events of seals before a pruned seal were older, so they are pruned as well.
         return [] if is_pruned else [f"The seals before {seal.id} are gone."]
     if previous is not None and seal.id != previous.id + 1:
         return [f"The seals between {previous.id} and {seal.id} are gone."]
@@ -315,5 +318,5 @@ def _is_as_sealed(event: AuditEvent, *, key: bytes) -> bool:
 def _fault_of_head(recorded: Head, *, session: Session) -> list[str]:
     oldest = session.scalar(select(func.min(AuditSeal.id)))
     if oldest is not None and recorded.id < oldest:
-        return []  # Its events grew too old, and so did it.
+        return []  # The recorded seal was pruned because of its age.
     return [f"Seal {recorded} existed and is missing now."]

@@ -1,4 +1,4 @@
-"""Queues events that are sent to the destinations of the audit log and never stored."""
+"""Queues events that are sent to the streams of the audit log, but not stored."""
 
 from datetime import datetime
 
@@ -12,9 +12,9 @@ from models import AuditStream, AuditStreamEntry, User
 
 
 def stream_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
-    """Queue an event for every destination; it is sent if and only if the transaction commits.
+    """Queue an event for every stream; it is sent only if the transaction commits.
 
-    Without a destination this costs one read and leaves nothing.
+    Without any streams, the call reads one table and writes nothing.
     """
     streams = session.scalars(select(AuditStream.id).order_by(AuditStream.id)).all()
     if not streams:

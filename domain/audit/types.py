@@ -1,4 +1,4 @@
-"""Audit events as all faces see them, and which of them a list has."""
+"""Audit events as API resources, and the parameters of their lists."""
 
 from ipaddress import ip_address
 from typing import Annotated, Any, Literal
@@ -38,7 +38,7 @@ _Name = Annotated[Text, Field(max_length=_LONGEST_NAME)]
 
 
 class AuditEventFilters(Query):
-    """Which events are meant: those that match everything that is given."""
+    """A filter of events, which must match all given parameters."""
 
     entity_type: Literal["User", "Project", "Group"] | None = Field(
         default=None, description="An event without an entity concerns the instance."
@@ -79,11 +79,11 @@ class AuditEventFilters(Query):
 
 
 class AuditEventQuery(AuditEventFilters, PagedQuery, GitLabQuery):
-    """A list of events, the newest first."""
+    """A list of events, newest first."""
 
 
 class NamespaceAuditEventQuery(PagedQuery, GitLabQuery):
-    """Which events of a project or a group a list has, the newest first."""
+    """A list of events of a project or a group, newest first."""
 
     created_after: GivenTimeOrDay | None = Field(default=None, description="Inclusive.")
     created_before: GivenTimeOrDay | None = Field(default=None, description="Exclusive.")
@@ -102,5 +102,5 @@ class AuditEvent(Resource):
 
     @classmethod
     def of(cls, view: EventView) -> "AuditEvent":
-        """Present an event."""
+        """Return the resource of an event."""
         return cls.model_validate({**view.as_json(), "created_at": view.created_at})

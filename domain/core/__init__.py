@@ -1,1 +1,1 @@
-"""Modules that every other package uses: errors, clock, encryption, database, field types."""
+"""Modules that all other packages use: errors, clock, encryption, database, field types."""

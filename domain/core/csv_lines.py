@@ -1,26 +1,26 @@
-"""Lines of CSV (RFC 4180) that no spreadsheet runs as formulas."""
+"""Lines of CSV (RFC 4180) that spreadsheets do not run as formulas."""
 
 import csv
 from collections.abc import Iterable
 from io import StringIO
 
-#: Spreadsheets run a cell that begins with one of these as a formula; East Asian ones accept the
-#: fullwidth forms as well.
+#: First characters of cells that spreadsheets run as formulas. East Asian versions also accept the
+#: fullwidth forms.
 _FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
-#: Some programs split a cell at these characters.
+#: Characters at which some programs split a cell.
 _BREAKS = frozenset("\t\r\n")
 
 
 def csv_line(values: Iterable[object]) -> str:
-    """Return a line; None is an empty cell."""
+    """Return a line of CSV; None becomes an empty cell."""
     line = StringIO()
-    # Quote every cell: with some locales a spreadsheet splits at semicolons.
+    # Every cell is quoted, since spreadsheets split lines at semicolons in some locales.
     csv.writer(line, quoting=csv.QUOTE_ALL).writerow([_harmless(value) for value in values])
     return line.getvalue()
 
 
 def _harmless(value: object) -> object:
-    """Return a cell, with an apostrophe in front if a spreadsheet would run it."""
+    """Return a cell, prefixed with an apostrophe if a spreadsheet would run it."""
     if isinstance(value, str) and _is_formula(value):
         return f"'{value}"
     return "" if value is None else value

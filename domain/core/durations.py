@@ -1,4 +1,4 @@
-"""Lengths of time as people write them for commands and forms: `30s`, `5m`, `1h30m`, `2d`."""
+"""Durations as people write them in commands and forms: `30s`, `5m`, `1h30m`, `2d`."""
 
 import re
 from datetime import timedelta
@@ -25,9 +25,9 @@ _WRITTEN = re.compile(
 
 
 def parse_duration(text: str, *, field: str = "") -> timedelta:
-    """Return a length of time, written with the units w, d, h, m and s in this order.
+    """Return a duration, written with the units w, d, h, m and s in this order.
 
-    Raise InvalidError, with the name of the field, for anything else.
+    Raise InvalidError with the name of the field for other texts.
     """
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
@@ -43,7 +43,7 @@ def parse_duration(text: str, *, field: str = "") -> timedelta:
 
 
 def duration_text(length: timedelta) -> str:
-    """Return a length of time of whole seconds as `parse_duration` reads it: `1h30m`, or `0s`."""
+    """Return a duration of whole seconds in the format of `parse_duration`: `1h30m`, or `0s`."""
     parts, rest = [], length
     for unit, size in _UNITS.items():
         count, rest = divmod(rest, size)
@@ -53,7 +53,7 @@ def duration_text(length: timedelta) -> str:
 
 
 def length_words(length: timedelta) -> str:
-    """Return a length of time for people, such as `1 h 30 min`, without fractions of seconds."""
+    """Return a duration in words, such as `1 h 30 min`, without fractions of seconds."""
     parts, rest = [], length
     for size, unit in _WORDS:
         count, rest = divmod(rest, size)
@@ -63,5 +63,5 @@ def length_words(length: timedelta) -> str:
 
 
 def waiting_words(waiting: timedelta) -> str:
-    """Return for how long something has waited for the worker, as a part of a sentence."""
+    """Return the waiting time of an item in the worker's queue, as a part of a sentence."""
     return f"not processed yet, waiting for {length_words(max(waiting, timedelta()))}"

@@ -1,9 +1,9 @@
-"""TLS of outgoing connections: 1.2 or higher, verified, without weak or huge keys; else why not.
+"""TLS for outgoing connections, and checks of the strength of keys.
 
-Keys have at least 112 bits of security (NIST SP 800-57), and RSA at most 8192 bits. Every key that
-reaches the service passes one of these checks before it is used, so that a huge key costs no time.
-RSA and DSA need 2048 bits for that strength, elliptic curves 224. The parameters of Diffie-Hellman
-are OpenSSL's to check.
+Connections use TLS 1.2 or higher, verify the certificate and reject weak and huge keys. Keys have
+at least 112 bits of security (NIST SP 800-57): 2048 bits for RSA and DSA, 224 bits for elliptic
+curves. RSA keys have at most 8192 bits. Every key from outside is checked before use, so that a
+huge key does not consume processor time. OpenSSL checks the parameters of Diffie-Hellman.
 """
 
 import ssl
@@ -24,10 +24,10 @@ from domain.core.errors import InvalidError
 
 LEAST_RSA_BITS, MOST_RSA_BITS = 2048, 8192
 LEAST_CURVE_BITS = 224
-#: OpenSSL's limit too: a larger public exponent makes each verification as slow as a signature.
+#: Limit of OpenSSL; a larger public exponent makes verifying as slow as signing.
 _MOST_EXPONENT_BITS = 64
 _LEAST_EXPONENT = 3
-#: The curves of RFC 7518, RFC 8037 and RFC 8812, with their bits.
+#: Curves of RFC 7518, RFC 8037 and RFC 8812, with their numbers of bits.
 _CURVES = {
     "P-192": 192,
     "P-224": 224,
@@ -41,17 +41,20 @@ _CURVES = {
     "X448": 448,
 }
 
-#: Members of a JWK that only its owner may know (RFC 7518 section 6, RFC 8037).
+#: Private members of a JWK (RFC 7518 section 6, RFC 8037).
 PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 Key: TypeAlias = PublicKeyTypes | PrivateKeyTypes
 
 
 class RefusedKeyError(InvalidError):
-    """The key is too weak, too large, or of an unknown kind; the text says which."""
+    """Error for a key that is too weak, too large or of an unknown kind, with the reason."""
 
 
 def check_key(key: Key) -> None:
-    """Raise RefusedKeyError unless the key has the strength and size of this module."""
+    """Check that a key has the strength and size that this module requires.
+
+    Raise RefusedKeyError if not.
+    """
     if isinstance(key, rsa.RSAPublicKey):
         check_rsa(key.key_size, key.public_numbers().e)
     elif isinstance(key, rsa.RSAPrivateKey):
@@ -60,11 +63,14 @@ def check_key(key: Key) -> None:
         _check_modulus("DSA", key.key_size)
     elif isinstance(key, ec.EllipticCurvePublicKey | ec.EllipticCurvePrivateKey):
         _check_curve(key.curve.name, key.curve.key_size)
-    # All others are of Edwards and Montgomery curves, or post-quantum, none of which is weak.
+    # Other keys are of Edwards or Montgomery curves, or post-quantum, none of which are weak.
 
 
 def check_rsa(bits: int, exponent: int) -> None:
-    """Raise RefusedKeyError for an RSA key that is too weak or too large."""
+    """Check that an RSA key is neither too weak nor too large.
+
+    Raise RefusedKeyError if it is.
+    """
     _check_modulus("RSA", bits)
     if exponent < _LEAST_EXPONENT or exponent % 2 == 0 or exponent >> _MOST_EXPONENT_BITS:
         raise RefusedKeyError(
@@ -92,9 +98,10 @@ def _check_curve(name: str, bits: int) -> None:
 
 
 def check_jwk(jwk: Mapping[str, object]) -> None:
-    """Raise RefusedKeyError for a weak, huge or unknown asymmetric key (RFC 7517).
+    """Check that an asymmetric key is neither weak, huge nor unknown (RFC 7517).
 
-    Reads the members alone, so that a key can be refused before a library computes with it.
+    Only the members are read, so that a key can be rejected before a library computes with it.
+    Raise RefusedKeyError for such a key.
     """
     kind = jwk.get("kty")
     if kind == "RSA":
@@ -109,12 +116,12 @@ def check_jwk(jwk: Mapping[str, object]) -> None:
         raise RefusedKeyError("The kty of the key must be RSA, EC or OKP.")
 
 
-#: base64url of as many bytes as the largest modulus has, without padding (RFC 7515 section 2).
+#: Length of the largest modulus in base64url without padding (RFC 7515 section 2).
 _LONGEST_NUMBER = -(-MOST_RSA_BITS // 6)
 
 
 def _number(jwk: Mapping[str, object], name: str) -> int:
-    """Return a Base64urlUInt (RFC 7518 section 2)."""
+    """Return the number in a Base64urlUInt (RFC 7518 section 2)."""
     text = jwk.get(name)
     if not isinstance(text, str) or not text.isascii():
         raise RefusedKeyError(f"The RSA key needs {name} in base64url.")
@@ -131,10 +138,10 @@ def _number(jwk: Mapping[str, object], name: str) -> int:
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:
-    """Return the checked private key of a PEM text; raise RefusedKeyError.
+    """Return the checked private key of a PEM text.
 
-    The primes of an RSA key are tested only when its size is known to be good: with 16,384 bits
-    that takes seconds.
+    The primes of an RSA key are tested only after its size is checked, since testing 16,384 bits
+    takes seconds. Raise RefusedKeyError if the key is not accepted.
     """
     try:
         unchecked = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
@@ -146,12 +153,12 @@ def load_private_key(pem: bytes) -> PrivateKeyTypes:
         raise RefusedKeyError("This is not a valid private key in PEM format.") from error
 
 
-#: OpenSSL's level 2: RSA, DSA and DH of 2048 bits, curves of 224, no SHA-1 and no MD5.
+#: Security level 2 of OpenSSL: RSA, DSA and DH of 2048 bits, curves of 224, no SHA-1 or MD5.
 SECURITY_LEVEL = "@SECLEVEL=2"
 OUTGOING_SUITES = (
     f"{SECURITY_LEVEL}:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
 )
-#: The errors of OpenSSL's verification (`openssl verify`, X509_V_ERR_…) that occur in practice.
+#: Errors of OpenSSL's verification (`openssl verify`, X509_V_ERR_…) that occur in practice.
 _VERIFICATION = {
     9: "its certificate is not valid yet",
     10: "its certificate has expired",
@@ -167,7 +174,7 @@ _VERIFICATION = {
 }
 _OLD = "it does not offer TLS 1.2 or higher"
 _NO_TLS = "it does not answer in TLS"
-#: The reason codes of OpenSSL and the alerts of servers, by their names.
+#: Reason codes of OpenSSL and alerts of servers, by their names.
 _REASONS = {
     "UNSUPPORTED_PROTOCOL": _OLD,
     "NO_PROTOCOLS_AVAILABLE": _OLD,
@@ -189,18 +196,18 @@ _REASONS = {
 
 
 class RefusedPeerError(ssl.SSLError):
-    """The key of the server's certificate is refused; the text says why."""
+    """Error for a server whose certificate has an unacceptable key, with the reason."""
 
 
 class _CheckedSocket(ssl.SSLSocket):
-    """A TLS connection that is given up if the key of the server is too large.
+    """A TLS connection that is closed if the server's key is too large.
 
     OpenSSL's security level has no upper limit.
     """
 
     def do_handshake(self, block: bool = False) -> None:  # noqa: FBT001, FBT002 - the standard library's signature
-        """Shake hands, then check the server's certificate before anything is sent."""
-        # gevent's socket has no `block`.
+        """Perform the handshake, and check the server's certificate before anything is sent."""
+        # gevent's socket has no parameter `block`.
         super().do_handshake(*([block] if block else []))
         encoded = self.getpeercert(binary_form=True)
         if encoded is not None:
@@ -218,11 +225,11 @@ def _check_certificate(encoded: bytes) -> None:
 
 
 def outgoing_tls_context(trusted_ca_file: Path | None = None) -> ssl.SSLContext:
-    """Return the context for an outgoing connection, which verifies certificate and host name.
+    """Return the context of outgoing connections, which verifies certificate and host name.
 
-    It trusts the certificate authorities of the system, and those of a PEM file if there is one
-    (the setting TRUSTED_CA_FILE). Reading them takes some 20 ms, so keep the context for several
-    connections. `refusal_reason` (`domain/core/encryption.py`) explains its errors.
+    It trusts the certificate authorities of the system, and those in a PEM file if there is one
+    (the setting TRUSTED_CA_FILE). Reading them takes some 20 ms, so reuse the context for several
+    connections. `refusal_reason` explains its errors.
     """
     context = ssl.create_default_context()
     if trusted_ca_file is not None:
@@ -234,9 +241,9 @@ def outgoing_tls_context(trusted_ca_file: Path | None = None) -> ssl.SSLContext:
 
 
 def refusal_reason(error: BaseException) -> str | None:
-    """Return in a few words why a TLS connection to a server failed; None for other errors.
+    """Return a short reason why a TLS connection failed; None for other errors.
 
-    Clients wrap the error of the handshake into others, which are searched. The text holds nothing
+    Clients wrap handshake errors in other errors, which are searched. The text contains nothing
     that the server has sent.
     """
     for each in _causes(error):
@@ -251,7 +258,7 @@ def refusal_reason(error: BaseException) -> str | None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Return an error and everything that it was raised from, each once."""
+    """Yield an error and all errors that it was raised from, each once."""
     waiting, seen = [error], set[int]()
     while waiting:
         current = waiting.pop(0)

@@ -5,23 +5,23 @@ from typing import NamedTuple
 
 
 class DomainError(Exception):
-    """The base of all errors caused by callers; the message is shown to users."""
+    """The base class of all errors caused by callers; the message is shown to users."""
 
 
 class NotFoundError(DomainError):
-    """The object does not exist, or the caller may not see it."""
+    """Error for an object that does not exist, or that the caller may not see."""
 
 
 class GoneError(DomainError):
-    """A release has removed the operation."""
+    """Error for an operation that a release has removed."""
 
 
 class ForbiddenError(DomainError):
-    """The caller lacks the permission."""
+    """Error for a missing permission."""
 
 
 class InvalidError(DomainError):
-    """A value is invalid; `field` is the name of its form field."""
+    """Error for an invalid value; `field` is the name of its form field."""
 
     def __init__(self, message: str, *, field: str = "") -> None:
         """Store the message and, if known, the field."""
@@ -30,37 +30,37 @@ class InvalidError(DomainError):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is wrong, one sentence for each value of the field."""
+        """The problems, one sentence for each invalid value of the field."""
         return (str(self),)
 
 
 class InvalidValuesError(InvalidError):
-    """Several values of one field are invalid."""
+    """Error for several invalid values of one field."""
 
     def __init__(self, sentences: Sequence[str], *, field: str) -> None:
-        """Store a sentence for each; the message has all of them."""
+        """Store a sentence for each value; the message contains all of them."""
         super().__init__(" ".join(sentences), field=field)
         self._sentences = tuple(sentences)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is wrong, one sentence for each value of the field."""
+        """The problems, one sentence for each invalid value of the field."""
         return self._sentences
 
 
 class InvalidValue(NamedTuple):
-    """A parameter that cannot be taken, and the reason in words that follow its name."""
+    """An invalid parameter, and the reason in words that follow its name."""
 
     field: str
     reason: str
 
 
 class QueryError(InvalidError):
-    """A query parameter of a list is invalid; `field` is its name."""
+    """Error for an invalid query parameter of a list; `field` is its name."""
 
 
 class InvalidQueryError(QueryError):
-    """Query parameters are invalid; the message names all of them in sentences."""
+    """Error for invalid query parameters; the message names all of them in sentences."""
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems."""
@@ -70,7 +70,7 @@ class InvalidQueryError(QueryError):
 
 
 class InvalidParametersError(InvalidError):
-    """Parameters of a request are invalid; `problems` has every one of them."""
+    """Error for invalid parameters of a request; `problems` contains all of them."""
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems; the message names all of them."""
@@ -79,15 +79,15 @@ class InvalidParametersError(InvalidError):
 
 
 class ConflictError(InvalidError):
-    """The value is taken, or the state has changed concurrently."""
+    """Error for a value that is taken, or a state that has changed concurrently."""
 
 
 class TakenError(ConflictError):
-    """Something else has the path or name in `field`."""
+    """Error for a path or name that is already taken."""
 
 
 class TooManyAttemptsError(DomainError):
-    """Too many attempts were made."""
+    """Error after too many attempts."""
 
     def __init__(self, message: str, *, retry_after: int) -> None:
         """Set the message; `retry_after` is in seconds."""
@@ -96,9 +96,9 @@ class TooManyAttemptsError(DomainError):
 
 
 class OverloadedError(DomainError):
-    """Too much is going on to answer now; `retry_after` is in seconds."""
+    """Error while the service is too busy to respond; `retry_after` is in seconds."""
 
     def __init__(self, message: str, *, retry_after: int) -> None:
-        """Set the message and the pause before the next attempt."""
+        """Set the message and the waiting time before the next attempt."""
         super().__init__(message)
         self.retry_after = retry_after

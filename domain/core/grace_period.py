@@ -20,12 +20,15 @@ class GracePeriod(Enum):
         self.length = length
 
     def until(self, now: datetime) -> datetime | None:
-        """Return when it ends, or None if there is none."""
+        """Return the end of the grace period, or None if it has no length."""
         return now + self.length if self.length else None
 
     @classmethod
     def of(cls, key: str) -> "GracePeriod":
-        """Return the grace period of a form value; raise ValueError for an unknown one."""
+        """Return the grace period with a form value.
+
+        Raise ValueError for an unknown value.
+        """
         found = next((each for each in cls if each.key == key), None)
         if found is None:
             raise ValueError(f"“{key}” is not one of {', '.join(each.key for each in cls)}.")

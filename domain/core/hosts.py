@@ -1,12 +1,12 @@
-"""The programs of the service: its hosts, turns of periodic jobs, and when requests could arrive.
+"""Hosts of the service, runs of periodic jobs, and periods without a reachable web server.
 
-Each host reports once a minute. The reports let commands check what all hosts have in common, such
-as their secret keys.
+Each host reports once a minute. The reports let commands check settings that all hosts must share,
+such as their secret keys.
 
-Each web server marks every few seconds that it receives requests and reaches the database. A time
-without any mark is one in which neither pings nor reports could arrive, so nobody may be blamed
-for their absence: not jobs (`domain/heartbeats/states.py`) and not senders
-(`domain/alerts/handling/retention.py`). Of several hosts, one that receives is enough.
+Each web server records a heartbeat every few seconds while it receives requests and reaches the
+database. Without any heartbeat, neither pings nor reports could arrive. Their absence is then
+neither the fault of jobs (`domain/heartbeats/states.py`) nor of senders
+(`domain/alerts/handling/retention.py`). One reachable host is enough.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ from domain.core.types.base import columns_of
 from models import Host, JobTurn, UnreachableTime, WebServer
 from models.base import UTCDateTime
 
-#: The interval of reports.
+#: Interval between reports.
 REPORT_INTERVAL = timedelta(minutes=1)
-#: A host without a report for longer counts as gone.
+#: Time without a report after which a host counts as gone.
 LONGEST_SILENCE = timedelta(minutes=3)
-#: How long the report of a gone host is kept.
+#: Retention time of the reports of hosts that are gone.
 _REMEMBERED = timedelta(days=1)
 
 
@@ -36,26 +36,26 @@ class HostReport:
     """The report of a host about itself."""
 
     name: str
-    #: Fingerprints of its secret keys; the first is of the key that it writes with.
+    #: Fingerprints of the host's secret keys, starting with the key that it writes with.
     key_fingerprints: tuple[str, ...]
-    #: The newest migration that its code knows.
+    #: Newest migration that the host's code knows.
     revision: str
-    #: Milliseconds that its clock is ahead of the database's.
+    #: Milliseconds that the host's clock is ahead of the database's clock.
     clock_lead_ms: int | None
     seen_at: datetime
 
     @property
     def place(self) -> str:
-        """Machine and port."""
+        """The machine and the port."""
         return self.name.rpartition(" ")[0]
 
     @property
     def program(self) -> str:
-        """What runs there: `web` or `worker`."""
+        """The program on the host: `web` or `worker`."""
         return self.name.rpartition(" ")[2]
 
     def as_json(self) -> dict[str, object]:
-        """Return the report as commands print it."""
+        """Return the report in the format of commands."""
         return {
             "name": self.name,
             "writes_with": self.key_fingerprints[0],
@@ -67,7 +67,7 @@ class HostReport:
 
 
 def record_host_report(report: HostReport, *, session: Session) -> None:
-    """Store the report of a host, and delete those of hosts that are long gone."""
+    """Store the report of a host, and delete reports of hosts that are long gone."""
     values = {
         "key_fingerprints": " ".join(report.key_fingerprints),
         "revision": report.revision,
@@ -83,7 +83,7 @@ def record_host_report(report: HostReport, *, session: Session) -> None:
 
 
 def list_present(*, session: Session, now: datetime) -> Sequence[HostReport]:
-    """Return the reports of the hosts that are present, by name."""
+    """Return the reports of the hosts that are currently running, by name."""
     rows = session.scalars(
         select(Host).where(Host.seen_at > now - LONGEST_SILENCE).order_by(Host.name)
     )
@@ -97,26 +97,26 @@ def list_present(*, session: Session, now: datetime) -> Sequence[HostReport]:
 
 
 def is_upgrading(revision: str, *, session: Session, now: datetime) -> bool:
-    """Return whether a host is present whose code does not know a migration."""
+    """Return whether a running host has older code that does not know a migration."""
     return any(each.revision < revision for each in list_present(session=session, now=now))
 
 
-#: The job that shows every minute that a background worker is running.
+#: Job that records every minute that a background worker is running.
 WORKER_HEARTBEAT = "pulse"
-#: The job that removes what has expired.
+#: Job that deletes expired data.
 PRUNE = "prune"
-#: Not a job, but when it was last noticed that a clock had been ahead.
+#: Name of the record of the last detected clock that was ahead; not a job.
 CLOCK_CORRECTION = "clock correction"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def last_turn(name: str, *, session: Session) -> datetime | None:
-    """Return the start of the period of the last turn; None if there was none."""
+    """Return the start of the period of the last run, or None if there was none."""
     return session.scalar(select(JobTurn.taken_at).where(JobTurn.name == name))
 
 
 def record_turn(name: str, *, session: Session, now: datetime) -> None:
-    """Record that something happens now, whoever else does it."""
+    """Record that a job runs now, regardless of other hosts."""
     statement = insert_into(JobTurn, session=session).values(name=name, taken_at=now)
     session.execute(
         statement.on_conflict_do_update(index_elements=[JobTurn.name], set_={"taken_at": now})
@@ -124,7 +124,7 @@ def record_turn(name: str, *, session: Session, now: datetime) -> None:
 
 
 def claim_turn(name: str, *, period: timedelta, session: Session, now: datetime) -> bool:
-    """Claim the turn of the current period; return whether it was free."""
+    """Claim the run of the current period, and return whether it was still unclaimed."""
     begins_at = now - (now - _EPOCH) % period
     statement = insert_into(JobTurn, session=session).values(name=name, taken_at=begins_at)
     taken = session.scalar(
@@ -133,7 +133,7 @@ def claim_turn(name: str, *, period: timedelta, session: Session, now: datetime)
             set_={"taken_at": begins_at},
             where=or_(
                 JobTurn.taken_at < begins_at,
-                # A turn far in the future was taken by a host with a wrong clock; it is ignored.
+                # A run far in the future was claimed by a host with a wrong clock, and is ignored.
                 JobTurn.taken_at > begins_at + period,
             ),
         ).returning(JobTurn.name)
@@ -142,41 +142,41 @@ def claim_turn(name: str, *, period: timedelta, session: Session, now: datetime)
 
 
 MARK_INTERVAL = timedelta(seconds=10)
-#: Without a mark for longer, no web server receives.
+#: Time without a heartbeat after which no web server counts as reachable.
 SILENCE = timedelta(seconds=30)
 _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unreachable:
-    """A time in which no request could arrive."""
+    """A period in which no request could arrive."""
 
     began_at: datetime
-    #: None while it lasts.
+    #: End of the period; None while it lasts.
     ended_at: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Marks:
-    """The last marks, when a web server is about to make one."""
+    """The latest heartbeats, read when a web server is about to record the next one."""
 
-    #: Of the server itself, None if it has made none.
+    #: Last heartbeat of the server itself, or None if there is none.
     own: datetime | None
     others: Sequence[datetime] = ()
-    #: When the server began, for the first mark of one of its processes.
+    #: Start time of the server, for the first heartbeat of one of its processes.
     began_at: datetime | None = None
 
 
 def ended_by(marks: Marks, now: datetime) -> Unreachable | None:
-    """Return the time without a receiver that ends with a mark now, if there was one.
+    """Return the unreachable period that a heartbeat at this time ends, if there is one.
 
-    A mark ahead of now was made by a clock that is or was wrong. It counts as one of now, so that
-    such a clock never makes a time seem unreachable.
+    A heartbeat in the future was recorded by a host with a wrong clock. It counts as recorded now,
+    so that a wrong clock never creates an unreachable period.
     """
     known = [each for each in (marks.own, *marks.others) if each is not None]
     if not known or any(now - each <= SILENCE for each in marks.others):
         return None
-    # The server was stopped in between, however briefly: what arrived meanwhile found nobody.
+    # The server was restarted, and no requests could arrive in between, however briefly.
     is_restarted = marks.began_at is not None and (
         marks.own is None or marks.own < marks.began_at <= now
     )
@@ -189,10 +189,10 @@ def ended_by(marks: Marks, now: datetime) -> Unreachable | None:
 def mark(
     name: str, *, began_at: datetime | None, connection: KeptConnection, now: datetime
 ) -> Unreachable | None:
-    """Note that a web server receives requests; return the time without any that ends with it.
+    """Record a heartbeat of a web server, and return the unreachable period that it ends, if any.
 
-    `began_at` is when the server began, for the first mark of one of its processes. Another
-    process of the same server may have marked a moment ago; then nothing is written.
+    `began_at` is the start time of the server, for the first heartbeat of one of its processes. If
+    another process of the same server has just recorded a heartbeat, nothing is written.
     """
     own = _marks(_SERVERS, name, began_at, connection).own
     since = max(now - MARK_INTERVAL, began_at or _ALWAYS)
@@ -220,7 +220,7 @@ def _marks(
 
 
 _SERVERS = select(WebServer.name, WebServer.seen_at)
-#: Two servers that are back at the same time note one time between them.
+#: Locks the rows, so that two servers that return at the same time record only one period.
 _LOCKED_SERVERS = _SERVERS.order_by(WebServer.name).with_for_update()
 _KEEP = insert(UnreachableTime)
 
@@ -234,7 +234,7 @@ def _marking(dialect_name: str) -> Executable:
 
 
 _LAST_MARK = select(func.max(WebServer.seen_at, type_=UTCDateTime()))
-#: One that ends ahead of now was noted by a clock that was wrong.
+#: A period that ends in the future was recorded by a host with a wrong clock, and is ignored.
 _TIMES = (
     select(UnreachableTime.began_at, UnreachableTime.ended_at)
     .where(
@@ -248,7 +248,7 @@ _TIMES = (
 def times_unreachable(
     since: datetime, *, connection: KeptConnection, now: datetime
 ) -> tuple[Unreachable, ...]:
-    """Return the times that ended after a moment or last until now, in their order."""
+    """Return the unreachable periods that ended after a time or still last, in order."""
     row = connection.first(_LAST_MARK, {})
     rows = connection.look_up(_TIMES, {"since": since, "now": now})
     times = tuple(Unreachable(began_at=began, ended_at=ended) for began, ended in rows)
@@ -259,9 +259,10 @@ def times_unreachable(
 
 
 def reachable_since(*, longer_than: timedelta, session: Session, now: datetime) -> datetime | None:
-    """Return since when requests could arrive, leaving out interruptions up to a length.
+    """Return the time since which requests could arrive, without counting short interruptions.
 
-    None if none can at present. Before the first mark, they could always.
+    Interruptions of at most `longer_than` do not count. Return None if no requests can arrive now.
+    Before the first heartbeat, the service counts as always reachable.
     """
     last = session.scalar(_LAST_MARK)
     if last is not None and now - last > SILENCE:

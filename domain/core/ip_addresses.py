@@ -4,7 +4,7 @@ from functools import lru_cache
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address, ip_network
 
-#: The IPv6 prefix of one household or server farm, which counts as one client.
+#: Length of the IPv6 prefix of a household or server farm, which counts as one client.
 _IPV6_CLIENT = 64
 
 
@@ -13,7 +13,7 @@ def client_prefix(address: str) -> str:
     """Return the network prefix that all IP addresses of a client share."""
     try:
         parsed = ip_address(address)
-    except ValueError:  # a Unix socket, or garbage from a proxy
+    except ValueError:  # a Unix socket, or an invalid address from a proxy
         return f"unknown-{sha256(address.encode()).hexdigest()[:16]}"
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped:
         parsed = parsed.ipv4_mapped

@@ -1,4 +1,4 @@
-"""Results of backups, and failures of the worker's jobs, which are kept in `job_turns`."""
+"""Results of backups and failures of the worker's jobs, which are stored in `job_turns`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 from domain.core.database.rows import insert_into
 from models import JobTurn
 
-#: A backup is due each day; this leaves time for one that takes long.
+#: Maximum time between backups: one day, with time for a slow backup.
 LONGEST_WITHOUT_BACKUP = timedelta(hours=36)
-#: How long the failure of a job is shown.
+#: Time for which the failure of a job is shown.
 FAILURE_SHOWN_FOR = timedelta(hours=1)
 _BACKUP, _FAILED_BACKUP = "backup", "backup failed"
 _FAILED_JOB = "failed: "
@@ -21,24 +21,24 @@ _LONGEST_DETAIL = 255
 
 @dataclass(frozen=True, kw_only=True)
 class BackupState:
-    """The last backup that succeeded, and the last one that failed."""
+    """The last successful backup, and the last failed one."""
 
     succeeded_at: datetime | None = None
-    #: The size of the last backup that succeeded.
+    #: Size of the last successful backup.
     bytes: int | None = None
     failed_at: datetime | None = None
-    #: The reason of the last failure.
+    #: Reason of the last failure.
     reason: str | None = None
 
     @property
     def has_failed(self) -> bool:
-        """Whether the last backup failed."""
+        """True if the last backup failed."""
         return self.failed_at is not None and (
             self.succeeded_at is None or self.failed_at > self.succeeded_at
         )
 
     def is_overdue(self, now: datetime) -> bool:
-        """Return whether the last backup that succeeded is too old, or there is none."""
+        """Return whether the last successful backup is too old or missing."""
         return self.succeeded_at is None or now - self.succeeded_at > LONGEST_WITHOUT_BACKUP
 
 
@@ -52,12 +52,12 @@ class FailedJob:
 
 
 def record_backup(size: int, *, session: Session, now: datetime) -> None:
-    """Record a backup that succeeded, with its size in bytes."""
+    """Record a successful backup with its size in bytes."""
     _record(_BACKUP, str(size), session, now)
 
 
 def record_failed_backup(reason: str, *, session: Session, now: datetime) -> None:
-    """Record a backup that failed."""
+    """Record a failed backup."""
     _record(_FAILED_BACKUP, reason, session, now)
 
 
@@ -67,7 +67,7 @@ def record_failed_job(name: str, reason: str, *, session: Session, now: datetime
 
 
 def backup_state(*, session: Session) -> BackupState:
-    """Return what is known of backups."""
+    """Return the state of backups."""
     rows = session.scalars(select(JobTurn).where(JobTurn.name.in_((_BACKUP, _FAILED_BACKUP))))
     found = {row.name: row for row in rows}
     good, bad = found.get(_BACKUP), found.get(_FAILED_BACKUP)

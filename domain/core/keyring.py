@@ -1,8 +1,8 @@
 """Hashes and encrypts secrets for storage.
 
-One master secret gives, by HKDF (RFC 5869), a key for hashing and one for encryption. Random
-credentials need no slow hash: a keyed SHA-256 cannot be searched without the key. Older master
-secrets may be kept beside the new one, so that a rotation loses nothing.
+HKDF (RFC 5869) derives a key for hashing and a key for encryption from the master secret. Random
+credentials need no slow hash, since a keyed SHA-256 cannot be searched without the key. Older
+master secrets can be kept in addition to the new one, so that a rotation loses no data.
 """
 
 import base64
@@ -38,7 +38,7 @@ class CredentialType(StrEnum):
 
 
 class UndecipherableError(Exception):
-    """No key of the ring decrypts this text: the master secret was replaced, not rotated."""
+    """Error for a text that no key can decrypt: the master secret was replaced, not rotated."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,23 @@ class Credential:
 
 
 class Keyring:
-    """Hashes and encrypts with the newest key; verifies and decrypts with all keys."""
+    """A ring of keys that hash and encrypt secrets.
+
+    The newest key hashes and encrypts; all keys verify and decrypt.
+    """
 
     def __init__(self, master: str, *older: str) -> None:
         """Derive the keys; `older` are former master secrets, newest first."""
         masters = (master, *older)
-        #: Whether something may still be under an older key.
+        #: True if data may still be hashed or encrypted with an older key.
         self.has_older = bool(older)
-        # Copied for each digest: setting one up takes longer than hashing a credential.
+        # Prepared hash objects, which are copied: creating one takes longer than hashing a
+        # credential.
         self._hashes = tuple(
             hmac.new(_derive(each, b"gatebell credential digest"), digestmod="sha256")
             for each in masters
         )
-        #: One for each key, the newest first; it tells keys apart, and nothing leads back to them.
+        #: Fingerprints of the keys, newest first. They distinguish keys without revealing them.
         self.fingerprints = tuple(
             _derive(each, b"gatebell fingerprint").hex()[:_FINGERPRINT_DIGITS] for each in masters
         )
@@ -79,25 +83,25 @@ class Keyring:
         return Credential(clear=clear, digest=self.digest(clear))
 
     def derived_credentials(self, text: str, credential_type: CredentialType) -> tuple[str, ...]:
-        """Return the credential derived from another one, the same each time.
+        """Return the credentials derived from a text with each key, newest key first.
 
-        One for each key of the ring, the newest first. Nobody can tell it from a random one
-        without the key, and with the key nobody can tell it without the other credential.
+        The same text always gives the same credentials. They cannot be distinguished from random
+        ones without the key, and cannot be predicted without the text.
         """
         message = f"{credential_type} after {text}".encode("utf-8", "surrogatepass")
         seeds = (hmac.digest(key, message, "sha256") for key in self._derivation_keys)
         return tuple(random_credential(credential_type, seed=seed) for seed in seeds)
 
     def digest(self, text: str) -> bytes:
-        """Return the keyed SHA-256 (32 bytes) under the newest key."""
+        """Return the keyed SHA-256 (32 bytes) with the newest key."""
         return self.digests(text)[0]
 
     def digests(
         self, text: str, credential_type: CredentialType | None = None
     ) -> tuple[bytes, ...]:
-        """Return the digest under every key of the ring, the newest first.
+        """Return the digests with all keys, newest key first.
 
-        A credential that is malformed for its type has none.
+        A credential that is malformed for its type has no digest.
         """
         if credential_type is not None and not is_well_formed(text, prefix=credential_type):
             return ()
@@ -109,7 +113,7 @@ class Keyring:
         return tuple(found)
 
     def rehashed(self, text: str, digest: bytes) -> bytes | None:
-        """Return the digest under the newest key if this one is of an older key."""
+        """Return the digest with the newest key if the given digest is of an older key."""
         newest = self.digest(text) if self.has_older else digest
         return None if hmac.compare_digest(newest, digest) else newest
 
@@ -122,18 +126,21 @@ class Keyring:
         return found
 
     def encrypt(self, text: str) -> str:
-        """Encrypt (AES-128-CBC with HMAC, as Fernet specifies)."""
+        """Return the encrypted text (AES-128-CBC with HMAC, as Fernet specifies)."""
         return self._fernet.encrypt(text.encode()).decode()
 
     def decrypt(self, ciphertext: str) -> str:
-        """Decrypt, or raise UndecipherableError."""
+        """Return the decrypted text.
+
+        Raise UndecipherableError if no key can decrypt it.
+        """
         try:
             return self._fernet.decrypt(ciphertext.encode()).decode()
         except InvalidToken as error:
             raise UndecipherableError from error
 
     def is_of_newest_key(self, ciphertext: str) -> bool:
-        """Return whether the newest key decrypts this text."""
+        """Return whether the newest key can decrypt this text."""
         try:
             self._newest_fernet.decrypt(ciphertext.encode())
         except InvalidToken:

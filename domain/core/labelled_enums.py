@@ -1,18 +1,18 @@
-"""Enumerations of words that people read in other words."""
+"""Enumerations with display names."""
 
 from enum import StrEnum
 from typing import Self
 
 
 class Labelled(StrEnum):
-    """An enumeration whose members have a name for people: `TLS = "tls", "TLS"`."""
+    """An enumeration whose members have a display name: `TLS = "tls", "TLS"`."""
 
     label: str
-    #: A sentence, where there is one.
+    #: A sentence of explanation; may be empty.
     explanation: str
 
     def __new__(cls, value: str, label: str = "", explanation: str = "") -> Self:
-        """Make a member of its value and of what people read."""
+        """Create a member with its value and display texts."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.label, member.explanation = label, explanation

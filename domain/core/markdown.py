@@ -1,14 +1,14 @@
-"""What all Markdown that is shown on pages has in common."""
+"""Shared rules for Markdown on pages."""
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 
-#: Classes of cells by the style that the parser gives them; to the left is how cells are anyway.
+#: CSS classes of cells by the parser's style; left-aligned cells need no class.
 CELL_CLASSES = {"text-align:right": "number", "text-align:center": "centered"}
 
 
 def aligned_by_class(parser: MarkdownIt) -> None:
-    """Extend a parser: cells of tables are aligned by classes, because pages refuse styles."""
+    """Extend a parser to align table cells with classes, since pages forbid inline styles."""
     parser.core.ruler.push("aligned_by_class", _align)
 
 

@@ -7,9 +7,9 @@ import zlib
 from uuid import UUID
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
-#: Two digits at a time: half the divisions of long numbers.
+#: Pairs of digits, which halve the number of divisions of long numbers.
 _PAIRS = tuple(first + second for first in BASE62 for second in BASE62)
-#: 62**43 is a little more than 2**256: 32 bytes fit.
+#: Number of base62 characters for 32 bytes: 62**43 is slightly more than 2**256.
 _RANDOM_CHARACTERS = 43
 _CHECKSUM_CHARACTERS = 6
 
@@ -23,10 +23,10 @@ def _base62(number: int, length: int) -> str:
 
 
 def random_credential(prefix: str, *, seed: bytes | None = None) -> str:
-    """Return prefix, 256 bits and a checksum, for example `gba-…`.
+    """Return a prefix, 256 bits and a checksum, for example `gba-…`.
 
-    The bits are random, unless a seed of 32 bytes is given. The prefix lets secret scanners find
-    it; the checksum lets us refuse a mistyped one without asking the database.
+    The bits are random unless a seed of 32 bytes is given. The prefix lets secret scanners find the
+    credential. The checksum lets the service reject mistyped credentials without a database query.
     """
     bits = int.from_bytes(seed or secrets.token_bytes(32))
     body = prefix + _base62(bits, _RANDOM_CHARACTERS)
@@ -42,7 +42,7 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
     return checksum == _base62(zlib.crc32(body.encode("ascii", "replace")), _CHECKSUM_CHARACTERS)
 
 
-#: Returns so many random bytes as hexadecimal digits.
+#: Function that returns a number of random bytes as hexadecimal digits.
 random_hex = secrets.token_hex
 
 

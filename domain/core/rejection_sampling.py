@@ -1,7 +1,7 @@
-"""Selects the refused requests that are stored as rows, and counts the others.
+"""Selects the rejected requests that are stored as rows, and counts the others.
 
-A sender that is refused a thousand times per second must neither fill the disk nor load the
-database, so rows are limited per minute, and counts are written at most once per second.
+A sender with a thousand rejected requests per second must neither fill the disk nor load the
+database. Rows are therefore limited per minute, and counts are written at most once per second.
 """
 
 from collections.abc import Hashable
@@ -11,37 +11,38 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 Kind = TypeVar("Kind", bound=Hashable)
-#: Kinds of past minutes are forgotten when there are more.
+#: Maximum number of kinds before kinds of past minutes are removed.
 _MOST_KINDS = 10_000
 
 
 @dataclass(slots=True)
 class _Tally:
-    """The refusals of one kind in this process."""
+    """The rejections of one kind in this process."""
 
     minute: int
     seen: int = 0
-    #: The row whose count includes refusals without a row.
+    #: Row whose count includes rejections without a row.
     row_id: int | None = None
-    #: Refusals that are not written to the count yet.
+    #: Number of rejections that are not yet written to the count.
     pending: int = 0
 
 
 class RefusalSampler(Generic[Kind]):
-    """Limits the rows of each kind of refusal; the caller says what makes a kind.
+    """A limit on the stored rows of each kind of rejection; callers define the kinds.
 
-    Counters are per process and flushed by its next request; the last ones are lost on exit.
+    Each process has its own counters, which its next request flushes. The last counts are lost on
+    exit.
     """
 
     def __init__(self) -> None:
-        """Start without refusals."""
+        """Initialize the sampler without rejections."""
         self._lock = Lock()
         self._tallies: dict[Kind, _Tally] = {}
         self._with_pending: set[Kind] = set()
         self._flushed_at = 0.0
 
     def gets_row(self, kind: Kind, *, now: datetime, per_minute: int) -> bool:
-        """Return whether this refusal gets a row; count it otherwise."""
+        """Return whether this rejection is stored as a row; count it otherwise."""
         minute = int(now.timestamp() // 60)
         with self._lock:
             tally = self._tally(kind, minute)
@@ -64,7 +65,7 @@ class RefusalSampler(Generic[Kind]):
         return self._tallies.setdefault(kind, _Tally(minute))
 
     def use_row(self, kind: Kind, row_id: int) -> list[tuple[int, int]]:
-        """Count later refusals in this row; return the pending count of the row before it."""
+        """Count later rejections in this row, and return the pending count of the previous row."""
         with self._lock:
             tally = self._tallies[kind]
             pending = self._take(kind) if tally.pending and tally.row_id else []
@@ -72,7 +73,7 @@ class RefusalSampler(Generic[Kind]):
             return pending
 
     def due(self, *, now: datetime) -> list[tuple[int, int]]:
-        """Return the rows with their pending counts; at most once per second, else nothing."""
+        """Return the rows with pending counts, at most once per second."""
         if not self._with_pending or abs(now.timestamp() - self._flushed_at) < 1:
             return []
         with self._lock:

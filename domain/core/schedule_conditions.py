@@ -1,8 +1,8 @@
-"""What is due, in SQL: conditions for which the background worker asks again and again.
+"""SQL conditions for due rows, which the background worker checks repeatedly.
 
-Each is part of a statement that is compiled once (`web/jobs/scheduler.py`), so the moments are
-parameters of it. SQLite prepares a statement anew for each value that it compares with the
-condition of a partial index, so such values are written into the statement.
+Each condition is part of a statement that is compiled once (`web/jobs/scheduler.py`), so times are
+parameters. SQLite prepares a statement again for each new value that it compares with the condition
+of a partial index. Such values are therefore literals in the statement.
 """
 
 from datetime import datetime, timedelta
@@ -11,10 +11,10 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, literal
 
 from models.base import UTCDateTime
 
-#: A moment, or the parameter that stands for it.
+#: A time, or the parameter that represents it.
 Moment = datetime | ColumnElement[datetime]
 
-#: How far after now the parameters are, by name.
+#: Offsets of the parameters from the current time, by name.
 _AFTER: dict[str, timedelta] = {}
 
 
@@ -28,12 +28,12 @@ NOW = _parameter(timedelta(0))
 
 
 def later(now: Moment, by: timedelta) -> Moment:
-    """Return the moment that is so much later than now."""
+    """Return the time that is a given duration after now."""
     return now + by if isinstance(now, datetime) else _parameter(by)
 
 
 def in_milliseconds(now: Moment, by: timedelta = timedelta(0)) -> ColumnElement[int]:
-    """Return the moment that is so much later than now, in milliseconds since 1970."""
+    """Return the time that is a given duration after now, in milliseconds since 1970."""
     if isinstance(now, datetime):
         return literal(_milliseconds(now + by), BigInteger())
     return bindparam(f"{_parameter(by).key}_ms", type_=BigInteger())

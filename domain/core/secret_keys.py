@@ -1,7 +1,7 @@
 """Tracks the secret keys of a database, to detect a wrong one at startup.
 
-What is kept is a fingerprint of each key and when it was last written with. A program fits if it
-knows every key that is in use: else it could not read what the others write.
+The database stores a fingerprint of each key and the time when it was last used to write. A program
+may start only if it knows every key in use. Otherwise it could not read the data of other programs.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from models import (
     TotpDevice,
 )
 
-#: The number of secrets of each kind that are tried.
+#: Number of secrets of each kind to try.
 _SAMPLE = 20
 _ADVICE = (
     "Set it to the key that this database was used with, or add that one to "
@@ -35,11 +35,11 @@ _ADVICE = (
 
 
 class WrongSecretKeyError(DomainError):
-    """A secret key that the stored data needs is missing."""
+    """Error for a missing secret key that the stored data needs."""
 
 
 def missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
-    """Return the fingerprints of keys in use that the ring lacks."""
+    """Return the fingerprints of keys in use that the keyring lacks."""
     uses = session.execute(select(SecretKeyUse.fingerprint, SecretKeyUse.last_used_at)).all()
     latest = max((use.last_used_at for use in uses), default=None)
     return tuple(
@@ -52,7 +52,10 @@ def missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ..
 
 
 def check(keyring: Keyring, *, session: Session) -> None:
-    """Raise WrongSecretKeyError unless the ring knows every key that is in use."""
+    """Check that the keyring knows every key in use.
+
+    Raise WrongSecretKeyError if not.
+    """
     if missing := missing_fingerprints(keyring, session=session):
         what = f"{', '.join(missing)} is in use, and ours are {', '.join(keyring.fingerprints)}"
         message = f"SECRET_KEY is not the right one for this database (fingerprints: {what})."
@@ -60,10 +63,10 @@ def check(keyring: Keyring, *, session: Session) -> None:
 
 
 def register_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
-    """Register that a program writes with the newest key of the ring.
+    """Record that a program writes with the newest key of the keyring.
 
-    Raises WrongSecretKeyError if it does not fit. Of two that are first at once with different
-    keys, the second is refused.
+    Raise WrongSecretKeyError if the keyring lacks a key in use. If two programs start first with
+    different keys at the same time, the second one is rejected.
     """
     if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer
         session.execute(text("LOCK TABLE secret_key_uses IN SHARE ROW EXCLUSIVE MODE"))
@@ -89,14 +92,14 @@ def record_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
 
 
 def forget_missing_keys(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
-    """Delete the records of keys that the ring lacks, and return their fingerprints."""
+    """Delete the records of keys that the keyring lacks, and return their fingerprints."""
     known = SecretKeyUse.fingerprint.in_(keyring.fingerprints)
     gone = session.scalars(delete(SecretKeyUse).where(~known).returning(SecretKeyUse.fingerprint))
     return tuple(gone)
 
 
 def _opens_something(keyring: Keyring, *, session: Session) -> bool:
-    """Return whether the ring decrypts any stored secret; True if there is none."""
+    """Return whether the keyring decrypts any stored secret; True if there is none."""
     kept = list(_encrypted(session))
     return not kept or any(_opens(keyring, each) for each in kept)
 

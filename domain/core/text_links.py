@@ -1,4 +1,4 @@
-"""Finds URLs and numbers of alerts in texts."""
+"""Finds URLs and alert numbers in texts."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 _URL = re.compile(r"https?://[^\s<>\"“”]+", re.IGNORECASE)
 _NUMBER = re.compile(r"#([0-9]{1,10})\b")
-#: Punctuation that ends a sentence and not a URL.
+#: Punctuation that ends a sentence rather than a URL.
 _AFTER = ".,;:!?'\N{RIGHT SINGLE QUOTATION MARK})]}*_"
 
 
@@ -22,7 +22,7 @@ def is_web_url(text: str | None) -> bool:
 
 
 def link_parts(text: str) -> Iterator[tuple[str, bool]]:
-    """Split a text into parts, each with whether it is a URL."""
+    """Yield the parts of a text, each with whether it is a URL."""
     end = 0
     for found in _URL.finditer(text):
         url = found[0].rstrip(_AFTER)
@@ -35,9 +35,10 @@ def link_parts(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def alert_parts(text: str, numbers: Collection[int]) -> Iterator[tuple[str, int | None]]:
-    """Split a text into parts, each with the number of the alert that it names, as `#12`, or None.
+    """Yield the parts of a text, each with the number of the alert that it names, or None.
 
-    Only the given numbers are looked for: a title may have others.
+    A number is written as `#12`. Only the given numbers are recognized, since a title may contain
+    others.
     """
     end = 0
     for found in _NUMBER.finditer(text):

@@ -1,8 +1,8 @@
 """Thread pools for work that would block the event loop of a web process.
 
-A web process serves all its requests as greenlets in one thread. What computes for more than a few
-milliseconds, or waits for a disk or a lock, runs in a thread pool. The command line and the
-background worker have no greenlets, and run such work at once.
+A web process serves all its requests as greenlets in one thread. Work that computes for more than a
+few milliseconds, or waits for a disk or a lock, runs in a thread pool. The command line and the
+background worker have no greenlets, and run such work directly.
 """
 
 import os
@@ -26,12 +26,13 @@ def serves_in_greenlets() -> bool:
 
 
 class ThreadExecutor:
-    """A pool of threads; work that finds none free waits for one."""
+    """A pool of threads; tasks wait if all threads are busy."""
 
     def __init__(self, *, threads: int, niceness: int = 0) -> None:
-        """Set the size of the pool; the first work starts it, since a process that forks has none.
+        """Set the size of the pool, which is started by its first task.
 
-        A higher `niceness` leaves more processor time to the threads that serve requests.
+        The pool is not started earlier, since threads do not survive a fork. A higher `niceness`
+        leaves more processor time to the threads that serve requests.
         """
         self._threads = threads
         self._niceness = niceness
@@ -39,11 +40,11 @@ class ThreadExecutor:
     def run(
         self, work: Callable[Given, Outcome], *args: Given.args, **kwargs: Given.kwargs
     ) -> Outcome:
-        """Run the work; return its result or raise its error."""
+        """Run the work, and return its result or raise its error."""
         return self.run_or_stop(partial(work, *args, **kwargs), stop=None)
 
     def run_or_stop(self, work: Callable[[], Outcome], stop: Callable[[], None] | None) -> Outcome:
-        """Run the work; if the caller is interrupted, call `stop` and wait for its end."""
+        """Run the work; if the caller is interrupted, call `stop` and wait for the work to end."""
         if self._pool is None:
             return work()
         pending = self._pool.spawn(self._do, work)
@@ -61,7 +62,7 @@ class ThreadExecutor:
     def _do(self, work: Callable[[], Outcome]) -> tuple[Outcome | None, Exception | None]:
         """Return the result or the error; gevent would log an error that is raised here."""
         if self._niceness:
-            with suppress(OSError):  # of this thread, and of those that it starts
+            with suppress(OSError):  # applies to this thread and the threads that it starts
                 setpriority(PRIO_PROCESS, get_native_id(), self._niceness)
         try:
             return work(), None
@@ -70,7 +71,7 @@ class ThreadExecutor:
 
     @cached_property
     def _pool(self) -> Any:
-        """The threads of a web process; None in others."""
+        """The threads of a web process; None in other processes."""
         if not serves_in_greenlets():
             return None
         from gevent.threadpool import ThreadPool  # noqa: PLC0415 - only web processes have it
@@ -79,19 +80,22 @@ class ThreadExecutor:
 
 
 class HostExecutor(ThreadExecutor):
-    """A pool whose work is also limited for all web processes of a host together."""
+    """A pool that also limits concurrent tasks across all web processes of a host."""
 
-    #: The open file whose bytes are locked, one for each turn; processes inherit it.
+    #: Open file with one byte to lock for each concurrent task; forked processes inherit it.
     _turns: int | None = None
     _most = 1
 
     def limit_host(self, most: int) -> None:
-        """Let processes that fork from this one do `most` works at the same time."""
+        """Limit the number of concurrent tasks in all processes that fork from this one."""
         if self._turns is None and hasattr(os, "memfd_create"):
             self._turns, self._most = os.memfd_create("gatebell-turns"), most
 
     def _do(self, work: Callable[[], Outcome]) -> tuple[Outcome | None, Exception | None]:
-        """Wait for a turn, and work. The system ends the turn of a process that is killed."""
+        """Wait for a lock, then run the work.
+
+        The system releases the lock of a process that is killed.
+        """
         if self._turns is None:
             return super()._do(work)
         turn = os.getpid() % self._most
@@ -102,16 +106,16 @@ class HostExecutor(ThreadExecutor):
             lockf(self._turns, LOCK_UN, 1, turn)
 
 
-#: Threads of one password hash.
+#: Number of threads for one password hash.
 HASHING_LANES = 4
-#: For password hashes, each of which keeps several threads of its own busy: two at once would take
-#: half of the processors from those who serve requests. A higher niceness would keep people who
-#: sign in waiting for seconds where there is much else to do. Each takes PASSWORD_HASH_MEMORY_KIB,
-#: so a host computes only as many at once as its processors are worth.
+#: Pool for password hashes, each of which uses several threads. Two hashes at the same time would
+#: take half of the processors away from requests. A higher niceness would make sign-ins take
+#: seconds on a busy host. Each hash uses PASSWORD_HASH_MEMORY_KIB of memory, so a host computes
+#: only as many at a time as its processors can run.
 hashing = HostExecutor(threads=1, niceness=10)
-#: For READMEs, whose authors may want them to take long.
+#: Pool for rendering READMEs, which may be slow on purpose.
 rendering = ThreadExecutor(threads=1, niceness=10)
-#: For the release checker, which anybody may hand files of megabytes.
+#: Pool for the release checker, which accepts large files from anyone.
 checking = ThreadExecutor(threads=1, niceness=10)
-#: For parsing, decompressing and compressing long texts, and judging passwords.
+#: Pool for parsing, decompressing and compressing long texts, and for checking passwords.
 reading = ThreadExecutor(threads=2)

@@ -1,6 +1,6 @@
-"""Time zones by their names in the IANA database, and wall times in them.
+"""Time zones by their names in the IANA database, and local times.
 
-Where the host has no zone files, `zoneinfo` reads those of the package `tzdata`.
+If the host has no zone files, `zoneinfo` reads the files of the package `tzdata`.
 """
 
 from datetime import UTC, datetime
@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from domain.core.errors import InvalidError
 
-#: Local times exist around each moment between these.
+#: Range of supported times.
 EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-#: No places: the zone of the host, and files that are no zones.
+#: Names that are not places: the zone of the host, and files that are not zones.
 _NO_PLACES = frozenset({"localtime", "Factory", "posixrules"})
 
 
@@ -27,7 +27,10 @@ def _by_folded_name() -> dict[str, str]:
 
 
 def check_zone(name: str) -> str:
-    """Return the name of a zone in the database's spelling, or raise InvalidError."""
+    """Return the name of a zone in the spelling of the database.
+
+    Raise InvalidError if there is no such zone.
+    """
     found = _by_folded_name().get(name.strip().casefold())
     if found is None:
         message = "Choose a time zone of the IANA database, such as Europe/Berlin or UTC."
@@ -37,30 +40,33 @@ def check_zone(name: str) -> str:
 
 @cache
 def zone(name: str) -> ZoneInfo:
-    """Return a stored zone; one that the database has no longer counts as UTC."""
+    """Return a stored zone, or UTC if the database no longer contains it."""
     return ZoneInfo(_by_folded_name().get(name.casefold(), "UTC"))
 
 
 def local_time(moment: datetime, time_zone: str) -> str:
-    """Return a moment in somebody's time zone: `2026-11-23 14:05 +01:00`, or with `UTC`."""
+    """Return a time in a user's time zone, such as `2026-11-23 14:05 +01:00`.
+
+    The offset of zones at UTC is written as `UTC`.
+    """
     local = moment.astimezone(zone(time_zone))
     return f"{local:%Y-%m-%d %H:%M} {offset_of(local)}"
 
 
 def offset_of(local: datetime) -> str:
-    """Return how a local time differs from UTC: `+01:00`, or `UTC` if it does not."""
+    """Return the offset of a local time from UTC, such as `+01:00`, or `UTC` for no offset."""
     return "UTC" if not local.utcoffset() else local.isoformat(timespec="seconds")[19:]
 
 
 def instant(local: datetime, place: ZoneInfo) -> datetime:
-    """Return the moment of a wall time, in UTC.
+    """Return the UTC time of a local time.
 
-    A wall time that occurs twice is the first of both. One that does not exist is read with the
-    offset before the change, so that 02:30 becomes 03:30 (RFC 5545 section 3.3.5).
+    For a local time that occurs twice, the first occurrence is used. A nonexistent local time is
+    read with the offset before the change, so that 02:30 becomes 03:30 (RFC 5545 section 3.3.5).
     """
     return local.replace(tzinfo=place, fold=0).astimezone(UTC)
 
 
 def wall_time(moment: datetime, place: ZoneInfo) -> datetime:
-    """Return the wall time of a moment, without a zone."""
+    """Return the local time of a moment as a naive datetime."""
     return moment.astimezone(place).replace(tzinfo=None, fold=0)

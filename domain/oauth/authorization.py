@@ -1,6 +1,7 @@
 """Decides whether an authorization request needs a sign-in, consent, or neither.
 
-RFC 6749 section 4.1.1, and `prompt` and `max_age` of OpenID Connect Core section 3.1.2.1.
+Implements RFC 6749 section 4.1.1, and `prompt` and `max_age` of OpenID Connect Core section
+3.1.2.1.
 """
 
 from dataclasses import dataclass
@@ -36,10 +37,10 @@ from domain.oauth.reasons import (
 from domain.oauth.server import AuthorizationServer
 from models import Application, Authorization
 
-#: What a request is told that was not pushed, and had to be.
+#: Error for requests that were not pushed, although pushing is required.
 _NOT_PUSHED = Refusal(sentence="Authorization requests have to be pushed first.", reason=NOT_PUSHED)
 _ANOTHER_USER = "Another user is signed in than the user of the id_token_hint."
-#: Values of `prompt` that require the consent page, which shows the account and offers another.
+#: Values of `prompt` that require the consent page, which also lets users switch accounts.
 _ASKING = frozenset({"consent", "select_account"})
 #: Values of `prompt` that a new sign-in satisfies.
 _SIGNING_IN = frozenset({"login", "select_account"})
@@ -60,7 +61,7 @@ class ConsentRequiredError(OAuth2Error):
 
 
 class AskedEachTimeError(ConsentRequiredError):
-    """consent_required, for a public client that is asked about each time (RFC 8252, 8.6)."""
+    """consent_required for public clients, which need consent each time (RFC 8252 section 8.6)."""
 
     description = (
         "People are asked each time by an application that keeps no secret, whatever they approved "
@@ -69,12 +70,12 @@ class AskedEachTimeError(ConsentRequiredError):
 
 
 class OutsideGroupsError(AccessDeniedError):
-    """access_denied: the application is for members of some groups only."""
+    """access_denied: only members of certain groups may use the application."""
 
     reason = OUTSIDE_GROUPS
 
 
-#: Ordinary answers to prompt=none, with which clients ask whether a user is still signed in.
+#: Ordinary responses to prompt=none, which clients use to check whether a user is signed in.
 _ORDINARY = (LoginRequiredError, ConsentRequiredError)
 
 
@@ -97,12 +98,12 @@ class CheckedRequest:
 
     @property
     def application_id(self) -> int:
-        """The id of the application that asks."""
+        """The id of the requesting application."""
         return _application_of(self).id
 
     @property
     def scopes(self) -> str:
-        """The requested scopes, in the table's order."""
+        """The requested scopes, in the order of the scope table."""
         return str(self.request.scope)
 
     @property
@@ -112,7 +113,7 @@ class CheckedRequest:
 
     @property
     def may_need_new_sign_in(self) -> bool:
-        """Whether the time of the sign-in matters."""
+        """True if the time of the sign-in is relevant."""
         return bool(self.prompts & _SIGNING_IN) or self.request.value("max_age") is not None
 
     def needs_new_sign_in(self, approval: Approval, now: datetime) -> bool:
@@ -130,7 +131,7 @@ class CheckedRequest:
         return bool((self.prompts & _ASKING) - done)
 
     def narrow(self, approval: Approval) -> None:
-        """Leave out the scope that this user cannot grant, or does not want to."""
+        """Remove the scopes that this user cannot grant."""
         may = approval.may_administer
         self.request.scope = grantable(self.scopes, may_administer=may)
         if not self.request.scope:
@@ -141,9 +142,9 @@ class CheckedRequest:
     def _was_signed_in_for(self, approval: Approval) -> bool:
         """Return whether the user has signed in since the request was first made.
 
-        A user who signed in for it has chosen the account as well. The host that noted the sign-in
-        may have another clock than the host that noted the request. So a sign-in that replaced the
-        one of the first visit may seem older than the request.
+        A user who signed in for the request has chosen the account as well. The sign-in and the
+        request may have been recorded by hosts with different clocks. A sign-in that replaced the
+        first one may therefore seem older than the request.
         """
         first, pushed_at = self.request.first_asked, self.request.pushed_at
         if first is not None and approval.sign_in_id != first.sign_in_id:
@@ -159,8 +160,9 @@ def _application_of(checked: CheckedRequest) -> Application:
 def may_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
     """Return whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
 
-    Every user can register an application, and a link to this service would lead whoever opens it
-    to its redirect URI. So people are signed in first, unless an administrator trusts it.
+    Any user can register an application. Without this check, a link to this service could redirect
+    its visitors to the application's redirect URI. Users therefore sign in first, unless an
+    administrator trusts the application.
     """
     return is_signed_in or is_trusted(request.client.application)
 
@@ -168,13 +170,16 @@ def may_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
 def record_refusal(
     request: ProtocolRequest, error: OAuth2Error, server: AuthorizationServer
 ) -> None:
-    """Keep a refused request for the owner of the application, if it is not an ordinary answer."""
+    """Record a rejected request for the owner of the application, except for ordinary responses."""
     if type(error) not in _ORDINARY:
         server.record_refused_authorization(request, error)
 
 
 def check_request(request: ProtocolRequest, server: AuthorizationServer) -> CheckedRequest:
-    """Check every parameter, or raise an OAuth2Error that knows whether it may be redirected."""
+    """Return the validated authorization request.
+
+    Raise an OAuth2Error, whose redirect_uri is set if the error may be redirected.
+    """
     grant = server.get_authorization_grant(request)
     redirect_uri = grant.validate_authorization_request()
     if request.pushed is None and _must_be_pushed(grant.request.client, server):
@@ -203,7 +208,7 @@ def next_step(
 ) -> AuthorizationStep:
     """Return the next step; `approval` is the signed-in user, if any.
 
-    Raises LoginRequiredError or ConsentRequiredError where prompt=none forbids a page.
+    Raise LoginRequiredError or ConsentRequiredError if prompt=none forbids a page.
     """
     is_silent = "none" in checked.prompts
     if approval is None:
@@ -227,7 +232,10 @@ def next_step(
 
 
 def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServer) -> None:
-    """Raise login_required if id_token_hint is about another user (section 3.1.2.1)."""
+    """Check that id_token_hint is about the signed-in user (section 3.1.2.1).
+
+    Raise login_required if it is about another user.
+    """
     hint = checked.request.value("id_token_hint")
     if hint is None:
         return
@@ -244,7 +252,10 @@ def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServ
 
 
 def _check_groups(checked: CheckedRequest, approval: Approval, server: AuthorizationServer) -> None:
-    """Raise access_denied for a user in none of the groups that may use the application."""
+    """Check that the user may use the application.
+
+    Raise access_denied if the user is in none of the allowed groups.
+    """
     groups = _application_of(checked).allowed_group_ids
     if not is_allowed(groups, approval.user_id, server.context):
         raise OutsideGroupsError(NOT_IN_GROUPS.sentence, redirect_uri=checked.redirect_uri)
@@ -261,7 +272,7 @@ def _unless_silent(
 def accept(
     checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Store the consent of the user and send the browser back with a code."""
+    """Store the consent of the user, and redirect the browser back with a code."""
     context = server.context
     checked.narrow(approval)
     _check_groups(checked, approval, server)
@@ -280,7 +291,7 @@ def accept(
 def refuse(
     checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Send the browser back with access_denied: the user refused the request."""
+    """Redirect the browser back with access_denied, since the user denied the request."""
     consume(checked.request, server.context)
     _record(EventKind.CONSENT_REFUSED, checked, approval, server)
     return _send_back(checked, None, server)
@@ -289,15 +300,15 @@ def refuse(
 def repeat_decision(
     request: ProtocolRequest, user_id: int, *, is_yes: bool, server: AuthorizationServer
 ) -> OAuthResponse | None:
-    """Send the browser to where the first decision of the same form led.
+    """Redirect the browser to the result of the form's first submission.
 
-    Returns None if there is nothing to repeat: the code was redeemed, has expired or was revoked,
-    or the first decision was another one.
+    Return None if there is nothing to repeat. This is the case if the code was redeemed, has
+    expired or was revoked, or if the first decision was different.
     """
     grant, context = server.get_authorization_grant(request), server.context
     try:
         redirect_uri = grant.check_client_and_redirect_uri()
-    except OAuth2Error:  # the application was changed since
+    except OAuth2Error:  # the application has changed since
         return None
     codes = {
         digest: code
@@ -339,7 +350,7 @@ def _record(
 def finish(
     checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Send the browser back with a code, without a consent page."""
+    """Redirect the browser back with a code, without a consent page."""
     consume(checked.request, server.context)
     return _send_back(checked, approval, server)
 
@@ -347,7 +358,7 @@ def finish(
 def _send_back(
     checked: CheckedRequest, approval: Approval | None, server: AuthorizationServer
 ) -> OAuthResponse:
-    """Send the browser back: with a code after an approval, with access_denied without one."""
+    """Redirect the browser back with a code after an approval, or else with access_denied."""
     response: OAuthResponse = server.create_authorization_response(
         checked.request, approval, checked.grant
     )

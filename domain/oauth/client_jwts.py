@@ -1,6 +1,6 @@
-"""JWTs that clients sign with keys of their own: DPoP proofs and client assertions.
+"""JWTs signed with a client's own key: DPoP proofs and client assertions.
 
-Each is accepted once. Algorithms and sizes are the same for both.
+Each JWT is accepted only once. Both kinds have the same algorithms and size limits.
 """
 
 from datetime import datetime
@@ -14,7 +14,7 @@ from domain.core.database.rows import insert_for
 from domain.core.keyring import Keyring
 from models import SeenProof
 
-#: Section 5.1 of RFC 9449: asymmetric ones only. RFC 9864 has replaced EdDSA by Ed25519.
+#: Asymmetric signature algorithms (RFC 9449 section 5.1). RFC 9864 replaced EdDSA with Ed25519.
 ALGORITHMS = (
     "ES256",
     "ES384",
@@ -28,12 +28,12 @@ ALGORITHMS = (
     "RS512",
 )
 LONGEST_JTI = 512
-#: The errors of joserfc and cryptography for malformed JWTs.
+#: Errors that joserfc and cryptography raise for malformed JWTs.
 UNREADABLE = (JoseError, ValueError, TypeError, KeyError, RecursionError, UnsupportedAlgorithm)
 
 
 class _Registry(JWSRegistry):
-    """The size limits: RSA keys of 8192 bits exceed joserfc's."""
+    """JWS size limits that admit RSA keys of 8192 bits, which exceed the defaults of joserfc."""
 
     max_header_length = 2304
     max_payload_length = 4096
@@ -44,9 +44,10 @@ REGISTRY = _Registry(algorithms=ALGORITHMS, strict_check_header=False)
 
 
 def storing_use(text: str, until: datetime, dialect: str, *, keyring: Keyring) -> Executable:
-    """Return the statement that stores a JWT as used; it returns a row for a new one only.
+    """Return the statement that stores a JWT as used.
 
-    `text` says which it is. It is pruned after `until`, when it is refused in any case.
+    The statement returns a row only if the JWT is new. `text` identifies the JWT. The row is
+    deleted after `until`, when the JWT has expired and is rejected in any case.
     """
     row = {"digest": keyring.digest(text), "expires_at": until}
     insert = insert_for(dialect, SeenProof).values(row)

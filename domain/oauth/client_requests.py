@@ -1,8 +1,8 @@
-"""The phases of a request that a client makes: to the token endpoint, or to one beside it.
+"""The phases of a client's request to the token endpoint and related endpoints.
 
-Tokens, device codes, pushed requests, introspection and revocation go through the one list in
-`ClientEndpoint.respond`. A grant or an endpoint says what it looks up, what it refuses and what it
-does; it can neither leave out a shared phase nor change their order.
+Requests for tokens and device codes, pushed requests, introspection and revocation all run the
+phases in `ClientEndpoint.respond`. Grants and endpoints implement the hooks: the lookup, the checks
+and the action. They can neither skip a shared phase nor change the order.
 """
 
 from abc import ABC, abstractmethod
@@ -45,49 +45,58 @@ class ClientRequest(Generic[Found]):
     """A request of an authenticated client, with its credential and proof."""
 
     request: ProtocolRequest
-    #: None only where the endpoint takes requests that name no client.
+    #: The client; None only if the endpoint accepts requests without a client.
     client: Client | None
     #: The credential that the lookup found.
     found: Found | None
-    #: Of the key that the request proves to have (RFC 7638, RFC 9449); None without a proof.
+    #: Thumbprint of the key that the DPoP proof was signed with (RFC 7638, RFC 9449), or None.
     key_thumbprint: str | None
-    #: The result of `write_with_lookup`; None if nothing was written.
+    #: The result of `write_with_lookup`, or None if nothing was written.
     written: Any = None
 
     def get_client(self) -> Client:
-        """Return the client, or raise invalid_client (RFC 6749 section 5.2)."""
+        """Return the client.
+
+        Raise invalid_client if the request has none (RFC 6749 section 5.2).
+        """
         if self.client is None:
             raise ClientRefusedError(was_basic=False, sentence=MISSING)
         return self.client
 
     def get_credential(self, unknown: Refusal) -> Found:
-        """Return the credential that was found, or raise invalid_grant with this refusal."""
+        """Return the credential that was found.
+
+        Raise invalid_grant with the reason `unknown` if there is none.
+        """
         if self.found is None:
             raise RefusedGrantError(unknown)
         return self.found
 
 
 class ClientEndpoint(ABC, Generic[Found, Checked]):
-    """The part of a grant or an endpoint in the phases that all client requests share."""
+    """Base class of grants and endpoints, which implement the phases of client requests."""
 
     server: Server
-    #: How the credential in a request is found, together with its client; None where `lookup`
-    #: says it, or where a request brings none.
+    #: Lookup of the credential together with its client. None if the `lookup` method chooses it, or
+    #: if requests have no credential.
     LOOKUP: CredentialLookup[Found] | None = None
-    #: Requests that name no client are served if `takes_no_client` says so.
+    #: True if requests without a client are allowed when `takes_no_client` returns True.
     MAY_LACK_CLIENT: ClassVar[bool] = False
-    #: The path for which a DPoP proof must be made; None where a proof has no meaning.
+    #: Path that DPoP proofs must be made for; None if proofs are not used.
     PROOF_PATH: ClassVar[str | None] = None
-    #: An application that registered for bound tokens has to prove its key here (RFC 9449, 5.2).
+    #: True if clients registered for bound tokens must prove their key here (RFC 9449 section 5.2).
     ISSUES_TOKENS: ClassVar[bool] = False
-    #: The status of a response that is no error.
+    #: HTTP status of a successful response.
     STATUS: ClassVar[int] = 200
-    #: The application counts as used by a request that succeeds.
+    #: True if a successful request counts as a use of the application.
     RECORDS_USE: ClassVar[bool] = True
 
     @final
     def respond(self, request: ProtocolRequest) -> OAuthResponse:
-        """Go through all phases; raises OAuth2Error in the first that refuses the request."""
+        """Run all phases of the request, and return the response.
+
+        Raise OAuth2Error in the first phase that rejects the request.
+        """
         if request.payload.repeated:
             request.refuse_repeated_parameters(self.server.PARAMETERS)
         lookup = self.LOOKUP or self.lookup(request)
@@ -110,7 +119,8 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         )
         checked = self.check(asked)
         if proof is not None:
-            # No earlier: a request without a client and a credential stores no used proofs.
+            # Proofs are stored late, so that requests without a valid client and credential store
+            # none.
             consume_proof(proof, self.server.context)
         body = self.perform(asked, checked)
         if client is not None and self.RECORDS_USE:
@@ -119,10 +129,10 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
                 record_use(client.application.id, None, run=context.run, now=context.now)
         return OAuthResponse(status=self.STATUS, body=body, headers=NO_STORE)
 
-    # The hooks
+    # Hooks.
 
     def lookup(self, request: ProtocolRequest) -> CredentialLookup[Found] | None:
-        """Return the lookup for a request, where it depends on that."""
+        """Return the lookup for a request, if the lookup depends on the request."""
         del request
         return None
 
@@ -135,32 +145,35 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         return None
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:
-        """Return whether this request is served although it names no client."""
+        """Return whether this request is allowed without a client."""
         del request
         return False
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Refuse a client that may not use this endpoint."""
+        """Reject a client that may not use this endpoint."""
 
     @abstractmethod
     def check(self, asked: ClientRequest[Found]) -> Checked:
-        """Check the request and return the input of `perform`."""
+        """Check the request, and return the input of `perform`."""
 
     @abstractmethod
     def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, object]:
-        """Execute the request and return the body of the response.
+        """Execute the request, and return the body of the response.
 
         A grant consumes the credential and stores the pair.
         """
 
     def _may_write(self, request: ProtocolRequest) -> bool:
-        """Return whether the lookup may write as well: a proof is consumed before that."""
+        """Return whether the lookup may also write.
+
+        Requests with a DPoP proof are excluded, since the proof must be consumed before the write.
+        """
         context = self.server.context
         is_alone = context.connection.dialect_name == "postgresql" and not context.has_begun()
         return is_alone and "DPoP" not in request.headers
 
     def _find_proof(self, request: ProtocolRequest, client: Client | None) -> Proof | None:
-        """Return the DPoP proof of the request, which `respond` consumes once all is checked."""
+        """Return the DPoP proof of the request, which `respond` consumes after all checks."""
         if self.PROOF_PATH is None:
             return None
         text = request.headers.get("DPoP")
@@ -176,7 +189,7 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
 
 
 class ClientParameters(Body):
-    """Who the client is, unless Basic authentication says so."""
+    """Client credentials in the body; not needed with Basic authentication."""
 
     client_id: str = ""
     client_secret: str = Field(
@@ -190,37 +203,37 @@ class ClientParameters(Body):
 
 
 class TokenGrant(ClientEndpoint[Found, Checked]):
-    """A grant at the token endpoint (RFC 6749 section 3.2): all that there is to say about it.
+    """A grant at the token endpoint (RFC 6749 section 3.2), with all its declarations.
 
-    Mixed into the grant of Authlib that has the GRANT_TYPE. Documents, descriptions, forms and
-    help read the declarations from `grants/registry.py`.
+    Subclasses also inherit from Authlib's grant, which defines the GRANT_TYPE. Metadata documents,
+    API descriptions, forms and help texts read the declarations from `grants/registry.py`.
     """
 
     PROOF_PATH = "/oauth/token"
     ISSUES_TOKENS = True
     GRANT_TYPE: str
-    #: The name of the credential in a sentence, as in “the device code cannot be used”.
+    #: Name of the credential in a sentence, as in “the device code cannot be used”.
     CREDENTIAL: ClassVar[str]
-    #: The parameters of a request, which the description of the API shows.
+    #: Request parameters, for the API description.
     REQUEST: ClassVar[type[Body]]
-    #: Those of them that may be given more than once.
+    #: Parameters that may be repeated.
     REPEATABLE: ClassVar[frozenset[str]] = frozenset()
-    #: The reasons of its refusals that no other grant has.
+    #: Reasons for rejections that only this grant has.
     REASONS: ClassVar[Sequence[Reason]] = ()
-    #: What a developer can do if the credential is refused.
+    #: Advice to developers whose credential is rejected.
     REMEDIES: ClassVar[Sequence[str]] = ()
-    #: The name of the grant in forms where administrators allow it to an application, with what
-    #: that means; without a name every application may use it.
+    #: Name and explanation of the grant in the forms where administrators allow it. A grant without
+    #: a name is available to every application.
     PERMISSION: ClassVar[str] = ""
     PERMISSION_HELP: ClassVar[str] = ""
-    #: A client that registers itself may ask for it (RFC 7591 section 2).
+    #: True if clients that register themselves may request the grant (RFC 7591 section 2).
     IS_REGISTRABLE: ClassVar[bool] = False
-    #: Says of an OAuthPolicy whether the instance offers it; None for a grant of every instance.
+    #: Function that returns whether an OAuthPolicy enables the grant; None if it is always enabled.
     SWITCH: ClassVar[Any] = None
     request: ProtocolRequest
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Refuse a client that is not allowed the grant, or is registered for others."""
+        """Reject a client that may not use the grant, or is not registered for it."""
         del request
         if self.PERMISSION:
             client.require_allowed_grant(self.GRANT_TYPE)

@@ -1,4 +1,4 @@
-"""The policy and the collaborators of the authorization server."""
+"""Policy and collaborators of the authorization server."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class DevicePolicy:
 
     is_offered: bool
     code_lifetime: timedelta
-    #: Seconds between two polls, to begin with.
+    #: Initial number of seconds between two polls.
     poll_interval: int
-    #: Wrong user codes within the window: of one user, from one IP address, of all users.
+    #: Maximum wrong user codes in the window: per user, per IP address, and for all users.
     guesses_per_user: int
     guesses_per_address: int
     guesses_in_all: int
@@ -45,9 +45,9 @@ class PasswordPolicy:
 class PushPolicy:
     """The policy for pushed authorization requests (RFC 9126)."""
 
-    #: For so long the browser may come with it for the first time.
+    #: Time within which the browser must present the request for the first time.
     lifetime: timedelta
-    #: No other authorization request is taken.
+    #: True if all authorization requests must be pushed.
     is_required: bool
 
 
@@ -56,7 +56,7 @@ class RegistrationPolicy:
     """The policy for dynamic client registration (RFC 7591)."""
 
     is_offered: bool
-    #: Without anybody's token, too.
+    #: True if clients can register without a token.
     is_open: bool
 
 
@@ -64,14 +64,14 @@ class RegistrationPolicy:
 class OAuthPolicy:
     """The policy of the instance; lifetimes count from the time of issue."""
 
-    #: The base URL without a trailing slash: `iss` of RFC 9207 and RFC 8414.
+    #: Base URL without a trailing slash; `iss` in RFC 9207 and `issuer` in RFC 8414.
     issuer: str
     access_token_lifetime: timedelta
     id_token_lifetime: timedelta
-    #: At most 10 minutes (RFC 6749 section 4.1.2).
+    #: Lifetime of authorization codes, at most 10 minutes (RFC 6749 section 4.1.2).
     code_lifetime: timedelta
     require_https_redirect_uris: bool
-    #: For so long a used refresh token gets the same new pair again; not at all if it is zero.
+    #: Time within which a used refresh token returns the same new pair again; zero disables it.
     refresh_replay: timedelta
     devices: DevicePolicy
     passwords: PasswordPolicy
@@ -83,53 +83,53 @@ class OAuthPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedRequest:
-    """A refused request that named a known application; nothing proves that it was its own."""
+    """A rejected request that names a known application, which may not have sent it."""
 
     application_id: int
-    #: A `grant_type`, known here or not, or the name of the endpoint.
+    #: The `grant_type`, even if unknown, or the name of the endpoint.
     request: str
-    #: The code of RFC 6749 section 4.1.2.1 or 5.2.
+    #: Error code of RFC 6749 section 4.1.2.1 or 5.2.
     error: str
-    #: The sentence of the response.
+    #: Error description in the response.
     description: str
     reason: Reason
-    #: The IP address to keep; None where it would be that of a person's browser.
+    #: IP address to store; None for a request from a user's browser.
     address: str | None
-    #: What was sent in the place of a registered redirect URI, without what can be a secret.
+    #: The unregistered redirect URI that was sent, without parts that may be secret.
     redirect_uri: str | None
 
 
 class Named(Protocol):
-    """An application, as an audit event names it."""
+    """An application, as named in an audit event."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the application."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OAuthContext:
     """The collaborators of a request."""
 
-    #: For rare operations: its transaction ends with the request.
+    #: Session for rare operations; its transaction ends with the request.
     session: Session
-    #: For frequent operations: each statement is its own transaction.
+    #: Connection for frequent operations; each statement is its own transaction.
     connection: KeptConnection
-    #: Whether the session has opened its transaction.
+    #: Function that returns whether the session has begun its transaction.
     has_begun: Callable[[], bool]
     keyring: Keyring
     now: datetime
     policy: OAuthPolicy
-    #: Where the request comes from.
+    #: Network source of the request.
     source: RequestSource
-    #: Returns what the audit log stores about the request.
+    #: Function that returns the source of the request for the audit log.
     event_source: Callable[[], EventSource]
-    #: Stores some of the refused requests for the owners of the applications.
+    #: Function that stores some of the rejected requests for the owners of the applications.
     record_refusal: Callable[[RefusedRequest, "OAuthContext"], None]
 
     @property
     def run(self) -> Run:
-        """A function that runs a write: in the session's transaction if it has begun."""
+        """The function that runs writes, in the session's transaction if it has begun."""
         return self.session.execute if self.has_begun() else self.connection.all
 
     def record_event(
@@ -141,7 +141,7 @@ class OAuthContext:
         details: Mapping[str, object],
         actor: Actor | None = None,
     ) -> None:
-        """Add an audit event about a client to the transaction, or about a token without one."""
+        """Add an audit event to the transaction, about a client or a token without a client."""
         event = Event(
             kind=kind,
             user_id=user_id,
@@ -153,11 +153,11 @@ class OAuthContext:
 
 
 class Server(Protocol):
-    """What grants and endpoints know of the authorization server."""
+    """The parts of the authorization server that grants and endpoints use."""
 
-    #: The parameters that a request may contain once.
+    #: Parameters that a request may contain only once.
     PARAMETERS: frozenset[str]
-    #: The collaborators of its request.
+    #: Collaborators of the current request.
     context: OAuthContext
 
     def get_authorization_grant(self, request: Any) -> Any:

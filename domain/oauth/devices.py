@@ -1,9 +1,14 @@
-"""Requests of devices for access, and the decisions of users about them (RFC 8628).
+"""Device authorization requests and the decisions of users about them (RFC 8628).
 
-A device's row goes from waiting to opened (one person has typed the code; until they sign out,
-nobody else can), to approved or denied, to redeemed. The approval also makes an authorization, the
-same as for a code that goes through a browser: so it can be taken back even before the device has
-come.
+The states of a request are:
+
+- waiting
+- opened: one user has typed the code, and no other user can open it until the user signs out
+- approved or denied
+- redeemed
+
+An approval also creates an authorization, as a code in the browser does. The user can therefore
+revoke the access even before the device has fetched its tokens.
 """
 
 import unicodedata
@@ -31,11 +36,11 @@ from domain.oauth.context import OAuthContext
 from domain.oauth.reasons import NOT_IN_GROUPS
 from models import Application, Authorization, DeviceAuthorization
 
-#: No vowels, so that no words come about; nothing that can be taken for something else.
+#: Letters of user codes: no vowels, so that no words occur, and no ambiguous letters.
 ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
-#: 20**8 codes are 34.5 bits: enough with a short life and few guesses.
+#: Length of user codes. 20**8 codes are 34.5 bits, enough with a short lifetime and few guesses.
 LENGTH = 8
-#: In characters: enough for any number of spaces and dashes that people type.
+#: Maximum number of typed characters, with room for spaces and dashes.
 LONGEST_TYPED = 64
 _STORED = (
     "scopes",
@@ -50,19 +55,19 @@ _STORED = (
 
 
 def new_user_code() -> str:
-    """Return eight random letters."""
+    """Return a random user code."""
     return random_letters(ALPHABET, LENGTH)
 
 
 def shown(code: str) -> str:
-    """Return a code for display: two groups of four letters."""
+    """Return a code in display form: two groups of four letters."""
     return f"{code[:4]}-{code[4:]}"
 
 
 def read_user_code(typed: str) -> str | None:
-    """Return the code in what a user typed, or None if it cannot be one.
+    """Return the code in a user's input, or None if it cannot be a code.
 
-    Case, spaces and dashes do not count, and neither does the width of the letters.
+    Case, spaces, dashes and the width of the letters are ignored.
     """
     if len(typed) > LONGEST_TYPED:
         return None
@@ -72,15 +77,15 @@ def read_user_code(typed: str) -> str | None:
 
 
 def _is_between(character: str) -> bool:
-    """Return whether a character is a separator: a space, a dash or invisible."""
+    """Return whether a character is a separator: a space, a dash or an invisible character."""
     return character.isspace() or unicodedata.category(character) in {"Pd", "Zs", "Cf"}
 
 
 class UnknownUserCodeError(InvalidError):
-    """No device request with this code is open for this user."""
+    """Error for a code without an open request for this user."""
 
     def __init__(self) -> None:
-        """Give the same message for an unknown, expired, decided or otherwise opened code."""
+        """Set the same message for unknown, expired, decided and otherwise opened codes."""
         super().__init__(
             "No device is waiting with this code. Compare it with the device; if it has been a "
             "few minutes, ask the device for a new one.",
@@ -89,10 +94,10 @@ class UnknownUserCodeError(InvalidError):
 
 
 class OpenedElsewhereError(InvalidError):
-    """Another user has opened the request, and can release it."""
+    """Error for a request that another user has opened and can release."""
 
     def __init__(self) -> None:
-        """Name both ways out."""
+        """Set the message, which names both remedies."""
         super().__init__(
             "Another account has opened this code. Sign in with that account and select “Use "
             "another account”, or ask the device for a new code.",
@@ -101,7 +106,7 @@ class OpenedElsewhereError(InvalidError):
 
 
 class DecidedError(ConflictError):
-    """The request can no longer be decided."""
+    """Error for a request that can no longer be decided."""
 
     def __init__(self) -> None:
         """Set the message."""
@@ -113,7 +118,7 @@ class DecidedError(ConflictError):
 
 
 class Decision(Enum):
-    """The decision of a user about a device's request."""
+    """The decision of a user about a device request."""
 
     APPROVE = "approve"
     DENY = "deny"
@@ -130,13 +135,13 @@ class NewDevice:
     """The two codes of a device authorization response."""
 
     device_code: str = field(repr=False)
-    #: As people see it.
+    #: User code in display form.
     user_code: str = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceRequest:
-    """A device request as the page shows it."""
+    """A device request, as shown on the page."""
 
     id: int
     application_id: int
@@ -145,7 +150,7 @@ class DeviceRequest:
     created_at: datetime
     expires_at: datetime
     address: str | None
-    #: Its own words about itself.
+    #: User-Agent header of the device.
     user_agent: str | None
 
     @property
@@ -156,17 +161,17 @@ class DeviceRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownRequest:
-    """The parts of a device request that a page has shown, and that a decision is about."""
+    """The parts of a device request that the page showed and that the decision is about."""
 
     id: int
-    #: Tells the request from a later one with the same id, which SQLite can give again.
+    #: Distinguishes the request from a later one with the same id, since SQLite reuses ids.
     user_code: str
-    #: The application may have been changed since.
+    #: Displayed scopes; the application may have changed since.
     scopes: tuple[str, ...]
 
 
 def new_request(scopes: str, context: OAuthContext) -> tuple[NewDevice, dict[str, object]]:
-    """Return the codes of a new request, and the columns to store."""
+    """Return the codes of a new request, and the column values to store."""
     device_code, user_code, digest = random_hex(32), new_user_code(), context.keyring.digest
     source, policy = context.source, context.policy.devices
     values = {
@@ -183,10 +188,10 @@ def new_request(scopes: str, context: OAuthContext) -> tuple[NewDevice, dict[str
 
 
 def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevice:
-    """Store a device's request and return its two codes (section 3.1)."""
+    """Store a device request, and return its two codes (section 3.1)."""
     store = _storing(context.connection.dialect_name)
     while True:
-        # Two devices may be given the same letters; the second one then gets others.
+        # If two devices are assigned the same code, the second one gets a new code.
         new, values = new_request(scopes, context)
         if context.connection.all(store, {**values, "application_id": application_id}):
             return new
@@ -200,7 +205,7 @@ def _storing(dialect_name: str) -> Executable:
 def store_request(dialect_name: str, application_id: ColumnElement[int]) -> ReturningInsert[int]:
     """Return the INSERT of a request; it returns a row unless the code is taken.
 
-    Nobody waits until it is on the disk: after a crash, the device code is an unknown one.
+    The commit does not wait for the disk. If a crash loses the row, the device code is unknown.
     """
     columns = DeviceAuthorization.__table__.c
     others = (bindparam(name, type_=columns[name].type) for name in _STORED)
@@ -211,14 +216,14 @@ def store_request(dialect_name: str, application_id: ColumnElement[int]) -> Retu
 
 
 def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
-    """Return the request of a user code and reserve it for this user (section 5.1).
+    """Return the request with a user code, and reserve it for this user (section 5.1).
 
-    Raises UnknownUserCodeError or OpenedElsewhereError, and TooManyAttemptsError after too many
-    guesses. None of them may roll back the transaction: guesses count.
+    Raise UnknownUserCodeError or OpenedElsewhereError, or TooManyAttemptsError after too many
+    guesses. The caller must not roll back the transaction on these errors, since guesses count.
     """
     code = read_user_code(typed)
     if code is None:
-        raise UnknownUserCodeError  # a slip of the pen; no code can look like this
+        raise UnknownUserCodeError  # a typing error: valid codes have another form
     limits = _limits(user_id, context)
     session, keyring = context.session, context.keyring
     for limit in limits:
@@ -232,7 +237,7 @@ def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRe
     if row[0].user_id not in {None, user_id}:
         raise OpenedElsewhereError
     for limit in limits:
-        # Only this one: a code of one's own must not wipe out the guesses before it.
+        # Refund only this attempt: a user's own code must not reset earlier wrong guesses.
         refund_attempt(limit, session=session, keyring=keyring)
     device = row[0]
     device.user_id = user_id
@@ -240,7 +245,7 @@ def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRe
 
 
 def release_requests(user_id: int, *, context: OAuthContext) -> None:
-    """Let other users open the undecided requests that a user has opened.
+    """Release the undecided requests that a user has opened, so that other users can open them.
 
     A user who signs out may have opened a code with the wrong account.
     """
@@ -259,15 +264,15 @@ def release_requests(user_id: int, *, context: OAuthContext) -> None:
 def decide(
     asked: ShownRequest, decision: Decision, approval: Approval, *, context: OAuthContext
 ) -> str:
-    """Store the decision and return the application's name; idempotent.
+    """Store the decision, and return the application's name; idempotent.
 
-    An approval grants no scope that the page did not show. Raises DecidedError if it is too late
-    for a decision, or if it is not this user's to say.
+    An approval grants only scopes that the page showed. Raise DecidedError if the request is no
+    longer open, or if another user has opened it.
     """
     digests = context.keyring.digests(read_user_code(asked.user_code) or "")
     is_it = (DeviceAuthorization.id == asked.id) & DeviceAuthorization.user_code_digest.in_(digests)
     row = context.session.execute(_locked().where(is_it)).first()
-    # Without a user, the request was released by a sign-out in another browser of the same user.
+    # Without a user, the same user has signed out in another browser and released the request.
     if row is None or row[0].user_id not in {None, approval.user_id}:
         raise DecidedError
     device, application = row
@@ -301,7 +306,7 @@ def _record(
         details={
             "application_id": application.uid,
             "scopes": scopes,
-            # The device's IP address; the event itself has that of the user.
+            # IP address of the device; the event itself contains the address of the user.
             "device_address": device.address,
             "device": device_in_words(device.user_agent),
         },
@@ -341,7 +346,7 @@ def _is_open(row: Row[DeviceAuthorization, Application], context: OAuthContext) 
     return (
         _answer(device) is None
         and device.expires_at > context.now
-        and bool(_scopes_left(row))  # the application may have been changed since
+        and bool(_scopes_left(row))  # the application may have changed since
     )
 
 

@@ -61,7 +61,7 @@ def openid_provider(policy: OAuthPolicy) -> dict[str, object]:
         "backchannel_logout_supported": True,
         "backchannel_logout_session_supported": True,
         "prompt_values_supported": sorted(PROMPTS),
-        # Their absence would say that request_uri is supported.
+        # Without these members, clients would assume that request_uri is supported.
         "claims_parameter_supported": False,
         "request_parameter_supported": False,
         "request_uri_parameter_supported": False,

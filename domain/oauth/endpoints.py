@@ -1,7 +1,7 @@
 """Introspection (RFC 7662), revocation (RFC 7009) and RP-Initiated Logout (OpenID Connect).
 
-Introspection is asked by applications, and GET /oauth/token/info by the token itself. Revocation of
-either token of a pair revokes both.
+Applications use the introspection endpoint, and holders of a token use GET /oauth/token/info.
+Revoking either token of a pair revokes both.
 """
 
 from collections.abc import Mapping
@@ -37,32 +37,35 @@ from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.tokens import revoke_family, revoke_pair, token_type_of
 from models import AccessToken, Application, Authorization
 
-#: Section 2.2: nothing else is said of a token that is not live or not the asker's.
+#: The only response for tokens that are not live or belong to another client (section 2.2).
 INACTIVE = {"active": False}
 
 
 class IntrospectionEndpoint(
     ClientEndpoint[FoundPair, FoundPair | None], AuthlibIntrospectionEndpoint
 ):
-    """POST /oauth/introspect."""
+    """The endpoint POST /oauth/introspect."""
 
-    #: Resource servers ask once for each request that they get.
+    #: False, since resource servers introspect a token for each request that they receive.
     RECORDS_USE = False
 
     def lookup(self, request: ProtocolRequest) -> CredentialLookup[FoundPair]:
-        """Return the lookup of an access or a refresh token.
+        """Return the lookup of an access or refresh token.
 
-        The prefix of a token says which it is, so the hint of section 2.1 is not needed.
+        The type is clear from the token's prefix, so the hint of section 2.1 is ignored.
         """
         return ASKED_REFRESH_TOKEN if _is_refresh_token(request) else ASKED_ACCESS_TOKEN
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Refuse public clients, which anybody could impersonate to scan tokens (section 4)."""
+        """Reject public clients, which anyone could impersonate to scan for tokens (section 4)."""
         if not client.application.confidential:
             raise ClientRefusedError(was_basic="Authorization" in request.headers)
 
     def check(self, asked: ClientRequest[FoundPair]) -> FoundPair | None:
-        """Return the token if it is live and the client's own; an unknown one is no error."""
+        """Return the token if it is live and belongs to the client.
+
+        An unknown token is not an error.
+        """
         found, own_id = asked.found, asked.get_client().application.id
         if found is None or found.token_application_id != own_id or not _is_live(found):
             return None
@@ -75,7 +78,7 @@ class IntrospectionEndpoint(
         if checked is None:
             return INACTIVE
         if _is_refresh_token(asked.request):
-            # It has no end, and no token_type: it is of no use as a bearer token.
+            # Refresh tokens have no expiry and no token_type: they are not valid as bearer tokens.
             scopes = asked.get_client().get_allowed_scope(checked.grant_scopes or "")
             return self._describe(asked, checked, {"scope": scopes})
         expires_at = checked.token_expires_at
@@ -122,9 +125,8 @@ def _seconds(moment: datetime) -> int:
 def token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
     """Return the token info object; `expires_in` is the remaining lifetime in seconds.
 
-    A personal, project or group access token has no application, and may have no end.
-
-    `scopes` and `expires_in_seconds` are the older names, kept for older clients.
+    A personal, project or group access token has no application, and may not expire. `scopes` and
+    `expires_in_seconds` are former names that older clients still use.
     """
     left = bearer.seconds_left(now)
     return {
@@ -151,22 +153,25 @@ class LogoutStep(Enum):
 class LogoutRequest:
     """A validated logout request."""
 
-    #: The user of a valid id_token_hint; None without one.
+    #: User of a valid id_token_hint, or None without one.
     user_id: int | None
     application_name: str | None
-    #: Registered by the application.
+    #: Redirect URI registered by the application.
     redirect_uri: str | None
     state: str | None
-    #: Whether an administrator trusts the application; otherwise any user may have made it.
+    #: True if an administrator trusts the application; any user may have registered the others.
     is_trusted: bool = False
     #: client_id of the application.
     application_uid: str | None = None
-    #: The session that the id_token_hint was issued for.
+    #: Session that the id_token_hint was issued for.
     sid: str | None = None
 
 
 def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> LogoutRequest:
-    """Check every parameter (sections 2 and 3), or raise invalid_request for a page to show."""
+    """Return the validated logout request (sections 2 and 3).
+
+    Raise invalid_request, which is shown on a page, if a parameter is invalid.
+    """
     request.refuse_repeated_parameters(PARAMETERS)
     hinted = _hinted(request.value("id_token_hint"), issuer, session)
     uid = _uid(request.value("client_id"), hinted)
@@ -225,12 +230,12 @@ class BrowserSession:
 def next_step(
     asked: LogoutRequest, browser: BrowserSession | None, *, session: Session, keyring: Keyring
 ) -> LogoutStep:
-    """Return the next step; `browser` is the sign-in of the browser, if any.
+    """Return the next step of a logout; `browser` is the browser's sign-in, if any.
 
-    Only a hint that was issued for this very sign-in signs out without a question (section 2): any
-    page could send the browser here, and every application has ID tokens of its users. For the same
-    reason nobody is sent on without a hint or a click. Where nobody is signed in, a hint proves
-    nothing about this browser. So only trusted applications are gone on to.
+    Only a hint that was issued for this sign-in signs the user out without confirmation (section
+    2). Any page could redirect the browser here, and every application has ID tokens of its users.
+    For the same reason there is no redirect without a hint or a click. If no user is signed in, a
+    hint proves nothing about this browser, so only trusted applications are redirected to.
     """
     if browser is not None:
         is_own = _is_of_session(asked, browser, session=session, keyring=keyring)
@@ -242,7 +247,7 @@ def next_step(
 def _is_of_session(
     asked: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
 ) -> bool:
-    """Return whether the hint was issued for this sign-in, and the user has not ended the access.
+    """Return whether the hint was issued for this sign-in, and the access still exists.
 
     An application that revokes its own tokens before it signs the user out keeps the session.
     """
@@ -264,19 +269,19 @@ def _is_of_session(
 
 
 def return_url(asked: LogoutRequest) -> str | None:
-    """Return the URL to continue at, with the state of the request (section 3)."""
+    """Return the URL to redirect to, with the state of the request (section 3)."""
     if asked.redirect_uri is None or asked.state is None:
         return asked.redirect_uri
     return with_parameters(asked.redirect_uri, [("state", asked.state)])
 
 
 def redirect_to(location: str) -> OAuthResponse:
-    """Return a redirect."""
+    """Return a redirect response."""
     return OAuthResponse(status=302, headers=(("Location", location),))
 
 
 class ForeignTokenError(OAuth2Error):
-    """The token belongs to another client and stays valid."""
+    """Error for a token that belongs to another client; the token stays valid."""
 
     error = "unauthorized_client"
     description = "You are not authorized to revoke this token."
@@ -284,16 +289,17 @@ class ForeignTokenError(OAuth2Error):
 
 
 class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevocationEndpoint):
-    """POST /oauth/revoke."""
+    """The endpoint POST /oauth/revoke."""
 
-    #: The rows of the tokens are locked by now, and a deletion locks the application before them.
+    #: False, since the token rows are locked already, and deletions lock the application first.
     RECORDS_USE = False
     MAY_LACK_CLIENT = True
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:
         """Return whether the token was issued for a password and has no client.
 
-        Its holder may revoke it. Of other tokens nobody learns anything without a client.
+        The holder of such a token may revoke it. For other tokens, a request without a client
+        reveals nothing.
         """
         if not names_no_client(request):
             return False
@@ -301,7 +307,10 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         return token is not None and token.application_id is None
 
     def check(self, asked: ClientRequest[None]) -> AccessToken | None:
-        """Return the token, which must be the client's own; an unknown one is no error (2.2)."""
+        """Return the token, which must belong to the client.
+
+        An unknown token is not an error (section 2.2).
+        """
         token = self._find(asked.request.required("token"))
         own_id = asked.client.application.id if asked.client else None
         if token is not None and token.application_id != own_id:
@@ -317,7 +326,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         return {}
 
     def _find(self, text: str) -> AccessToken | None:
-        """Find the token as an access or refresh token; the hint is not needed (section 2.1)."""
+        """Return the access or refresh token, without using the hint (section 2.1)."""
         keyring = self.server.context.keyring
         return self.server.context.session.scalar(
             select(AccessToken).where(
@@ -342,7 +351,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
     def _end(self, token: AccessToken) -> bool:
         """Revoke a pair with its grant, which has no other valid pair (section 2.1).
 
-        An exchanged token ends alone: the tokens that it was exchanged for go on.
+        An exchanged token is revoked on its own: the tokens it was exchanged for stay valid.
         """
         context, family = self.server.context, token.authorization_id
         session, now = context.session, context.now

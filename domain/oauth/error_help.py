@@ -1,4 +1,4 @@
-"""The meaning of each error of the OAuth endpoints, and what a developer can do about it."""
+"""Explanations of the errors of the OAuth endpoints, with remedies for developers."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from domain.oauth.grants.registry import GRANTS
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorHelp:
-    """One error code."""
+    """An error code with its meaning and remedies."""
 
     code: str
     meaning: str

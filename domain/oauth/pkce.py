@@ -8,9 +8,9 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
 from domain.oauth.reasons import Reason, Refusal, RefusedGrantError, RefusedParameterError
 
-#: Section 4.2: the base64url form, without padding, of 32 bytes.
+#: Code challenge: 32 bytes in base64url without padding (section 4.2).
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
-#: Section 4.1: 43 to 128 unreserved characters.
+#: Code verifier: 43 to 128 unreserved characters (section 4.1).
 VERIFIER = r"^[A-Za-z0-9\-._~]{43,128}$"
 _WRONG_VERIFIER = Reason(
     name="wrong_verifier",
@@ -75,7 +75,10 @@ REFUSALS = (
 
 
 def check_challenge(challenge: str | None, method: str | None, *, is_required: bool) -> None:
-    """Raise invalid_request for a missing, plain or malformed challenge (section 4.4.1)."""
+    """Reject a missing, plain or malformed challenge (section 4.4.1).
+
+    Raise invalid_request in these cases.
+    """
     if challenge is None:
         if is_required or method is not None:
             raise RefusedParameterError(MISSING_CHALLENGE)
@@ -87,10 +90,10 @@ def check_challenge(challenge: str | None, method: str | None, *, is_required: b
 
 
 def check_verifier(verifier: str | None, challenge: str | None) -> None:
-    """Raise unless the verifier proves the challenge (section 4.6).
+    """Check that the verifier proves the challenge (section 4.6).
 
-    A verifier without a challenge is refused as well: somebody took the challenge away
-    (RFC 9700 section 4.8.2).
+    Raise invalid_grant or invalid_request if it does not. A verifier without a challenge is
+    rejected as well, since an attacker may have removed the challenge (RFC 9700 section 4.8.2).
     """
     if challenge is None:
         if verifier is not None:
@@ -106,7 +109,7 @@ def check_verifier(verifier: str | None, challenge: str | None) -> None:
 
 
 def challenge_of(verifier: str) -> str | None:
-    """Return the challenge that a verifier proves; None for a malformed verifier."""
+    """Return the challenge that a verifier proves, or None if the verifier is malformed."""
     if not re.fullmatch(VERIFIER, verifier):
         return None
     challenge: str = create_s256_code_challenge(verifier)

@@ -7,16 +7,16 @@ from datetime import datetime
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error, OAuth2Payload, OAuth2Request
 
-#: Any OAuth error; `redirect_uri` is its destination, if any.
+#: Base class of all OAuth errors; `redirect_uri` is the URI to return the error to, if any.
 ProtocolError = OAuth2Error
 
-#: Responses with tokens are not cached (RFC 6749 section 5.1).
+#: Headers of responses that must not be cached, since they have tokens (RFC 6749 section 5.1).
 NO_STORE = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OAuthResponse:
-    """An HTTP response: JSON when the body is a mapping, empty otherwise."""
+    """An HTTP response: JSON if the body is a mapping, empty otherwise."""
 
     status: int
     body: Mapping[str, object] | str = ""
@@ -30,16 +30,16 @@ class Parameters(OAuth2Payload):
     """The parameters of a query or form."""
 
     def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
-        """Store all values of each name. An empty value counts as absent (section 3.1)."""
+        """Store all values of each name; an empty value counts as absent (section 3.1)."""
         self._lists = {name: [text for text in texts if text] for name, texts in values.items()}
-        #: The first value of each name.
+        #: First value of each name.
         self.first = {name: texts[0] for name, texts in self._lists.items() if texts}
-        #: The names that occur more than once (forbidden by sections 3.1 and 3.2).
+        #: Names that occur more than once, which sections 3.1 and 3.2 forbid.
         self.repeated = sorted(name for name, texts in self._lists.items() if len(texts) > 1)
 
     @property
     def data(self) -> dict[str, str]:
-        """Authlib's name for the first value of each name."""
+        """The first value of each name, under the name that Authlib expects."""
         return self.first
 
     @property
@@ -57,18 +57,18 @@ class Pushed:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstAsked:
-    """When the browser brought a request for the first time, and the sign-in that it had then."""
+    """The time when the browser first presented a request, and the sign-in at that time."""
 
     at: datetime
-    #: None for a browser that was not signed in.
+    #: The sign-in, or None if the browser was not signed in.
     sign_in_id: int | None
 
 
 class ProtocolRequest(OAuth2Request):
     """A request to an OAuth endpoint.
 
-    Authlib's own constructor refuses plain http by looking at the URI; here the transport is the
-    operator's and the address is never taken from the request.
+    Authlib's constructor rejects URIs with plain http. Here the operator configures the transport,
+    and the address is never taken from the request. A placeholder URI is used instead.
     """
 
     def __init__(
@@ -80,27 +80,27 @@ class ProtocolRequest(OAuth2Request):
         """Store the method, the parameters and the headers."""
         super().__init__(method=method, uri="https://request.invalid/", headers=dict(headers))
         self.payload = Parameters(parameters)
-        #: Set if the parameters were pushed, and not brought by the browser.
+        #: The pushed request, or None if the browser sent the parameters itself.
         self.pushed: Pushed | None = None
-        #: When the application pushed it: a later sign-in was made for this request.
+        #: Time when the application pushed the request; a later sign-in was made for this request.
         self.pushed_at: datetime | None = None
-        #: Known once the request has led to a sign-in.
+        #: First presentation of the request; None unless the request has led to a sign-in.
         self.first_asked: FirstAsked | None = None
-        #: The number of the consent form that decided it; its code is derived from it.
+        #: Number of the submitted consent form; the code is derived from it.
         self.decision: str | None = None
-        #: Whether the URL of a POST has a query, whose parameters are not read.
+        #: True if the URL of a POST has a query, whose parameters are ignored.
         self.has_query = False
-        #: The application that the client credentials name, right or wrong; None if unknown.
+        #: Application that the client credentials name, valid or not; None if unknown.
         self.named_application_id: int | None = None
 
     @property
     def args(self) -> dict[str, str]:
-        """Authlib's name for the parameters of a query."""
+        """The parameters of a query, under the name that Authlib expects."""
         return self.payload.data
 
     @property
     def form(self) -> dict[str, str]:
-        """Authlib's name for the parameters of a form."""
+        """The parameters of a form, under the name that Authlib expects."""
         return self.payload.data
 
     def value(self, name: str) -> str | None:
@@ -108,7 +108,10 @@ class ProtocolRequest(OAuth2Request):
         return self.payload.first.get(name)
 
     def required(self, name: str) -> str:
-        """Return a parameter, or raise invalid_request naming it (RFC 6749 section 5.2)."""
+        """Return a required parameter.
+
+        Raise invalid_request with its name if it is missing (RFC 6749 section 5.2).
+        """
         value = self.value(name)
         if value is None:
             advice = _IN_BODY if self.has_query else ""
@@ -116,19 +119,22 @@ class ProtocolRequest(OAuth2Request):
         return value
 
     def refuse_repeated_parameters(self, known: frozenset[str]) -> None:
-        """Raise invalid_request if a known parameter is given twice (section 3.2)."""
+        """Reject a request that repeats a known parameter (section 3.2).
+
+        Raise invalid_request with the name of the parameter.
+        """
         for name in self.payload.repeated:
             if name in known:
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
 
 
 def in_description(names: Sequence[str], *, longest: int = 200) -> str:
-    """Return a text from a request in the characters of an error description (section 5.2)."""
+    """Return text from a request in the characters of an error description (section 5.2)."""
     text = ", ".join(names)[:longest]
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in text)
 
 
-#: The parameters of an authorization request; nothing else of a pushed one is stored.
+#: Parameters of an authorization request; a pushed request is stored with only these.
 AUTHORIZATION_PARAMETERS = frozenset(
     {
         "client_id",
@@ -147,8 +153,8 @@ AUTHORIZATION_PARAMETERS = frozenset(
         "state",
     }
 )
-#: Parameters that other endpoints than the token endpoint read; RFC 6749 section 3.1 has us ignore
-#: all others.
+#: Parameters of endpoints other than the token endpoint. RFC 6749 section 3.1 requires unknown
+#: parameters to be ignored.
 PARAMETERS = AUTHORIZATION_PARAMETERS | {
     "client_assertion",
     "client_assertion_type",

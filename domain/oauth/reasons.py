@@ -1,8 +1,8 @@
-"""Why requests are refused: a sentence for the client, and what the owner of the application reads.
+"""Reasons for rejected requests, with a message for the client and advice for the owner.
 
-The owner may learn more than the client, which may be a thief: that a secret was wrong, for
-example, and not only that authentication failed. The reasons of one grant alone are declared
-beside it.
+The owner of the application may learn more than the client, which may be an attacker. For example,
+only the owner learns that a secret was wrong, and not just that authentication failed. Reasons of a
+single grant are declared in that grant's module.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from authlib.oauth2.rfc6749 import (
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """A reason in words, and what to change."""
+    """A reason with its title and advice."""
 
-    #: As it is stored; requests with the same one are counted together.
+    #: Stored name of the reason; requests with the same name are counted together.
     name: str
     title: str
     advice: str
@@ -27,31 +27,31 @@ class Reason:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """A sentence of an error description, with the reason behind it."""
+    """The sentence of an error description, with the reason behind it."""
 
     sentence: str
     reason: Reason
 
 
 class _RefusedError(OAuth2Error):
-    """An error that knows its reason."""
+    """Base class of errors that carry a reason."""
 
     def __init__(self, refusal: Refusal, *, redirect_uri: str | None = None) -> None:
-        """Say the sentence, and keep the reason for the owner of the application."""
+        """Set the error description, and keep the reason for the owner of the application."""
         super().__init__(refusal.sentence, redirect_uri=redirect_uri)
         self.reason = refusal.reason
 
 
 class RefusedGrantError(_RefusedError, InvalidGrantError):
-    """invalid_grant that knows its reason."""
+    """invalid_grant with a reason."""
 
 
 class RefusedParameterError(_RefusedError, InvalidRequestError):
-    """invalid_request that knows its reason."""
+    """invalid_request with a reason."""
 
 
 class RefusedClientError(_RefusedError, UnauthorizedClientError):
-    """unauthorized_client that knows its reason."""
+    """unauthorized_client with a reason."""
 
 
 ASKED_EACH_TIME = Reason(
@@ -188,15 +188,15 @@ SCOPES_REMOVED = Refusal(
     reason=REMOVED_SCOPES,
 )
 
-#: What a user outside these groups gets at the token endpoint.
+#: Error of the token endpoint for a user outside the allowed groups.
 NOT_IN_GROUPS = Refusal(
     sentence="The user is in none of the groups that can use this application.",
     reason=OUTSIDE_GROUPS,
 )
 
-#: Those that every grant or endpoint may give: all that are here.
+#: Reasons that every grant or endpoint may give: all reasons of this module.
 SHARED = tuple(each for each in [*globals().values()] if isinstance(each, Reason))
-#: The reason of an error that names none, by its code.
+#: Default reasons by error code, for errors without a reason of their own.
 BY_ERROR = {
     "access_denied": DENIED,
     "consent_required": ASKED_EACH_TIME,

@@ -1,8 +1,8 @@
-"""Dynamic client registration (RFC 7591) and its management (RFC 7592).
+"""Dynamic client registration (RFC 7591) and client configuration management (RFC 7592).
 
-A member of the metadata (RFC 7591 section 2) is what its reader makes of it; members that are not
-in the table are passed over, as the section wants. Addresses are kept and shown, and never opened
-from here.
+Each supported metadata member (RFC 7591 section 2) has an entry in `_READERS`, which validates it.
+Other members are ignored, as RFC 7591 requires. Registered URLs are stored and displayed, but never
+fetched by this server.
 """
 
 import re
@@ -35,13 +35,14 @@ from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from domain.oauth.protocol import NO_STORE, OAuthResponse
 from models import Application, ApplicationSecret, User
 
-#: The scopes of a client that names none: enough for sign-in.
+#: Scopes of a client that requests none; they are sufficient for sign-in.
 DEFAULT_SCOPES = "read_user openid profile email"
 UNNAMED = "Application without a name"
 _LONGEST_NAME = 100
 _LONGEST_TEXT = 255
 _MOST_VALUES = 50
-#: No user name, no white space, nothing that could end an attribute or a header.
+#: URL pattern without user information, whitespace, or characters that could end an attribute or a
+#: header.
 _HTTPS = re.compile(r"https://[A-Za-z0-9.\-:\[\]]+(?:[/?#][!#-;=?-~]*)?")
 _KEPT_AS_SAID = (
     "client_uri",
@@ -61,7 +62,7 @@ _OURS = (
     "client_secret_expires_at",
     "client_id_issued_at",
 )
-#: What is no metadata of the client, and stays as its owner has set it.
+#: Settings that are not client metadata; changes by the client leave them as the owner set them.
 _OF_THE_OWNER = (
     "require_pkce",
     "refresh_for_devices",
@@ -77,21 +78,23 @@ class ClientMetadata:
     """The requested metadata of a client."""
 
     details: ApplicationDetails
-    #: The metadata without a column of its own, as it is stored and returned.
+    #: Metadata without a column of its own, as stored and returned.
     own_words: Mapping[str, object]
 
 
 def read_metadata(
     body: Mapping[str, object], *, offered: Sequence[str], require_https: bool
 ) -> ClientMetadata:
-    """Check client metadata, or raise one of the errors of section 3.2.2.
+    """Return the checked metadata of a client.
 
-    `offered` are the grant types that clients can register for.
+    Raise one of the errors of section 3.2.2 if it is invalid. `offered` lists the grant types that
+    clients can register for.
     """
     said = {
         name: read(name, body[name])
         for name, read in _READERS.items()
-        if body.get(name) is not None  # null is the same as nothing (RFC 7592 section 2.2)
+        # null is equivalent to an omitted member (RFC 7592 section 2.2).
+        if body.get(name) is not None
     }
     method = _method(said.get("token_endpoint_auth_method", Method.BASIC.value))
     grant_types = _grant_types(said.get("grant_types"), offered)
@@ -120,7 +123,7 @@ def read_metadata(
 
 
 def _check(details: ApplicationDetails, *, require_https: bool) -> None:
-    """Apply the rules that hold for every application."""
+    """Check the rules that apply to every application."""
     try:
         scopes = check_details(details, require_https=require_https)
     except InvalidError as error:
@@ -132,7 +135,7 @@ def _check(details: ApplicationDetails, *, require_https: bool) -> None:
 
 
 def _in_ascii(sentence: str) -> str:
-    """Return a sentence in the characters that RFC 6749 lets a description have."""
+    """Return the sentence in the characters that RFC 6749 permits in error descriptions."""
     plain = sentence.replace("“", "'").replace("”", "'")
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in plain)
 
@@ -148,9 +151,9 @@ def _method(text: str) -> Method:
 
 
 def _grant_types(asked: list[str] | None, offered: Sequence[str]) -> list[str]:
-    """Return the supported ones of the requested grant types.
+    """Return the requested grant types that the server supports.
 
-    The server may leave out what it does not have (section 2); the answer tells the client.
+    The server may omit unsupported types (section 2), since the response lists the registered ones.
     """
     wanted = set(asked or ["authorization_code"]) | {"refresh_token"}
     found = [name for name in offered if name in wanted]
@@ -160,7 +163,7 @@ def _grant_types(asked: list[str] | None, offered: Sequence[str]) -> list[str]:
 
 
 def _response_types(asked: list[str] | None, grant_types: list[str]) -> list[str]:
-    """Return the response types that go with the grant types (the table of section 2.1)."""
+    """Return the response types that match the grant types (table in section 2.1)."""
     fitting = ["code"] if "authorization_code" in grant_types else []
     if asked is not None and fitting and "code" not in asked:
         raise InvalidClientMetadataError("The only supported response_type is code.")
@@ -179,7 +182,7 @@ def _text(name: str, value: object, *, longest: int = _LONGEST_TEXT) -> str:
 
 
 def _has_control_characters(text: str) -> bool:
-    # A lone surrogate is legal JSON, but cannot be stored.
+    # A lone surrogate is legal in JSON, but cannot be stored.
     return any(unicodedata.category(each) in {"Cc", "Cs"} for each in text)
 
 
@@ -193,7 +196,7 @@ def _https(name: str, value: object) -> str:
     url = _text(name, value, longest=LONGEST_URI)
     try:
         is_fine = _HTTPS.fullmatch(url) and urlsplit(url).port != 0
-    except ValueError:  # brackets or a port that are none
+    except ValueError:  # invalid brackets or port
         is_fine = False
     if not is_fine:
         raise _wrong(name, "an https address")
@@ -227,7 +230,7 @@ _READERS: Mapping[str, Callable[[str, object], Any]] = {
     "software_id": _text,
     "software_version": _text,
     "jwks": _keys,
-    # Back-Channel Logout section 2.2; all of ours have a session id.
+    # Back-Channel Logout section 2.2: all our logout tokens contain a session id.
     "backchannel_logout_uri": _https,
     "backchannel_logout_session_required": _yes_or_no,
     # RFC 9449 section 5.2 and RFC 9126 section 6.
@@ -239,9 +242,9 @@ _READERS: Mapping[str, Callable[[str, object], Any]] = {
 def register(
     body: Mapping[str, object], registrar_id: int | None, *, context: OAuthContext
 ) -> OAuthResponse:
-    """Register a client and return its information response (RFC 7591 section 3.2.1).
+    """Register a client, and return its information response (RFC 7591 section 3.2.1).
 
-    `registrar_id` is whose token came along; without one the instance itself keeps the client.
+    `registrar_id` is the user whose token was sent. Without one, the client is instance-wide.
     """
     wanted = _read(body, context)
     token = context.keyring.issue(CredentialType.REGISTRATION)
@@ -275,7 +278,7 @@ def _read(body: Mapping[str, object], context: OAuthContext) -> ClientMetadata:
 
 
 def _instance_owner_id(context: OAuthContext) -> int:
-    """Return the owner of a client that registered without a token: the first administrator."""
+    """Return the owner of clients that registered without a token: the first administrator."""
     found = context.session.scalar(
         select(User.id).where(User.is_admin, IN_USE).order_by(User.id).limit(1)
     )
@@ -293,9 +296,9 @@ class Registration:
 
 
 def get_registration(uid: str, token: str | None, *, context: OAuthContext) -> Registration:
-    """Return the registration of a registration access token (RFC 7592 section 2).
+    """Return the registration that a registration access token belongs to (RFC 7592 section 2).
 
-    Raises BearerRefusedError for any other, and for a client that is gone.
+    Raise BearerRefusedError if the token is invalid or the client was deleted.
     """
     if token is None:
         raise BearerRefusedError(Refusal.MISSING)
@@ -305,7 +308,7 @@ def get_registration(uid: str, token: str | None, *, context: OAuthContext) -> R
     )
     if application is None or application.uid != uid:
         raise BearerRefusedError(Refusal.UNKNOWN)
-    if application.registration_digest != digests[0]:  # of an older secret key
+    if application.registration_digest != digests[0]:  # hashed with an older secret key
         application.registration_digest, application.keyed_at = digests[0], context.now
     return Registration(application_id=application.id, token=token)
 
@@ -315,7 +318,7 @@ def _application_of(registration: Registration, context: OAuthContext) -> Applic
 
 
 def read(registration: Registration, *, context: OAuthContext) -> OAuthResponse:
-    """Return the registration as it is, without the secret (RFC 7592 section 2.1)."""
+    """Return the current registration without the secret (RFC 7592 section 2.1)."""
     return _response(200, _application_of(registration, context), registration.token, context)
 
 
@@ -324,7 +327,7 @@ def change(
 ) -> OAuthResponse:
     """Replace the metadata of a client (RFC 7592 section 2.2).
 
-    What is no metadata of its own stays as the client's owner has set it.
+    Settings that are not client metadata stay as the owner set them.
     """
     application = _application_of(registration, context)
     _check_identity(application, body, context)
@@ -348,7 +351,7 @@ def change(
 
 
 def _has_secret(application: Application) -> bool:
-    """Return whether a client knows a secret: one with keys was never told it."""
+    """Return whether the client knows a secret; clients with keys never received theirs."""
     method = (application.client_metadata or {}).get("token_endpoint_auth_method")
     return application.confidential and method != Method.PRIVATE_KEY
 
@@ -356,7 +359,7 @@ def _has_secret(application: Application) -> bool:
 def _check_identity(
     application: Application, body: Mapping[str, object], context: OAuthContext
 ) -> None:
-    """Check the client's own client_id and client_secret in a replacement."""
+    """Check the client_id and client_secret in a replacement request."""
     if body.get("client_id") != application.uid:
         raise InvalidRequestError("client_id does not match this registration.")
     for name in _OURS:
@@ -416,10 +419,10 @@ def _response(
 
 
 def _described(application: Application) -> dict[str, object]:
-    """Return all metadata in force, changed by the client or on a page."""
+    """Return all current metadata, whether changed by the client or on a page."""
     own_words = dict(application.client_metadata or {})
     has_secret = own_words.get("token_endpoint_auth_method") != Method.NONE
-    if has_secret != application.confidential:  # its owner has changed that on a page
+    if has_secret != application.confidential:  # changed by the owner on a page
         method = Method.BASIC if application.confidential else Method.NONE
         own_words["token_endpoint_auth_method"] = method.value
     return {

@@ -1,4 +1,4 @@
-"""Checks requested scopes."""
+"""Checks of requested scopes."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,10 @@ from domain.oauth.protocol import in_description
 
 
 def known_scopes(text: str) -> tuple[str, ...]:
-    """Return the requested scopes in order, or raise invalid_scope naming the unknown ones."""
+    """Return the requested scopes in order.
+
+    Raise invalid_scope with the names of unknown scopes.
+    """
     try:
         scopes = parse_scopes(text)
     except UnknownScopeError as error:
@@ -22,7 +25,10 @@ def known_scopes(text: str) -> tuple[str, ...]:
 
 
 def allowed_scopes(text: str, client: Client) -> str:
-    """Return the requested scopes, or raise invalid_scope naming those not registered."""
+    """Return the requested scopes, which the application must be registered for.
+
+    Raise invalid_scope with the names of the other scopes.
+    """
     scopes = known_scopes(text)
     allowed = client.get_allowed_scope(text).split()
     refuse_others(scopes, allowed, "The application is not registered for the scope")
@@ -30,7 +36,10 @@ def allowed_scopes(text: str, client: Client) -> str:
 
 
 def refuse_others(asked: Iterable[str], allowed: Iterable[str], sentence: str) -> None:
-    """Raise invalid_scope with a message that names the disallowed scopes."""
+    """Reject a request with other than the allowed scopes.
+
+    Raise invalid_scope with a message that names the other scopes.
+    """
     known = set(allowed)
     refused = [name for name in asked if name not in known]
     if refused:

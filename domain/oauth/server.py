@@ -1,4 +1,4 @@
-"""The authorization server: Authlib's, with our storage, phases and error responses."""
+"""The authorization server: Authlib's server with our storage, phases and error responses."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -29,32 +29,31 @@ from domain.oauth.grants.registry import GRANTS_BY_TYPE, PARAMETERS
 from domain.oauth.protocol import NO_STORE, OAuthResponse, ProtocolRequest
 from domain.oauth.reasons import BY_ERROR, OTHER
 
-#: What clients post to, besides token requests, by the names that Authlib
-#: and RFC 9126 give it.
+#: Client endpoints other than the token endpoint, by their names in Authlib and RFC 9126.
 ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
     "device_authorization": DeviceAuthorizationEndpoint,
     "introspection": IntrospectionEndpoint,
     "pushed_authorization_request": PushedAuthorizationEndpoint,
     "revocation": RevocationEndpoint,
 }
-#: What looks like a grant type is repeated to the owner of the application.
+#: Pattern of plausible grant types, which are shown to the owner of the application.
 _GRANT_TYPE = re.compile(r"[a-z][a-z0-9_:.-]{0,63}")
-#: The name of a request to the authorization endpoint.
+#: Name of a request to the authorization endpoint.
 AUTHORIZATION = "authorization"
-#: The name of a request with anything else.
+#: Name of a token request with an implausible grant type.
 UNKNOWN_GRANT = "other"
-#: Errors that a device gets while its user decides (RFC 8628 section 3.5).
+#: Errors that a device receives until the user decides (RFC 8628 section 3.5).
 _ORDINARY = frozenset({"authorization_pending", "slow_down"})
 
 
 class AuthorizationServer(AuthlibServer):
     """The authorization server for one request."""
 
-    #: Those that a request may contain once.
+    #: Parameters that a request may contain only once.
     PARAMETERS = PARAMETERS
 
     def __init__(self, context: OAuthContext) -> None:
-        """Work with these collaborators; grants and endpoints are those of the tables above."""
+        """Store the collaborators; grants and endpoints come from the tables above."""
         super().__init__()
         self.context = context
 
@@ -63,10 +62,13 @@ class AuthorizationServer(AuthlibServer):
         return AuthorizationCodeGrant(request, self)
 
     def create_token_response(self, request: ProtocolRequest) -> OAuthResponse:
-        """Respond to a token request; errors are responses too, so that their writes are kept."""
+        """Respond to a token request.
+
+        Errors are returned as responses too, so that the transaction is committed.
+        """
         wanted = request.value("grant_type") or ""
         try:
-            # Section 5.2 of RFC 6749.
+            # RFC 6749 section 5.2.
             if "grant_type" in request.payload.repeated:
                 raise InvalidRequestError("The parameter grant_type is given more than once.")
             request.required("grant_type")
@@ -81,7 +83,10 @@ class AuthorizationServer(AuthlibServer):
             return self.handle_error_response(request, error)
 
     def create_endpoint_response(self, name: str, request: ProtocolRequest) -> OAuthResponse:
-        """Respond to a request to one of the endpoints; errors are responses here as well."""
+        """Respond to a request to one of the endpoints.
+
+        Errors are returned as responses too, so that the transaction is committed.
+        """
         try:
             return ENDPOINTS[name](self).respond(request)
         except OAuth2Error as error:
@@ -89,7 +94,7 @@ class AuthorizationServer(AuthlibServer):
             return self.handle_error_response(request, error)
 
     def _record_refusal(self, request: ProtocolRequest, error: OAuth2Error, name: str) -> None:
-        """Hand a refused request of a known application over, unless it is an ordinary poll."""
+        """Record a rejected request of a known application, except for ordinary polls."""
         if isinstance(error, UnknownGrantTypeError):
             request.named_application_id = find_named(request, self.context)
         if error.error not in _ORDINARY:
@@ -97,9 +102,9 @@ class AuthorizationServer(AuthlibServer):
             self._hand_over(request.named_application_id, error, name, address)
 
     def record_refused_authorization(self, request: ProtocolRequest, error: OAuth2Error) -> None:
-        """Hand a refused authorization request of a known application over.
+        """Record a rejected authorization request of a known application.
 
-        The browser that brought it may be anybody's, so its IP address is left out.
+        The IP address is omitted, since the browser may be any visitor's.
         """
         uid = request.value("client_id") or ""
         is_named = uid and "\x00" not in uid and "client_id" not in request.payload.repeated
@@ -135,13 +140,13 @@ class AuthorizationServer(AuthlibServer):
     def handle_response(
         self, status: int, body: Mapping[str, object] | str, headers: Iterable[tuple[str, str]]
     ) -> OAuthResponse:
-        """Return a response made of Authlib's status, body and headers."""
+        """Return a response with Authlib's status, body and headers."""
         return OAuthResponse(status=status, body=body, headers=tuple(headers))
 
     def handle_error_response(self, request: ProtocolRequest, error: OAuth2Error) -> OAuthResponse:
-        """Send an error to the redirect URI where there is one, else as JSON.
+        """Return an error to the redirect URI if there is one, or else as JSON.
 
-        Sections 4.1.2.1 and 5.2 of RFC 6749; `iss` after RFC 9207.
+        Implements RFC 6749 sections 4.1.2.1 and 5.2, and `iss` of RFC 9207.
         """
         if error.redirect_uri:
             parameters = [(name, str(value)) for name, value in error.get_body()]
@@ -157,12 +162,12 @@ class AuthorizationServer(AuthlibServer):
         return OAuthResponse(status=status, body=body, headers=(*kept, *NO_STORE))
 
 
-#: What to use in place of a grant that is not here.
+#: Alternatives to grants that this server does not support.
 _INSTEAD = {"implicit": "This server has no implicit grant. Use authorization_code with PKCE."}
 
 
 class UnknownGrantTypeError(OAuth2Error):
-    """unsupported_grant_type, without echoing the grant_type, which may have any length."""
+    """unsupported_grant_type; does not echo the grant_type, which may have any length."""
 
     error = "unsupported_grant_type"
     description = "The authorization grant type is not supported by this server."

@@ -1,8 +1,8 @@
-"""Issues pairs of access and refresh tokens, redeems credentials for them, and revokes them.
+"""Issuing, redeeming and revoking pairs of access and refresh tokens.
 
-Refresh replay: a used refresh token returns the same pair again for a short time. Nothing but
-hashes is kept, so the pair cannot be looked up. It is derived instead, from the instance's key and
-the refresh token that the client presents: again, if it presents it again.
+For a short time (the replay window), a used refresh token returns the same new pair again. Only
+hashes are stored, so the pair cannot be looked up. Instead it is derived from the instance's secret
+key and the refresh token. When the client repeats the request, the same pair is derived again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,32 +48,32 @@ from models import AccessToken, Application, Authorization, DeviceAuthorization
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """The grant that a new pair is issued for."""
+    """The grant that a new token pair is issued for."""
 
     user_id: int
-    #: None for a password that was sent without a client.
+    #: None for a password grant without a client.
     application_id: int | None
-    #: Its client_id.
+    #: client_id of the application.
     application_uid: str | None
     authorization_id: int | None
     scopes: str
-    #: Of the key that the pair is bound to (RFC 9449), if it is.
+    #: Thumbprint of the key that the pair is bound to (RFC 9449), or None.
     key_thumbprint: str | None
-    #: A refresh token comes with the access token.
+    #: True if a refresh token is issued with the access token.
     is_renewable: bool = True
-    #: How the user signed in; without it there is no ID token, whatever the scopes.
+    #: Details of the sign-in. Without them, no ID token is issued for any scopes.
     authentication: Authentication | None = None
-    #: As the pair had it that this one replaces.
+    #: Copied from the pair that this pair replaces.
     keeps_admin_mode: bool = False
-    #: An access token was exchanged for it.
+    #: True if the pair is the result of a token exchange.
     is_exchanged: bool = False
-    #: Of the access token; None for that of the policy.
+    #: Lifetime of the access token, or None for the lifetime of the policy.
     lifetime: timedelta | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenPair:
-    """An access token and its refresh token, in the clear."""
+    """An access token and its refresh token in plain text."""
 
     access: str = field(repr=False)
     refresh: str | None = field(repr=False)
@@ -87,7 +87,10 @@ def grant_in(
     is_renewable: bool = True,
     nonce: str | None = None,
 ) -> Grant:
-    """Return the grant of an authorization; raise invalid_grant if none of its scopes is left."""
+    """Return the grant of an authorization.
+
+    Raise invalid_grant if the client may no longer use any of its scopes.
+    """
     return Grant(
         user_id=found.grant_user_id,
         application_id=client.application.id,
@@ -106,13 +109,13 @@ def grant_in(
 
 
 def new_pair(*, is_renewable: bool = True) -> TokenPair:
-    """Return a new random pair."""
+    """Return a new random token pair."""
     refresh = random_credential(CredentialType.REFRESH_TOKEN) if is_renewable else None
     return TokenPair(access=random_credential(CredentialType.ACCESS_TOKEN), refresh=refresh)
 
 
 def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
-    """Return the columns of a new pair."""
+    """Return the column values of a new pair."""
     lifetime = grant.lifetime or context.policy.access_token_lifetime
     return {
         **_values_of(pair, lifetime, context),
@@ -127,7 +130,7 @@ def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[st
 
 
 def _values_of(pair: TokenPair, lifetime: timedelta, context: OAuthContext) -> dict[str, object]:
-    """Return the columns of a new pair that do not depend on its grant."""
+    """Return the column values of a new pair that do not depend on its grant."""
     digest, source = context.keyring.digest, context.source
     return {
         "digest": digest(pair.access),
@@ -140,7 +143,7 @@ def _values_of(pair: TokenPair, lifetime: timedelta, context: OAuthContext) -> d
 
 
 def issue_pair(grant: Grant, context: OAuthContext) -> dict[str, object]:
-    """Store a new pair in the transaction of the session, and return the token response."""
+    """Store a new pair in the session's transaction, and return the token response."""
     pair = new_pair(is_renewable=grant.is_renewable)
     context.session.execute(insert(AccessToken).values(pair_values(pair, grant, context)))
     return token_response(pair, grant, context)
@@ -164,16 +167,16 @@ def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict
 
 
 def token_type_of(key_thumbprint: str | None) -> str:
-    """Return the token_type: DPoP for a token that is bound to a key (RFC 9449 section 5)."""
+    """Return the token_type, which is DPoP for tokens bound to a key (RFC 9449 section 5)."""
     return "bearer" if key_thumbprint is None else "DPoP"
 
 
 def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[str, str]:
-    """Return the `id_token` of a response, if openid was granted (OpenID Connect Core 3.1.3.3)."""
+    """Return the `id_token` member if openid was granted (OpenID Connect Core 3.1.3.3)."""
     if "openid" not in grant.scopes.split() or grant.authentication is None:
         return {}
     if grant.application_uid is None:
-        return {}  # a token of the password grant without an application has no audience
+        return {}  # a password grant without an application has no audience
     audience = Audience(user_id=grant.user_id, application_uid=grant.application_uid)
     scopes, issuer = grant.scopes.split(), context.policy.issuer
     id_token = make_id_token(
@@ -193,7 +196,10 @@ def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[
 
 
 def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
-    """Revoke one pair; return whether it was live (of parallel callers one gets True)."""
+    """Revoke a pair, and return whether it was live.
+
+    Only one of several concurrent callers gets True.
+    """
     revoked = session.execute(
         update_rows(AccessToken)
         .where(AccessToken.id == token_id, AccessToken.revoked_at.is_(None))
@@ -204,7 +210,7 @@ def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
 
 
 def may_refresh(application: Application | FoundClient, scopes: str) -> bool:
-    """Return whether a device or a password gets a refresh token; a code always does."""
+    """Return whether device and password grants include a refresh token; codes always do."""
     return bool(application.refresh_for_devices) or "offline_access" in scopes.split()
 
 
@@ -215,20 +221,20 @@ def begin_family(application_id: int, user_id: int, scopes: str, context: OAuthC
         user_id=user_id,
         scopes=scopes,
         auth_time=context.now,
-        # There is no code to wait for: the row may go when its last pair has gone.
+        # The authorization has no code, so its row can be deleted with its last pair.
         code_expires_at=context.now,
         code_used_at=context.now,
         created_at=context.now,
     )
     context.session.add(authorization)
-    context.session.flush()  # to learn the id that the pairs point to
+    context.session.flush()  # assigns the id that the pairs refer to
     return authorization.id
 
 
 def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> bool:
-    """Revoke a grant and all tokens that descend from it (RFC 9700 section 4.14.2).
+    """Revoke a grant and all tokens derived from it (RFC 9700 section 4.14.2).
 
-    Returns whether a pair was live (of parallel callers one gets True).
+    Return whether a pair was live. Only one of several concurrent callers gets True.
     """
     session.execute(
         update_rows(Authorization)
@@ -263,7 +269,7 @@ _COLUMNS = (
     "is_exchanged",
 )
 _NOW = bindparam("now", type_=AccessToken.created_at.type)
-#: The columns of an ordinary pair.
+#: Column values of a pair that is not bound to a key.
 _UNBOUND: Mapping[str, ColumnElement[Any]] = {
     "created_at": _NOW,
     "key_thumbprint": null(),
@@ -274,9 +280,9 @@ _STORE = insert(AccessToken)
 
 
 def _lock_family(grant_id: ColumnElement[int]) -> CTE:
-    """Return a grant unless it is revoked.
+    """Lock a grant and return it, unless it is revoked.
 
-    A revocation of the family at the same time goes first, or waits and finds the new pair.
+    A concurrent revocation of the family either runs first, or waits and finds the new pair.
     """
     return (
         select(Authorization.id)
@@ -304,7 +310,7 @@ def consume_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> 
 
 
 def consume_code(grant_id: ColumnElement[int]) -> Update:
-    """Return the UPDATE that uses a code; it returns a row if the code was unused."""
+    """Return the UPDATE that redeems a code; it returns a row if the code was unused."""
     return (
         update(Authorization)
         .where(
@@ -327,16 +333,19 @@ _END_DEVICE = (
 
 
 def _store_from(rows: FromClause, **known: ColumnElement[Any]) -> Insert:
-    """Return the INSERT of a pair for a row of a selection, some of whose columns are known."""
+    """Return the INSERT of a pair for each row of a selection, with some known column values."""
     values = (known.get(name, bindparam(name, type_=_PAIRS[name].type)) for name in _COLUMNS)
     return insert(AccessToken).from_select(_COLUMNS, select(*values).select_from(rows))
 
 
 class Redemption:
-    """The statements that redeem a type of credential; the first returns a row if it was valid."""
+    """The statements that redeem one type of credential.
+
+    The first statement returns a row if the credential was valid.
+    """
 
     def __init__(self, *statements: Update) -> None:
-        #: Each with the names of its values.
+        #: Statements, each with the names of its parameters.
         self.statements = [
             (statement, tuple(statement.compile().bind_names.values())) for statement in statements
         ]
@@ -345,7 +354,7 @@ class Redemption:
         for number, statement in enumerate(statements[1:]):
             if_spent = statement.where(exists(select(spent.c.id)))
             store = store.add_cte(if_spent.cte(f"statement_{number}"))
-        #: All of them, and the new pair.
+        #: A single statement that runs all of them and stores the new pair.
         self.at_once = store.returning(AccessToken.id)
 
 
@@ -355,7 +364,7 @@ FOR_DEVICE_CODE = Redemption(consume_code(_GRANT), _END_DEVICE)
 
 
 class RedeemingLookup:
-    """A lookup of a credential that also redeems it for a new pair, on Postgres."""
+    """A credential lookup that also redeems the credential for a new pair (Postgres only)."""
 
     def __init__(
         self,
@@ -364,7 +373,7 @@ class RedeemingLookup:
         conditions: Callable[[Any], Sequence[ColumnElement[bool]]],
         **columns: str,
     ) -> None:
-        """Take what is consumed, and the names of the columns that the new pair inherits."""
+        """Store what to consume, and the names of the columns that the new pair inherits."""
 
         def write(met: CTE) -> CTE:
             spent = consume(lambda name: single_value(met, name)).cte("spent")
@@ -375,15 +384,16 @@ class RedeemingLookup:
         self.statement = lookup_with_write(lookup.statement, conditions, write)
 
     def of(self, pair: TokenPair, context: OAuthContext, **values: object) -> LookupWithWrite:
-        """Return the lookup that stores this pair."""
+        """Return the lookup that stores the given pair."""
         own = _values_of(pair, context.policy.access_token_lifetime, context)
         return LookupWithWrite(self.statement, {**own, **values}, pair)
 
 
 def use_subject_token(token_id: int, authorization_id: int, context: OAuthContext) -> bool:
-    """Lock a token for its exchange, in the transaction of the session; return whether it is live.
+    """Lock the subject token of an exchange, and return whether it is live.
 
-    An exchange does not consume it, but counts as its use.
+    The lock is held by the session's transaction. The exchange does not consume the token, but
+    updates the time of its last use.
     """
     values = {"spent_token": token_id, "spent_grant": authorization_id, "now": context.now}
     return context.session.execute(_USE_SUBJECT, values).first() is not None
@@ -397,9 +407,10 @@ def end_device(device_id: int, context: OAuthContext) -> None:
 def redeem(
     redemption: Redemption, pair: TokenPair, grant: Grant, context: OAuthContext, **spent: int
 ) -> bool:
-    """Store the pair of a grant for what is spent; return whether that was still valid.
+    """Redeem a credential for a new pair, and return whether the credential was still valid.
 
-    `spent_token` is the id of a refresh token's row, `spent_device` that of a device's.
+    `spent_token` is the row id of a refresh token, and `spent_device` the row id of a device
+    request.
     """
     connection, values = context.connection, pair_values(pair, grant, context)
     spending = {**spent, "spent_grant": grant.authorization_id, "now": context.now}
@@ -420,16 +431,17 @@ def redeem(
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshReplay:
-    """The pair that a refresh token was redeemed for, and its row."""
+    """The pair that a refresh token was redeemed for, and the row of that pair."""
 
     pair: TokenPair
     token: AccessToken
 
 
 def replayable_pair(refresh_token: str, context: OAuthContext) -> TokenPair:
-    """Return the new pair for a refresh token: derived from it if responses may be replayed.
+    """Return the new pair for a refresh token.
 
-    Without a replay window the pair is random.
+    The pair is derived from the refresh token if a replay window is configured, and random
+    otherwise.
     """
     if not context.policy.refresh_replay:
         return new_pair()
@@ -441,8 +453,9 @@ def find_replay(
 ) -> RefreshReplay | None:
     """Return the pair that this token was redeemed for, if the response may be sent again.
 
-    That is within the replay window, and while the new pair is neither refreshed nor revoked: a
-    client that presents the new token has received it, so the old one now comes from a thief.
+    The response may be repeated within the replay window while the new pair is neither refreshed
+    nor revoked. A client that uses the new refresh token has received it. A later request with the
+    old one therefore comes from a thief.
     """
     window = context.policy.refresh_replay
     if not window or refreshed_at is None or context.now - refreshed_at > window:
@@ -462,9 +475,9 @@ def find_replay(
 def replayed_response(
     replay: RefreshReplay, grant: Grant, context: OAuthContext
 ) -> dict[str, object]:
-    """Return the token response again; `expires_in` is the remaining lifetime in seconds.
+    """Return the token response again, with the remaining lifetime in seconds as `expires_in`.
 
-    `scope` is that of the pair, which may be less than this request would have got.
+    `scope` is the scope of the stored pair, which may be narrower than the scope of this request.
     """
     token, pair = replay.token, replay.pair
     left = (token.expires_at - context.now).total_seconds() if token.expires_at else 0
@@ -480,7 +493,7 @@ def replayed_response(
 
 
 def _pairs_after(refresh_token: str, context: OAuthContext) -> tuple[TokenPair, ...]:
-    """Return the pair under each key, the newest first."""
+    """Return the derived pair for each secret key, newest key first."""
     derived = context.keyring.derived_credentials
     accesses = derived(refresh_token, CredentialType.ACCESS_TOKEN)
     refreshes = derived(refresh_token, CredentialType.REFRESH_TOKEN)

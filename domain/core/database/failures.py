@@ -1,28 +1,28 @@
-"""Tells a database that is away or busy from rows that cannot be read or stored."""
+"""Distinguishes failures of the database from errors in the data."""
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-#: Classes of SQLSTATE that Postgres's driver calls operational, though a row is to blame: a value
-#: exceeds what the program can do (54), such as the longest row of an index.
+#: SQLSTATE classes that Postgres's driver reports as operational errors, but that are caused by the
+#: data. A program limit is exceeded (54), such as the size of an index row.
 _OF_ROWS = ("54",)
-#: SQLSTATEs of what gave way to another transaction: deadlock_detected, serialization_failure.
+#: SQLSTATEs of aborted transactions that conflicted: deadlock_detected, serialization_failure.
 _GAVE_WAY = frozenset({"40P01", "40001"})
-#: SQLSTATE of a write on a server that takes none: read_only_sql_transaction.
+#: SQLSTATE of a write on a read-only server: read_only_sql_transaction.
 _READ_ONLY = "25006"
 
 
 def is_lost(error: BaseException) -> bool:
-    """Return whether the connection was lost, so that nothing more can be done in it."""
+    """Return whether the connection was lost and can no longer be used."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 def gave_way(error: BaseException) -> bool:
-    """Return whether a transaction gave way to another one: it can be done again at once."""
+    """Return whether a transaction was aborted by a conflict, so that it can be retried."""
     return isinstance(error, DBAPIError) and _state(error) in _GAVE_WAY
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Return whether the server takes no writes, as after a failover."""
+    """Return whether the server rejects writes, as it may after a failover."""
     return isinstance(error, DBAPIError) and _state(error) == _READ_ONLY
 
 
@@ -31,7 +31,7 @@ def _state(error: DBAPIError) -> str | None:
 
 
 def is_of_database(error: BaseException) -> bool:
-    """Return whether the database is away, busy or full: a retry may succeed, whatever the row."""
+    """Return whether the database is unavailable, busy or full, so that a retry may succeed."""
     if not isinstance(error, InterfaceError | OperationalError):
         return is_lost(error)
     state = _state(error) or ""

@@ -1,6 +1,6 @@
-"""Pages of lists: by key, whose cost does not depend on their position, and numbered ones.
+"""Pages of lists: keyset pages, whose cost does not depend on the position, and numbered pages.
 
-Unknown parameters of lists are refused.
+Unknown parameters of lists are rejected.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ Other = TypeVar("Other")
 LARGEST_ID = 2**63 - 1
 _LONGEST_ID = len(str(LARGEST_ID))
 LONGEST_SEARCH = 200
-#: So much of an unknown name is said again.
+#: Maximum number of characters of an unknown name that an error repeats.
 _LONGEST_ECHO = 50
 
 
@@ -40,20 +40,20 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[Item]):
-    """A page of a list, with the cursors of its neighbours."""
+    """A page of a list, with the cursors of the next and previous pages."""
 
     items: tuple[Item, ...]
     next_before: int | str | None = None
     previous_after: int | str | None = None
 
     def with_items(self, items: Iterable[Other]) -> "Page[Other]":
-        """Return the page with other items in the place of its own."""
+        """Return the page with other items."""
         before, after = self.next_before, self.previous_after
         return Page(items=tuple(items), next_before=before, previous_after=after)
 
 
 def parse_id(text: str) -> int | None:
-    """Return a row id of decimal digits, or None for other texts and numbers above 63 bits."""
+    """Return a row id of decimal digits; None for other texts and numbers above 63 bits."""
     if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID):
         return None
     number = int(text)
@@ -61,7 +61,10 @@ def parse_id(text: str) -> int | None:
 
 
 def read_cursor(text: str | None) -> int | None:
-    """Return the id in a cursor, or raise QueryError for a forged one."""
+    """Return the id in a cursor.
+
+    Raise QueryError if the cursor is forged.
+    """
     if not text:
         return None
     number = parse_id(text)
@@ -100,13 +103,13 @@ def fetch_page(
 
 @dataclass(frozen=True, kw_only=True)
 class ListPart:
-    """The requested part of a list that has both numbered pages and pages by key."""
+    """The requested part of a list that supports both numbered pages and keyset pages."""
 
     size: int
-    #: Of a numbered page.
+    #: Offset of a numbered page.
     offset: int = 0
     is_by_key: bool = False
-    #: Of a page by key: the id of the last item of the page before.
+    #: Id of the last item before a keyset page.
     last_id: int | None = None
     order_by: str = "id"
     is_descending: bool = False
@@ -114,7 +117,7 @@ class ListPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Listed(Generic[Item]):
-    """A part of a list: a numbered page with the total, or one by key with the next cursor."""
+    """A part of a list: a numbered page with the total, or a keyset page with the next cursor."""
 
     items: tuple[Item, ...]
     total: int | None = None
@@ -130,7 +133,8 @@ def fetch_part(
 ) -> Listed[Row[*tuple[Any, ...]]]:
     """Return a part of a statement's rows, each of which is one item.
 
-    `orders` has what a part can be ordered by; `id` is the key, and decides between equals.
+    `orders` contains the columns that the part can be ordered by. `id` is the key, and orders equal
+    values.
     """
     key = orders["id"]
     if part.is_by_key:
@@ -162,9 +166,10 @@ def _fetch_by_key(
 def check_known(
     given: Iterable[tuple[str, Sequence[str]]], known: Sequence[str], unsaid: Sequence[str] = ()
 ) -> None:
-    """Raise QueryError for an unknown or a repeated parameter.
+    """Check that all parameters are known and given only once.
 
-    What is `unsaid` is known as well, and is not named among what the list takes.
+    Raise QueryError otherwise. Parameters in `unsaid` are known as well, but the error does not
+    list them.
     """
     for name, values in given:
         if name not in known and name not in unsaid:
@@ -176,7 +181,7 @@ def check_known(
 
 
 def shown_name(name: str) -> str:
-    """Return the beginning of an unknown name, as errors repeat it."""
+    """Return the beginning of an unknown name, as repeated in errors."""
     if not name:
         return "A value without a name"
     return f"{name[:_LONGEST_ECHO]}…" if len(name) > _LONGEST_ECHO else name
@@ -187,7 +192,10 @@ def _takes(known: Sequence[str]) -> str:
 
 
 def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
-    """Return the chosen value, or the default without one; raise QueryError for others."""
+    """Return the chosen value, or the default value if none is given.
+
+    Raise QueryError for other values.
+    """
     value = given.get(name) or usual
     if value != usual and value not in choices:
         raise QueryError(f"{name} must be one of {', '.join(choices)}.", field=name)
@@ -195,7 +203,10 @@ def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: s
 
 
 def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) -> str:
-    """Return a text, which may be empty; raise QueryError if it is too long."""
+    """Return a text, which may be empty.
+
+    Raise QueryError if it is too long.
+    """
     value = given.get(name, "")
     if len(value) > most:  # a truncated text would match more
         raise QueryError(f"{name} can have at most {most} characters.", field=name)
@@ -203,7 +214,10 @@ def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) ->
 
 
 def row_id(given: Mapping[str, str], name: str) -> int | None:
-    """Return a row id, or raise QueryError."""
+    """Return a row id, or None if the parameter is empty.
+
+    Raise QueryError if it is not a number.
+    """
     text = given.get(name, "")
     number = parse_id(text)
     if text and number is None:
@@ -212,6 +226,6 @@ def row_id(given: Mapping[str, str], name: str) -> int | None:
 
 
 def slice_of(given: Mapping[str, str], *, size: int) -> Slice:
-    """Return the slice that `before` or `after` begins."""
+    """Return the slice that `before` or `after` determines."""
     before, after = read_cursor(given.get("before")), read_cursor(given.get("after"))
     return Slice(size=size, before=before, after=after)

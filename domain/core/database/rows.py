@@ -1,7 +1,7 @@
-"""Upserts, the latest of several times, rows of several values, and changes of many rows.
+"""Upserts, the latest of several times, rows of several values, and bulk changes.
 
-Of a changed row, SQLAlchemy would look for an object of the session, or read it back for it
-(`synchronize_session`). The statements here are of rows that the session does not use again.
+For a changed row, SQLAlchemy would look for an object of the session or read the row again
+(`synchronize_session`). The statements here are for rows that the session does not use again.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -33,12 +33,13 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import GenericFunction, ReturnTypeFromArgs
 
 Value = TypeVar("Value")
-#: Values in a list of a statement: databases have limits, and Postgres scans tables with too many.
+#: Maximum number of values in a statement. Databases have limits, and Postgres scans tables if
+#: there are too many.
 _VALUES = 1_000
 
 
 def slices(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    """Yield values in parts that a statement can have."""
+    """Yield the values in parts that fit into a statement."""
     return (values[begin : begin + _VALUES] for begin in range(0, len(values), _VALUES))
 
 
@@ -49,17 +50,18 @@ def rows_of_each(
     *,
     session: Session,
 ) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the rows of a selection with each of these values of a key, in no order.
+    """Return the rows of a selection with any of these values of a key, in no order.
 
-    On Postgres each value is looked up by itself: of a table without statistics, it takes half a
-    percent for the rows of one value, and so it reads all of the table for those of many.
+    On Postgres each value is looked up separately. Without statistics, the planner assumes that
+    each value matches half a percent of the table. It would then scan the whole table for many
+    values.
     """
     if session.get_bind().dialect.name != "postgresql":
         parts = slices(list(values))
         return [row for some in parts for row in session.execute(found.where(key.in_(some)))]
     listed = func.unnest(cast(bindparam(None, list(values)), ARRAY(BigInteger)))
     value = listed.table_valued("value", name="listed").render_derived()
-    # The offset keeps it a query of its own.
+    # OFFSET 0 prevents the planner from merging the subquery.
     of_value = found.where(key == value.c.value).offset(0).correlate(value).lateral("found")
     return session.execute(select(*of_value.c).select_from(value.join(of_value, true()))).all()
 
@@ -70,7 +72,7 @@ class latest(ReturnTypeFromArgs[datetime]):  # noqa: N801 - named as functions o
     inherit_cache = True
 
     def __init__(self, *times: SQLColumnExpression[datetime]) -> None:
-        """Take the times."""
+        """Store the times."""
         super().__init__(*times)
 
 
@@ -85,10 +87,10 @@ def _max(element: latest, compiler: Any, **options: Any) -> str:
 
 
 class commits_unawaited(GenericFunction[bool]):  # noqa: N801 - named as functions of SQL are
-    """True; whoever asks for it does not wait until the statement is on the disk.
+    """A condition that is always true; the commit does not wait for the disk.
 
-    It is for a statement that is a transaction of its own, and whose change may be lost with the
-    host in the next second.
+    Use it only in a statement that is a transaction of its own. If the host fails within the next
+    second, the change may be lost.
     """
 
     type = Boolean()
@@ -108,12 +110,12 @@ def _as_usual(element: commits_unawaited, compiler: Any, **options: Any) -> str:
 
 
 def insert_into(table: type[Any], *, session: Session) -> postgresql.Insert | sqlite.Insert:
-    """Return an insert statement of the session's database that knows ON CONFLICT."""
+    """Return an INSERT for the session's database that supports ON CONFLICT."""
     return insert_for(session.get_bind().dialect.name, table)
 
 
 def insert_for(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlite.Insert:
-    """Return the same statement for a dialect name."""
+    """Return an INSERT for a database dialect that supports ON CONFLICT."""
     if dialect_name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)
@@ -122,7 +124,8 @@ def insert_for(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlit
 def insert_rows(table: type[Any]) -> Insert:
     """Return an INSERT of many rows, all with the same columns.
 
-    SQLAlchemy would leave out columns without a value, and send rows one by one that differ in it.
+    SQLAlchemy would omit columns without a value, and split the rows into statements with the same
+    columns.
     """
     return insert(table).execution_options(render_nulls=True)
 

@@ -10,9 +10,9 @@ from sqlalchemy import Executable, SQLColumnExpression
 from sqlalchemy.orm import Session
 
 Outcome = TypeVar("Outcome")
-#: The values of a row in the order of the statement's columns; a `NamedTuple` gives them names.
+#: The values of a row in the order of the statement's columns; a `NamedTuple` names them.
 Row = tuple[Any, ...]
-#: Runs a statement: a method of a kept connection or of a session that has begun to write.
+#: Function that runs a statement: a method of a kept connection, or of a session that writes.
 Run = Callable[[Executable, Mapping[str, object] | None], Any]
 
 
@@ -21,10 +21,10 @@ def columns_for(
     tables: Mapping[str, type[Any]],
     **others: SQLColumnExpression[Any],
 ) -> list[SQLColumnExpression[Any]]:
-    """Return the columns that a type of rows names in its fields, in their order.
+    """Return the columns that the fields of a row type name, in the same order.
 
-    Fields are named after columns, with a prefix where `tables` has one for the table; the first
-    prefix that fits counts. What is computed is in `others`.
+    Fields have the names of columns, with the prefix of their table in `tables`. The first matching
+    prefix is used. Computed columns are in `others`.
     """
     return [
         (others[name] if name in others else _column(name, tables)).label(name) for name in fields
@@ -45,10 +45,10 @@ class KeptConnection(Protocol):
         """`postgresql` or `sqlite`."""
 
     def first(self, statement: Executable, parameters: Mapping[str, object]) -> Row | None:
-        """Run a read and return its first row, or None; retried once if the connection was lost."""
+        """Run a read and return its first row, or None; retry once if the connection was lost."""
 
     def look_up(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
-        """Run a read and return its rows; retried once if the connection was lost."""
+        """Run a read and return its rows; retry once if the connection was lost."""
 
     def all(
         self,
@@ -60,17 +60,17 @@ class KeptConnection(Protocol):
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
         """Run the work in a transaction that may write, and commit it.
 
-        It is retried a few times after a deadlock or a serialization failure.
+        Retry a few times after a deadlock or a serialization failure.
         """
 
 
 class SessionConnection:
-    """Lets what the hot paths share run in the transaction of a session, for actions."""
+    """A connection in the transaction of a session, for actions that share code with hot paths."""
 
     def __init__(self, session: Session) -> None:
         """Use the connection of a session, whose pending changes are flushed."""
         self._connection = session.connection()
-        #: `postgresql` or `sqlite`.
+        #: Name of the dialect: `postgresql` or `sqlite`.
         self.dialect_name = self._connection.dialect.name
 
     def first(self, statement: Executable, parameters: Mapping[str, object]) -> Row | None:
@@ -92,5 +92,5 @@ class SessionConnection:
         return cast("Sequence[Row]", result.all()) if result.returns_rows else ()
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
-        """Run the work; whoever began the transaction commits it."""
+        """Run the work; the owner of the session commits."""
         return work()

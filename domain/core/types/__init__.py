@@ -1,1 +1,1 @@
-"""The kinds of fields and the bases of types that all faces share."""
+"""Field types and base classes that all interfaces share."""

@@ -1,9 +1,10 @@
-"""The bases of all types that faces and actions exchange, and the kinds of their fields.
+"""Base classes of the types that interfaces and actions exchange, and their field types.
 
-A feature declares them in `domain/<feature>/types.py`: what a list can be asked for (`Query`), what
-a request may set (`Body`) and what is returned (`Resource`). They check requests, write responses,
-describe both at /api/openapi.json, and are what commands are made from. Pydantic builds each at its
-first use: a process uses few of them, and building all is a twelfth of its start.
+A feature declares its types in `domain/<feature>/types.py`: parameters of lists (`Query`),
+parameters of changes (`Body`) and results (`Resource`). They validate requests, serialize responses
+and describe both at /api/openapi.json, and commands are generated from them. Pydantic builds each
+type at its first use. A process uses few types, and building all takes a twelfth of its startup
+time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +57,10 @@ _URL: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
 
 
 def _in_utc(value: Any) -> datetime:
-    """Return a time of RFC 3339 in UTC; raise ValueError for anything else."""
+    """Return a time in RFC 3339 format as UTC.
+
+    Raise ValueError for other values.
+    """
     read = _local_or_utc(value)
     if read.tzinfo is None:
         example = f"{read.isoformat(timespec='seconds')}Z"
@@ -65,7 +69,10 @@ def _in_utc(value: Any) -> datetime:
 
 
 def _local_or_utc(value: Any) -> datetime:
-    """Return a time in UTC, or a local time if it has no offset; raise ValueError."""
+    """Return a time in UTC, or a local time if it has no offset.
+
+    Raise ValueError for other values.
+    """
     try:
         read = datetime.fromisoformat(value) if isinstance(value, str) else value
         if isinstance(read, datetime):
@@ -76,7 +83,10 @@ def _local_or_utc(value: Any) -> datetime:
 
 
 def _in_utc_or_day(value: Any) -> datetime:
-    """Return a time of RFC 3339, or the beginning of a day, in UTC; raise ValueError."""
+    """Return a time in RFC 3339 format, or the start of a day, in UTC.
+
+    Raise ValueError for other values.
+    """
     with suppress(ValueError):
         if isinstance(value, str):
             return datetime.combine(date.fromisoformat(value), time(), UTC)
@@ -106,23 +116,23 @@ def _web_url(text: str) -> str:
 
 
 def split(value: Any) -> Any:
-    """Return the words of a text that is separated by commas or spaces."""
+    """Return the words of a text, separated by commas or spaces."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
 def once_each(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return values without doubles, in their order."""
+    """Return values without duplicates, in their order."""
     return tuple(dict.fromkeys(values))
 
 
 def one_text(value: Any) -> Any:
-    """Return options of a command, of which each may have several words, as one text."""
+    """Return command options, each of which may contain several words, as one text."""
     is_words = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
     return " ".join(value) if is_words else value
 
 
 def _first_page(number: int) -> int:
-    # A client that counts pages would read the first one for ever.
+    # A client that increments the page number would otherwise read the first page forever.
     if number not in {0, 1}:
         raise ValueError("can only be 1: follow the link with rel=next to the next page")
     return 1
@@ -133,38 +143,38 @@ def _dropped(_given: Any) -> str:
 
 
 def one_of(*words: str) -> WithJsonSchema:
-    """Describe a text of a response by what it can be; the text itself is not checked."""
+    """Describe the possible values of a text in a response, which are not validated."""
     return WithJsonSchema({"type": "string", "enum": [*words]})
 
 
-#: A text that both databases can store.
+#: Text that both databases can store.
 Text = Annotated[str, StringConstraints(pattern=WITHOUT_NUL)]
-#: A URL with http or https, or an empty text, which means none.
+#: URL with http or https, or empty text for no URL.
 WebUrl = Annotated[Text, AfterValidator(_web_url)]
-#: A line without control characters, and without spaces at its ends.
+#: Single line without control characters and surrounding spaces.
 Line = Annotated[Text, AfterValidator(_one_line)]
-#: Such a line that is not empty.
+#: Non-empty line.
 Name = Annotated[Line, AfterValidator(_not_empty)]
-#: A text to search for.
+#: Search text.
 Search = Annotated[Text, Field(max_length=LONGEST_SEARCH)]
-#: A text that is needed; where it is stored, its characters are checked.
+#: Required text; its characters are checked where it is stored.
 RequiredText = Annotated[str, AfterValidator(_not_empty)]
-#: The id of a row.
+#: Id of a row.
 Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
-#: Words: a JSON array, or a text separated by commas or spaces.
+#: Words: a JSON array, or text separated by commas or spaces.
 Words = Annotated[tuple[Text, ...], BeforeValidator(split)]
-#: Words, at least one.
+#: At least one word.
 RequiredWords = Annotated[Words, AfterValidator(_not_empty)]
-#: Numbers: a JSON array, or a text separated by commas or spaces.
+#: Numbers: a JSON array, or text separated by commas or spaces.
 Numbers = Annotated[
     tuple[Annotated[int, Field(ge=1, le=LARGEST_NUMBER)], ...], BeforeValidator(split)
 ]
-#: A time of a request, with its offset.
+#: Time in a request, with its offset.
 GivenTime = Annotated[
     datetime, BeforeValidator(_in_utc), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-#: A time of a request of one schedule. Without an offset it is a local time of the schedule's zone,
-#: in which `in_zone` reads it.
+#: Time in a request for a schedule. Without an offset, it is a local time in the schedule's time
+#: zone, which `in_zone` applies.
 GivenLocalTime = Annotated[
     datetime,
     BeforeValidator(_local_or_utc),
@@ -177,7 +187,7 @@ GivenLocalTime = Annotated[
         }
     ),
 ]
-#: A time of a list that GitLab has too, which also takes a day: its beginning in UTC.
+#: Time in a list that GitLab also has. A day is accepted as well, and means its start in UTC.
 GivenTimeOrDay = Annotated[
     datetime,
     BeforeValidator(_in_utc_or_day),
@@ -190,18 +200,18 @@ GivenTimeOrDay = Annotated[
         }
     ),
 ]
-#: The number of a page; clients written for GitLab send 0 for the first one.
+#: Page number; clients written for GitLab send 0 for the first page.
 PageNumber = Annotated[
     int, Field(ge=0, le=LARGEST_NUMBER), AfterValidator(lambda number: number or 1)
 ]
-#: The number of items of a page; clients written for GitLab send 0 for the usual one.
+#: Page size; clients written for GitLab send 0 for the default.
 PageSize = Annotated[
     int,
     Field(ge=0, le=LARGEST_NUMBER, description="Number of items of a page, at most 100."),
 ]
-#: A day of a request.
+#: Date in a request.
 GivenDay = Annotated[date, WithJsonSchema({"type": "string", "format": "date"})]
-#: A time of a response: UTC with milliseconds and `Z`.
+#: Time in a response: UTC with milliseconds and `Z`.
 Time = Annotated[
     datetime,
     PlainSerializer(written, return_type=str),
@@ -211,10 +221,10 @@ Time = Annotated[
 
 @dataclass(frozen=True)
 class Option:
-    """What the command line calls a field, if that is not its name.
+    """The command-line option of a field, if it differs from the field's name.
 
-    `Option("--for")`, or for what can be turned off `Option("--on/--off")`. With `null`, a flag
-    that sends null instead: `Option("--policy", null="--nobody")`. A former name still works.
+    Write `Option("--for")`, or `Option("--on/--off")` for a flag. `null` adds a flag that sends
+    null: `Option("--policy", null="--nobody")`. `former` is a former name that is still accepted.
     """
 
     words: str
@@ -224,7 +234,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Argument:
-    """What the command line calls a field that it takes as an argument, not as an option."""
+    """The name of a field that the command line takes as an argument instead of an option."""
 
     name: str
 
@@ -241,29 +251,29 @@ def _overlap(value: Any) -> Any:
     return timedelta(0) if value == GracePeriod.NOW.key else value
 
 
-#: A length of time: a text such as `1h30m`, or a number of seconds. Written as the text.
+#: Duration: text such as `1h30m`, or a number of seconds. Serialized as text.
 Duration = Annotated[
     timedelta,
     BeforeValidator(_length),
     PlainSerializer(duration_text, return_type=str),
     WithJsonSchema({"type": "string"}),
 ]
-#: How long what is replaced stays valid: a length of time, or `now` for not at all.
+#: Time for which a replaced object stays valid: a duration, or `now` for none.
 Overlap = Annotated[Duration, BeforeValidator(_overlap), Option("--overlap")]
 
 
 class Body(BaseModel):
-    """Parameters of a request that changes something: from its query, form or JSON body.
+    """Parameters of a request that makes changes, from its query, form or JSON body.
 
-    Unknown ones are ignored: clients written for GitLab send more than a resource has here.
-    Pydantic tells which were given.
+    Unknown parameters are ignored, since clients written for GitLab send more than a resource has
+    here. Pydantic records which fields were given.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """The fields that the request has, by name."""
+        """The fields in the request, by name."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
@@ -272,9 +282,9 @@ def _without_default(schema: dict[str, Any]) -> None:
 
 
 def partial(body: type[SomeBody]) -> type[SomeBody]:
-    """Make every field of a body one that can be omitted: `given` has those that were not.
+    """Return a body with all fields optional; `given` contains the fields that were sent.
 
-    Of a field that a request omits, the value is None whatever its type says.
+    Omitted fields are None, whatever their types are.
     """
     fields: dict[str, Any] = {
         name: (
@@ -290,14 +300,14 @@ def partial(body: type[SomeBody]) -> type[SomeBody]:
 
 
 _WITHOUT_EFFECT = BeforeValidator(_dropped)
-#: What GitLab adds to its responses, or how it looks for items: without effect here.
+#: Parameter that GitLab uses for extra output or lookups, and that has no effect here.
 WithoutEffect = Annotated[
     str,
     _WITHOUT_EFFECT,
     Field(description="Accepted for clients written for GitLab, without effect."),
 ]
 _ABSENT = object()
-#: A filter of GitLab by something that nothing here has: `true` leaves nothing.
+#: Filter that GitLab has, by a property that does not exist here: `true` matches nothing.
 AbsentFlag = Annotated[
     bool,
     Field(
@@ -306,7 +316,7 @@ AbsentFlag = Annotated[
     ),
     _ABSENT,
 ]
-#: A filter of GitLab by something that nothing here has: any value leaves nothing.
+#: Filter that GitLab has, by a property that does not exist here: any value matches nothing.
 AbsentWord = Annotated[
     Text,
     Field(
@@ -318,28 +328,28 @@ AbsentWord = Annotated[
 
 
 def has_effect(field: FieldInfo) -> bool:
-    """Return whether a parameter is not for clients written for GitLab alone."""
+    """Return whether a parameter has an effect, and is not only for clients written for GitLab."""
     return not {id(_WITHOUT_EFFECT), id(_ABSENT)} & {id(each) for each in field.metadata}
 
 
 class Query(BaseModel):
-    """Parameters of a GET; unknown ones are an error, so that a misspelt filter is noticed."""
+    """Parameters of a GET; unknown ones are errors, so that misspelled filters are noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class GitLabQuery(Query):
-    """Parameters of a GET that GitLab has as well: unknown ones are ignored, and named.
+    """Parameters of a GET that GitLab also has; unknown ones are ignored and reported.
 
-    What GitLab documents is a field: with its effect where the data is here, otherwise of one of
-    the three types above.
+    Each parameter that GitLab documents is a field. Parameters without data here have one of the
+    three types above.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @property
     def finds_nothing(self) -> bool:
-        """Whether it asks for what nothing here has."""
+        """True if the query filters by a property that does not exist here."""
         return any(getattr(self, name) for name in _absent_fields(type(self)))
 
 
@@ -356,8 +366,8 @@ def _size(per_page: int, schema: type[Query]) -> int:
 class OffsetQuery(Query):
     """Parameters of a list with numbered pages.
 
-    Clients send `pagination` and `order_by` with every list: they are accepted, and the pages are
-    numbered in any case.
+    Clients send `pagination` and `order_by` with every list. Both are accepted, but pages are
+    always numbered.
     """
 
     page: PageNumber = 1
@@ -366,7 +376,7 @@ class OffsetQuery(Query):
 
     @property
     def size(self) -> int:
-        """The number of items of a page."""
+        """The number of items on a page."""
         return _size(self.per_page, type(self))
 
     @property
@@ -381,7 +391,7 @@ class OffsetQuery(Query):
 
 
 class KeysetQuery(Query):
-    """Parameters of a list whose next page the `Link` header leads to, without page numbers."""
+    """Parameters of a list without page numbers; the `Link` header points to the next page."""
 
     cursor: str = Field(
         default="", description="Position in the list, taken from the link to the next page."
@@ -394,25 +404,28 @@ class KeysetQuery(Query):
 
     @property
     def size(self) -> int:
-        """The number of items of a page."""
+        """The number of items on a page."""
         return _size(self.per_page, type(self))
 
     @property
     def part(self) -> Slice:
-        """The requested part, the newest first; raises QueryError for a forged cursor."""
+        """The requested part, newest first.
+
+        Raise QueryError if the cursor is forged.
+        """
         return Slice(size=self.size, before=read_cursor(self.cursor))
 
 
-#: Of lists of what a project or group has: what it uses of the groups above belongs to them.
+#: Option of lists in a project or group that uses objects of the groups above it.
 IncludeAncestorGroups = Annotated[
     bool, Field(description="True to list the items of the groups above as well.")
 ]
 
 
 class PagedQuery(OffsetQuery):
-    """Parameters of a list that has both: numbered pages, and with `pagination=keyset` links.
+    """Parameters of a list with numbered pages, or keyset pages with `pagination=keyset`.
 
-    A list with other orders, or with another usual one, overrides `order_by` and `sort`.
+    A list with other orders, or another default order, overrides `order_by` and `sort`.
     """
 
     cursor: str = Field(
@@ -420,7 +433,8 @@ class PagedQuery(OffsetQuery):
         description="Position in a list with keyset pagination, taken from the link to the next "
         "page.",
     )
-    #: Overridden by a `Literal`: mypy takes one for a `str`, and none for another `Literal`.
+    #: Overridden by a `Literal`: mypy accepts a `Literal` for a `str`, but not for another
+    #: `Literal`.
     order_by: str = Field(default="id", pattern="^id$")
     sort: Literal["asc", "desc"] = "desc"
 
@@ -450,46 +464,49 @@ class PagedQuery(OffsetQuery):
 
     @property
     def part(self) -> ListPart:
-        """The requested part; raises QueryError for a forged cursor."""
+        """The requested part.
+
+        Raise QueryError if the cursor is forged.
+        """
         is_by_key = self.pagination == "keyset"
         return ListPart(
             size=self.size,
             offset=self.offset,
             is_by_key=is_by_key,
             last_id=read_cursor(self.cursor),
-            # Without a word of its own, a keyset page is ordered by id.
+            # A keyset page is always ordered by id.
             order_by="id" if is_by_key else self.order_by,
             is_descending=self.sort == "desc",
         )
 
 
 class Resource(BaseModel):
-    """What a response is made of."""
+    """The base class of results in responses."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
 
 
 def columns_of(row: object, view: type[Any]) -> dict[str, Any]:
-    """Return the fields of a resource or a dataclass that a row has as columns of the same name."""
+    """Return the columns of a row that are fields of a resource or a dataclass."""
     names = view.model_fields if issubclass(view, Resource) else view.__dataclass_fields__
     return {name: getattr(row, name) for name in names if hasattr(row, name)}
 
 
 class Done(RootModel[Literal[True]]):
-    """`true`, which clients written for GitLab wait for after some actions."""
+    """`true`, which clients written for GitLab expect after some actions."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class SecretResource(Resource):
-    """What a response is made of that shows a secret once: nobody keeps a copy of it."""
+    """The base class of results that show a secret once; such responses are not cached."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found(Generic[Item]):
-    """A page of a list: with `total` of one with numbered pages, else with the next cursor.
+    """A page of a list: with the total for numbered pages, or else with the next cursor.
 
-    A list whose numbered pages a release removes has both, so that its links stay valid.
+    A list whose numbered pages will be removed by a release has both, so that its links stay valid.
     """
 
     items: Sequence[Item]
@@ -497,12 +514,12 @@ class Found(Generic[Item]):
     next_cursor: str | None = None
 
     def has_more_than(self, number: int) -> bool:
-        """Return whether this is a numbered page of a list with more than so many items."""
+        """Return whether this is a numbered page of a list with more items than `number`."""
         return self.total is not None and self.total > number and bool(self.items)
 
     @classmethod
     def of(cls, listed: Listed[Any], present: Callable[[Any], Item]) -> "Found[Item]":
-        """Present a part of a list that has both kinds of pages (`PagedQuery`)."""
+        """Return a part of a list with both kinds of pages (`PagedQuery`)."""
         return cls(
             items=[present(each) for each in listed.items],
             total=listed.total,
@@ -511,7 +528,7 @@ class Found(Generic[Item]):
 
     @classmethod
     def of_page(cls, page: Page[Any], present: Callable[[Any], Item]) -> "Found[Item]":
-        """Present a page of a list that a cursor leads through (`KeysetQuery`)."""
+        """Return a page of a list with a cursor (`KeysetQuery`)."""
         following = page.next_before
         return cls(
             items=[present(each) for each in page.items],

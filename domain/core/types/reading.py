@@ -1,4 +1,4 @@
-"""Reads the parameters of a request by a schema, and says what is wrong with them."""
+"""Validates the parameters of a request against a schema, and explains the errors."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +13,17 @@ from domain.core.database.paging import shown_name
 from domain.core.errors import InvalidParametersError, InvalidQueryError, InvalidValue
 from domain.core.types.base import WITHOUT_NUL, GitLabQuery
 
-#: A pattern that is a choice of words, as `PagedQuery` has for orders.
+#: Pattern of a choice of words, which `PagedQuery` uses for orders.
 _WORDS = re.compile(r"\^(?:\(\?:)?(\w+(?:\|\w+)*)\)?\$")
 _WHOLE: TypeAdapter[int] = TypeAdapter(int)
 Schema = TypeVar("Schema", bound=BaseModel)
 
 
 def read_body(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
-    """Return the parameters of a request, or raise InvalidParametersError with all mistakes."""
+    """Return the validated parameters of a request.
+
+    Raise InvalidParametersError with all problems if any are invalid.
+    """
     try:
         return schema.model_validate(_without_empty(schema, given))
     except ValidationError as error:
@@ -28,7 +31,10 @@ def read_body(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
 
 
 def read_query(schema: type[Schema], given: Mapping[str, Sequence[str]]) -> Schema:
-    """Return the parameters of a list, or raise InvalidQueryError with all mistakes."""
+    """Return the validated parameters of a list.
+
+    Raise InvalidQueryError with all problems if any are invalid.
+    """
     unknown = unknown_names(schema, given)
     known = {name: values for name, values in given.items() if name not in unknown}
     repeated = [
@@ -60,7 +66,7 @@ def _unknown(schema: type[BaseModel], names: Sequence[str]) -> Sequence[InvalidV
 
 
 def with_plain_numbers(schema: type[BaseModel], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return parameters with each whole number in its usual digits, however it was written."""
+    """Return parameters with whole numbers in their standard form."""
     numbers = {
         name: _plain_number(given[name])
         for name, field in schema.model_fields.items()
@@ -73,11 +79,11 @@ def _plain_number(value: Any) -> Any:
     try:
         return str(_WHOLE.validate_python(value))
     except ValidationError:
-        return value  # the schema says what is wrong with it
+        return value  # the schema reports the error
 
 
 def unknown_names(schema: type[BaseModel], given: Iterable[str]) -> Sequence[str]:
-    """Return the names of those parameters that a schema does not have."""
+    """Return the names of the parameters that a schema does not have."""
     return [name for name in given if _field_name(name) not in schema.model_fields]
 
 
@@ -90,7 +96,7 @@ def _takes(known: Mapping[str, Any]) -> str:
 
 
 def _without_empty(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out empty values where they are no value: they count as missing, as in forms."""
+    """Return parameters without empty values that count as missing, as in forms."""
     takes = _takes_empty(schema)
     return {
         name: value
@@ -103,7 +109,7 @@ def _without_empty(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[st
 
 @cache
 def _takes_empty(schema: type[BaseModel]) -> Mapping[type[str] | None, frozenset[str]]:
-    """Return the names of fields for which an empty text, or null, is a value."""
+    """Return the names of fields for which empty text, or null, is a value."""
     kinds = {name: set(_parts(field.annotation)) for name, field in schema.model_fields.items()}
     return {
         str: frozenset(name for name, found in kinds.items() if str in found),
@@ -112,7 +118,7 @@ def _takes_empty(schema: type[BaseModel]) -> Mapping[type[str] | None, frozenset
 
 
 def _parts(annotation: Any) -> Sequence[Any]:
-    """Return the types of a union, without what is annotated to them."""
+    """Return the types of a union, without their annotations."""
     if get_origin(annotation) is Annotated:
         return _parts(get_args(annotation)[0])
     if get_origin(annotation) is None or get_origin(annotation) in {tuple, list, dict, Literal}:
@@ -130,7 +136,7 @@ def _problem(error: ErrorDetails) -> InvalidValue:
 
 
 def _reason(error: ErrorDetails) -> str:
-    """Return what is wrong with a value, in words that follow its name."""
+    """Return the reason why a value is invalid, in words that follow its name."""
     found, details = error["type"], error.get("ctx", {})
     if found == "value_error":
         return str(details["error"])
@@ -159,14 +165,14 @@ def _choices(expected: str) -> str:
     return expected.replace("' or '", "', '").replace("'", "")
 
 
-#: By the library's name of the error; the bound fills the gap.
+#: Reasons by Pydantic's error type; the bound replaces the placeholder.
 _BOUNDS = {
     "greater_than_equal": "must be at least {}",
     "less_than_equal": "must be at most {}",
     "string_too_long": "can have at most {} characters",
     "string_too_short": "must have at least {} characters",
 }
-#: By how the library's names of errors begin.
+#: Reasons by the prefix of Pydantic's error types.
 _REASONS = (
     ("missing", "is missing"),
     ("extra", "is not a known parameter or field"),

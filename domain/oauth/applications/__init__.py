@@ -1,1 +1,1 @@
-"""What the owner of an application sees while it is being connected, and when it fails."""
+"""Actions, lists and notices for the owners of applications."""

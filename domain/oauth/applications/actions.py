@@ -1,6 +1,7 @@
-"""What can be done with applications: those of the instance by the API, all by pages and commands.
+"""Actions on applications.
 
-The operator registers one for somebody: `work.actor.id` is whose it becomes.
+The API manages instance-wide applications; pages and commands manage all applications. For commands
+of the operator, `work.actor.id` is the user who becomes the owner.
 """
 
 from sqlalchemy import ColumnExpressionArgument, select, true
@@ -51,9 +52,9 @@ def list_applications(work: Work, query: ApplicationQuery) -> Found[Application]
 
 @action("applications.create")
 def create_application(work: Work, new: ApplicationBody) -> NewApplication:
-    """Create an instance-wide application and return its secret once.
+    """Create an instance-wide application.
 
-    No other response contains the secret.
+    Only this response contains the secret.
     """
     details = ApplicationDetails(
         **new.model_dump(exclude={"redirect_uri"}),
@@ -100,7 +101,7 @@ def list_application_users(
 ) -> Found[ApplicationUser]:
     """List the users of an application.
 
-    Users have names if the application can read them.
+    Names are included if the application can read them.
     """
     row = _get_own(work, application_id)
     viewer = refusals.Viewer(user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin)
@@ -127,7 +128,7 @@ def show_application(work: Work, application_id: int) -> ApplicationView:
 def register_application(work: Work, new: OwnApplicationBody) -> ApplicationWithSecret:
     """Create an application. Its secret is shown only once."""
     _check_choices(work, new)
-    # Only an instance-wide application can be trusted: an owner could change its redirect URIs.
+    # Only instance-wide applications can be trusted, since an owner could change redirect URIs.
     details = new.model_copy(update={"is_instance_wide": new.is_instance_wide or bool(new.trusted)})
     row, secret = _register(work, details)
     # Every copy of a public client would contain its secret.
@@ -173,7 +174,7 @@ def rotate_secret(work: Work, application_id: int, renewal: RenewalBody) -> Appl
 
 @action("applications.end_secret")
 def end_secret(work: Work, application_id: int, secret_id: int) -> None:
-    """Revoke the older one of two secrets."""
+    """Revoke the older of two secrets."""
     row = _get_own(work, application_id)
     secrets.end_secret(row.id, secret_id, session=work.session)
     _record(work, EventKind.APPLICATION_CHANGED, row, ended="the older secret")
@@ -181,7 +182,7 @@ def end_secret(work: Work, application_id: int, secret_id: int) -> None:
 
 @action("applications.end_removed", command="end-removed-scopes")
 def end_removed_scopes(work: Work, application_id: int) -> EndedTokens:
-    """End the access tokens that have scopes which were removed from an application."""
+    """Expire the access tokens that have scopes removed from the application."""
     row = _get_own(work, application_id)
     ended = end_tokens_with(row.id, row.scopes.split(), session=work.session, now=work.now)
     if ended:
@@ -200,7 +201,7 @@ def _get(work: Work, application_id: int, condition: ColumnExpressionArgument[bo
 
 
 def _get_own(work: Work, application_id: int) -> Row:
-    """Return an application of the actor's own; administrators find those of all."""
+    """Return an application that the actor owns, or any application for administrators."""
     is_own = applications.owned_by(work.actor.id or 0)
     return _get(work, application_id, true() if work.actor.is_admin else is_own)
 
@@ -252,7 +253,7 @@ def _remove(work: Work, row: Row) -> Row:
 
 
 def _record(work: Work, kind: EventKind, row: Row, **more: object) -> None:
-    """Record an event, which the owner, if any, can read as well."""
+    """Record an event, which the owner, if any, can also read."""
     details: dict[str, object] = {"application_id": row.uid, "scopes": row.scopes}
     if row.is_instance_wide:
         details["trusted"] = row.trusted

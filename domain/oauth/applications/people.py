@@ -1,4 +1,4 @@
-"""Who uses an application, as its owner may know it."""
+"""Lists the users of an application, with the names that its owner may see."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from models import AccessToken, Authorization, Consent, User
 def page_of_people(
     application_id: int, part: Slice, *, viewer: Viewer, session: Session, now: datetime
 ) -> Page[ApplicationUser]:
-    """Return a page of users with a grant, a consent or a token, the newest accounts first."""
+    """Return a page of users with a grant, a consent or a token, newest accounts first."""
     users = _users_of(people_of(application_id, now, part=part), session=session)
     found = fetch_page(users, User.id, part, session=session, view=lambda row: row)
     described = _described(application_id, found.items, viewer=viewer, session=session)
@@ -34,7 +34,7 @@ def list_people(
     offset: int,
     limit: int,
 ) -> tuple[ApplicationUser, ...]:
-    """Return some of the same users."""
+    """Return up to `limit` users from an offset, newest accounts first."""
     people = people_of(application_id, now, part=Slice(size=limit), offset=offset)
     newest = (each.desc() for each in people.selected_columns)
     people = people.order_by(*newest).offset(offset).limit(limit)
@@ -44,7 +44,7 @@ def list_people(
 
 
 def _users_of(people: Select[int], *, session: Session) -> Select[int, str, str]:
-    # By their ids: without statistics, the planner would read all users for a few of them.
+    # Selected by id: without statistics, the planner would read all users to find a few.
     ids = session.scalars(people).all()
     return select(User.id, User.username, User.name).where(User.id.in_(ids))
 
@@ -68,7 +68,10 @@ def _described(
 
 
 def _names(user: Row[int, str, str], scopes: set[str], viewer: Viewer) -> dict[str, str | None]:
-    """Return the names that the viewer may know: what their application could read anyway."""
+    """Return the names of a user if the viewer may see them.
+
+    Owners see the names that their application could read anyway.
+    """
     may_know = viewer.sees_everybody or user.id == viewer.user_id or bool(IDENTIFYING & scopes)
     if not may_know:
         return {"username": None, "name": None}
@@ -93,7 +96,7 @@ def _scopes(
 def _moments(
     application_id: int, user_ids: Sequence[int], *, session: Session
 ) -> dict[int, datetime]:
-    """Return since when users let an application in, as far as that is stored."""
+    """Return the stored time when each user first authorized the application."""
     found: dict[int, datetime] = {}
     for table in (Authorization, Consent):
         rows = session.execute(
@@ -107,7 +110,7 @@ def _moments(
 
 
 def _uses(application_id: int, user_ids: Sequence[int], *, session: Session) -> dict[int, datetime]:
-    """Return when users' tokens were last issued or used, as far as that is stored."""
+    """Return the stored time when a token of each user was last issued or used."""
     moment = func.max(func.coalesce(AccessToken.last_used_at, AccessToken.created_at))
     rows = session.execute(
         select(AccessToken.user_id, moment)

@@ -1,7 +1,8 @@
-"""How far an application has come, and which of its requests were refused, for its owner.
+"""Setup progress and rejected requests of an application, for its owner.
 
-Anybody can send requests in the name of an application, since its client_id is public. So only the
-newest of each reason are kept: no flood of one kind fills the disk or hides another kind.
+Any client can send requests in the name of an application, since its client_id is public. Only the
+newest requests of each reason are stored. This way a flood of one kind neither fills the disk nor
+hides other kinds.
 """
 
 from collections.abc import Sequence
@@ -21,17 +22,17 @@ from domain.oauth.grants.registry import GRANTS
 from domain.oauth.reasons import OTHER, SHARED
 from models import AccessToken, Authorization, TokenRefusal, User
 
-#: Every reason by its stored name.
+#: All reasons by their stored names.
 REASONS = {
     each.name: each for each in (*SHARED, *(reason for grant in GRANTS for reason in grant.REASONS))
 }
-#: Of each application and reason.
+#: Maximum number of stored requests per application and reason.
 KEPT = 10
-#: After it nobody looks for the cause any more.
+#: Retention time of rejected requests.
 KEPT_FOR = timedelta(days=30)
-#: On the page of an application.
+#: Number of rejected requests on the page of an application.
 SHOWN = 20
-#: The lengths of the columns.
+#: Lengths of the database columns.
 _LONGEST_ADDRESS, _LONGEST_USER_AGENT = 64, 255
 
 _INSERT = insert(TokenRefusal).returning(TokenRefusal.id)
@@ -54,14 +55,14 @@ _SKIP = (
     .where(TokenRefusal.id == bindparam("of_row"))
     .values(skipped=TokenRefusal.skipped + bindparam("more"))
 )
-#: Older authorizations may have been pruned, so the first one is not known any more.
+#: Maximum age of applications whose first authorization is shown; older ones may be pruned.
 _KNOWN_FOR = timedelta(days=30)
-#: With one of them an application reads who its user is.
+#: Scopes that let an application identify its users.
 IDENTIFYING = frozenset({"api", "read_api", "read", "read_user", "openid", "profile", "email"})
 
 
 def store_refusal(refused: NewRefusal, *, context: OAuthContext) -> int:
-    """Insert a refused request, remove the oldest of its reason, and return its id."""
+    """Store a rejected request, delete the oldest with the same reason, and return its id."""
     values = {
         "application_id": refused.application_id,
         "reason": refused.reason.name,
@@ -89,8 +90,8 @@ def flush(counts: Sequence[tuple[int, int]], *, context: OAuthContext) -> None:
 def list_refusals(
     application_id: int, *, session: Session, offset: int = 0, limit: int = SHOWN
 ) -> tuple[RefusedRequest, ...]:
-    """Return refused requests of an application, the newest first."""
-    # At most `KEPT` for each reason, so sorting them is cheap.
+    """Return rejected requests of an application, newest first."""
+    # Sorting is cheap, since there are at most `KEPT` rows for each reason.
     rows = session.scalars(
         select(TokenRefusal)
         .where(TokenRefusal.application_id == application_id)
@@ -102,50 +103,50 @@ def list_refusals(
 
 
 def count_refusals(application_id: int, *, session: Session) -> int:
-    """Return how many refused requests of an application are stored."""
+    """Return the number of stored rejected requests of an application."""
     asked = select(func.count()).where(TokenRefusal.application_id == application_id)
     return session.scalar(asked.select_from(TokenRefusal)) or 0
 
 
 def _view(row: TokenRefusal) -> RefusedRequest:
-    reason = REASONS.get(row.reason, OTHER)  # one of a newer release is just a refusal
+    reason = REASONS.get(row.reason, OTHER)  # unknown reasons may come from a newer release
     words = {"title": reason.title, "advice": reason.advice}
     columns = {each.key: getattr(row, each.key) for each in TokenRefusal.__table__.columns}
     return RefusedRequest.model_validate({**columns, **words})
 
 
 class Stage(StrEnum):
-    """The stages of the set-up."""
+    """The stages of the setup of an application."""
 
-    #: No user has authorized it.
+    #: No user has authorized the application.
     WAITING = "waiting"
-    #: Somebody has, and it fetched no token.
+    #: A user has authorized the application, but it has not fetched a token.
     AUTHORIZED = "authorized"
     WORKING = "working"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FirstAuthorization:
-    """The first time that a user let an application in."""
+    """The first authorization of an application by a user."""
 
     at: datetime
-    #: None where the viewer may not know who it was.
+    #: User name; None if the viewer may not see it.
     username: str | None
     is_viewer: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far an application has come."""
+    """The setup progress of an application."""
 
     stage: Stage
-    #: None if it is long ago.
+    #: First authorization; None if there is none or the application is old.
     first: FirstAuthorization | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Viewer:
-    """Who looks at the application."""
+    """The viewer of the application."""
 
     user_id: int
     sees_everybody: bool
@@ -154,7 +155,7 @@ class Viewer:
 def progress_of(
     application: ApplicationView, *, viewer: Viewer, session: Session, now: datetime
 ) -> Progress:
-    """Return how far an application has come, with what the viewer may know."""
+    """Return the setup progress of an application, with details that the viewer may see."""
     token = select(AccessToken.id).where(AccessToken.application_id == application.id).limit(1)
     is_new = application.created_at > now - _KNOWN_FOR
     row = _first(application.id, session=session) if is_new else None
@@ -167,7 +168,7 @@ def progress_of(
 
 
 def _first(application_id: int, *, session: Session) -> tuple[Authorization, User] | None:
-    # `+ 0` keeps the planner from walking the primary key for an application without any.
+    # `+ 0` prevents a scan of the primary key if the application has no authorizations.
     first_id = select(func.min(Authorization.id + 0)).where(
         Authorization.application_id == application_id
     )
@@ -181,7 +182,7 @@ def _first(application_id: int, *, session: Session) -> tuple[Authorization, Use
 
 def _progress_of(authorization: Authorization, user: User, *, viewer: Viewer) -> FirstAuthorization:
     is_viewer = user.id == viewer.user_id
-    # What the owner's application could read anyway.
+    # The owner's application could read these names anyway.
     is_known = bool(IDENTIFYING & set(authorization.scopes.split()))
     may_know = is_viewer or viewer.sees_everybody or is_known
     return FirstAuthorization(

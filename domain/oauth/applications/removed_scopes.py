@@ -31,9 +31,9 @@ def find_removed_scopes(
 def end_tokens_with(
     application_id: int, registered: Sequence[str], *, session: Session, now: datetime
 ) -> int:
-    """Let the access tokens expire now, and return their number.
+    """Expire the access tokens with removed scopes now, and return their number.
 
-    Their refresh tokens stay, and give tokens without the removed scopes.
+    Their refresh tokens stay valid, and yield tokens without the removed scopes.
     """
     texts = session.scalars(
         select(AccessToken.scopes).where(*_live(application_id, now)).distinct()

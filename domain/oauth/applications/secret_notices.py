@@ -1,4 +1,4 @@
-"""Notices by mail that an old client secret ends which is still used, to the owner."""
+"""Notices by email to owners whose old client secret is about to expire but still in use."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -11,22 +11,23 @@ from domain.core.time_zones import local_time
 from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
 from models import Application, ApplicationSecret, User
 
-#: Before its end.
+#: Time between the notice and the expiry of the secret.
 _AHEAD = timedelta(days=1)
 _Newer = aliased(ApplicationSecret)
 
 
 def queue_secret_notices(sign: Sign, *, session: Session, now: datetime) -> int:
-    """Store the messages that are due and not stored yet, and return their number."""
+    """Queue the notices that are due and not queued yet, and return their number."""
     return queue_messages(
         list(_messages(sign, session, now)), session=session, keyring=sign.keyring, now=now
     )
 
 
 def _messages(sign: Sign, session: Session, now: datetime) -> Iterator[NewMessage]:
-    """Yield a message for each old secret that ends within a day and was used beside the new one.
+    """Yield a notice for each old secret that expires within a day and is still in use.
 
-    The owner of an instance-wide application is told as well: they registered it.
+    A secret is in use if it was used after the new one was created. For an instance-wide
+    application, the notice goes to the user who registered it.
     """
     rows = session.execute(
         select(ApplicationSecret, Application, User)

@@ -1,4 +1,4 @@
-"""Applications as the API has them, what people choose for them, and their refused requests."""
+"""Parameters and resources for applications, and for their rejected requests."""
 
 from typing import Annotated, Literal
 
@@ -27,7 +27,7 @@ _PERMITTED = tuple(grant.GRANT_TYPE for grant in PERMITTED_GRANTS)
 
 
 class ApplicationQuery(OffsetQuery, GitLabQuery):
-    """A list of applications, the newest first."""
+    """A list of applications, newest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
@@ -37,11 +37,11 @@ class ApplicationBody(Body):
     """A new application."""
 
     name: RequiredText
-    #: Separated by spaces or lines; empty for device codes and passwords alone.
+    #: Redirect URIs separated by spaces or lines; empty for device codes and passwords only.
     redirect_uri: str
     scopes: RequiredWords
     confidential: bool = True
-    #: Written for GitLab: it gets no `iss` (RFC 9207) with codes and errors.
+    #: True for clients written for GitLab: codes and errors have no `iss` (RFC 9207).
     omit_iss: bool = False
 
 
@@ -51,13 +51,13 @@ class Application(Resource):
     id: int
     application_id: str
     application_name: str = Field(validation_alias="name")
-    #: One a line.
+    #: Redirect URIs, one per line.
     callback_url: Annotated[str, BeforeValidator("\n".join)] = Field(
         validation_alias="redirect_uris"
     )
     confidential: bool
     scopes: list[str]
-    #: Whether it gets no `iss` (RFC 9207) with codes and errors.
+    #: True if codes and errors have no `iss` (RFC 9207).
     omit_iss: bool
 
 
@@ -90,7 +90,7 @@ class ApplicationChange(ApplicationDetails):
 
 
 class RenewalBody(Body):
-    """How long the old secret is accepted beside the new one."""
+    """The time for which the old secret remains valid after a renewal."""
 
     overlap: Literal[*(each.key for each in GracePeriod)] = Field(  # type: ignore[valid-type]
         default=GracePeriod.DAY.key,
@@ -99,67 +99,67 @@ class RenewalBody(Body):
 
 
 class ApplicationWithSecret(ApplicationView, SecretResource):
-    """An application with its secret, which is shown once; a public one has none."""
+    """An application with its secret, which is shown once; a public application has none."""
 
     secret: str | None
 
 
 class ApplicationUserQuery(OffsetQuery):
-    """A list of users of an application, the newest accounts first."""
+    """A list of users of an application, newest accounts first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
 
 
 class ApplicationUser(Resource):
-    """Somebody who let an application in, and did not revoke that."""
+    """A user who authorized an application and did not revoke the access."""
 
-    #: Null if the application cannot read who it is.
+    #: User name; null if the application cannot identify the user.
     username: str | None
     name: str | None
     scopes: tuple[str, ...]
-    #: As far as it is stored.
+    #: Time of the first stored authorization.
     authorized_at: Time | None
-    #: When a token was last issued or used.
+    #: Time when a token was last issued or used.
     last_used_at: Time | None
 
 
 class RefusedRequestQuery(OffsetQuery):
-    """A list of refused requests, the newest first."""
+    """A list of rejected requests, newest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
 
 
 class RefusedRequest(Resource):
-    """A refused authorization or token request in the name of an application."""
+    """A rejected authorization or token request in the name of an application."""
 
     id: int
     refused_at: Time
-    #: A word for the reason; the title says the same to people, the advice what to change.
+    #: Name of the reason; `title` describes it, and `advice` explains what to change.
     reason: str
     title: str
     advice: str
-    #: The grant type, or the name of another endpoint.
+    #: Grant type, or the name of another endpoint.
     request: str
     error: str
     error_description: str = Field(validation_alias="description")
-    #: What was sent in the place of a registered one, without values of parameters and passwords.
+    #: Unregistered redirect URI of the request, without parameter values and passwords.
     redirect_uri: str | None
-    #: Null for authorization requests, which come from people's browsers.
+    #: IP address; null for authorization requests, which come from users' browsers.
     ip_address: str | None = Field(validation_alias="address")
     user_agent: str | None
-    #: How many more of this reason followed that are not listed.
+    #: Number of later requests with the same reason that are not listed.
     similar: int = Field(validation_alias="skipped")
 
     @property
     def device(self) -> str:
-        """The program, as its User-Agent header describes it."""
+        """The program, as described by its User-Agent header."""
         return device_in_words(self.user_agent)
 
 
 class RemovedScopes(Resource):
-    """Scopes that live access tokens have although they were removed from the application."""
+    """Scopes of live access tokens that were removed from the application."""
 
     scopes: tuple[str, ...]
     #: Number of these access tokens.
@@ -167,6 +167,6 @@ class RemovedScopes(Resource):
 
 
 class EndedTokens(Resource):
-    """The number of access tokens that were ended."""
+    """The number of access tokens that have been expired."""
 
     tokens: int

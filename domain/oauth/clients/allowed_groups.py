@@ -1,4 +1,4 @@
-"""Which groups may use an application: without any, everybody may."""
+"""Groups that may use an application; without any, all users may."""
 
 from collections.abc import Sequence
 
@@ -24,10 +24,10 @@ _ONE = select(Group.path).where(Group.id == bindparam("group_id"), Group.deleted
 
 
 def is_allowed(group_ids: Sequence[int] | None, user_id: int, context: OAuthContext) -> bool:
-    """Return whether a user may use an application with such groups.
+    """Return whether a user may use an application with these allowed groups.
 
-    Members of a group above are members as well. Groups that are gone have no members, so that
-    nothing opens when one is deleted.
+    Members of a parent group count as members. Deleted groups have no members, so deleting a group
+    never gives more users access.
     """
     if group_ids is None:
         return True
@@ -38,7 +38,10 @@ def is_allowed(group_ids: Sequence[int] | None, user_id: int, context: OAuthCont
 
 
 def ids_of(paths: Sequence[str], work: Work) -> list[int] | None:
-    """Return the groups with these paths; raise InvalidError for one that the actor cannot see."""
+    """Return the ids of the groups with these paths.
+
+    Raise InvalidError for a group that the actor cannot see.
+    """
     found = []
     for path in dict.fromkeys(paths):
         try:
@@ -51,6 +54,6 @@ def ids_of(paths: Sequence[str], work: Work) -> list[int] | None:
 
 
 def paths_of(group_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
-    """Return the paths of groups; those that are gone have none."""
+    """Return the paths of groups, without deleted groups."""
     is_wanted = Group.id.in_(group_ids), Group.deleted_at.is_(None)
     return tuple(session.scalars(select(Group.path).where(*is_wanted).order_by(Group.path)))

@@ -1,4 +1,4 @@
-"""Registers, finds, changes and removes applications."""
+"""Registers, finds, changes and deletes applications."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -27,9 +27,9 @@ from domain.oauth.clients.service_accounts import end_service_accounts, set_serv
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from models import Application
 
-#: The length of the column.
+#: Length of the database column.
 _LONGEST_NAME = 255
-#: The audit detail of an edit that ended the trust in an application.
+#: Audit detail of a change that ended the trust in an application.
 ENDED_TRUST: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
 
 
@@ -39,7 +39,10 @@ def view_of(application: Application) -> ApplicationView:
 
 
 def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
-    """Return the scopes in order, or raise InvalidError naming the field."""
+    """Check all details, and return the scopes in order.
+
+    Raise InvalidError with the name of the field if a value is invalid.
+    """
     _check_name(details.name)
     problems = problems_of(details.redirect_uris, require_https=require_https)
     if problems:
@@ -74,9 +77,10 @@ def _check_backchannel(uri: str | None, *, require_https: bool) -> None:
 
 
 def check_logout_uri(uri: str | None, networks: str) -> None:
-    """Raise InvalidError for a back-channel logout URL on an address that the settings exclude.
+    """Check that the settings permit the address of a back-channel logout URL.
 
-    `networks` is the setting OUTGOING_PRIVATE_ADDRESSES.
+    `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. Raise InvalidError if the address is not
+    permitted.
     """
     field = "backchannel_logout_uri"
     if uri is not None:
@@ -99,7 +103,10 @@ def store_application(
     now: datetime,
     require_https: bool = False,
 ) -> tuple[Application, str]:
-    """Store a new application and return its row and its secret; raise InvalidError."""
+    """Store a new application, and return its row and its secret.
+
+    Raise InvalidError if a value is invalid.
+    """
     scopes = check_details(details, require_https=require_https)
     _check_trust(details, is_instance_wide=details.is_instance_wide)
     application = Application(
@@ -113,14 +120,14 @@ def store_application(
         last_used_at=None,
     )
     session.add(application)
-    session.flush()  # to learn the id that the secret belongs to
+    session.flush()  # assigns the id that the secret refers to
     if details.service_account:
         set_service_account(application, is_wanted=True, session=session, now=now)
     return application, renew_secret(application.id, session=session, keyring=keyring, now=now)
 
 
 def _columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, object]:
-    """Return the columns that registering and changing an application write alike."""
+    """Return the columns that are written both on registration and on changes."""
     return {
         "name": details.name.strip(),
         "redirect_uris": list(details.redirect_uris),
@@ -153,11 +160,14 @@ def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None
 
 
 def is_trusted(application: Application) -> bool:
-    """Return whether users are not asked for consent: its owner could change where codes go."""
+    """Return whether users are not asked for consent.
+
+    Applications with an owner are never trusted, since the owner could change the redirect URIs.
+    """
     return application.trusted and application.is_instance_wide
 
 
-#: The same as a condition.
+#: Condition equivalent to `is_trusted`.
 TRUSTED = and_(Application.trusted, Application.is_instance_wide)
 
 
@@ -169,10 +179,11 @@ def change(
     session: Session,
     now: datetime,
 ) -> bool:
-    """Change an application, and return whether that ended the trust in it.
+    """Change an application, and return whether the change ended the trust in it.
 
-    Tokens keep the scopes that users granted. It loses the trust when anybody but an administrator
-    changes where it sends people or what it asks for. Raises InvalidError with the field.
+    Existing tokens keep the scopes that users granted. The trust ends if a user who is not an
+    administrator changes the redirect URIs, the scopes or the client type. Raise InvalidError with
+    the name of the field if a value is invalid.
     """
     scopes = check_details(details, require_https=require_https)
     is_instance_wide = application.is_instance_wide or details.is_instance_wide
@@ -196,7 +207,7 @@ def change(
 def _is_another(
     application: Application, details: ApplicationDetails, scopes: tuple[str, ...]
 ) -> bool:
-    """Return whether an edit touches what trust rests on."""
+    """Return whether a change affects the properties that the trust is based on."""
     return (
         set(details.redirect_uris) != set(application.redirect_uris)
         or " ".join(scopes) != application.scopes
@@ -205,36 +216,48 @@ def _is_another(
 
 
 def remove(which: ColumnElement[bool], *, session: Session) -> int:
-    """Delete applications with their codes, tokens and consents; return how many there were."""
+    """Delete applications with their codes, tokens and consents, and return their number."""
     end_service_accounts(which, session=session)
     return len(session.scalars(delete(Application).where(which).returning(Application.id)).all())
 
 
 def get_own(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:
-    """Return an application that this owner registered for themselves, or raise NotFoundError."""
+    """Return an application that the user owns.
+
+    Raise NotFoundError if there is none.
+    """
     return view_of(get_application(application_id, owned_by(owner_id), session=session))
 
 
 def get_any(application_id: int, *, session: Session) -> ApplicationView:
-    """Return an application of any owner, or raise NotFoundError; for administrators."""
+    """Return an application of any owner, for administrators.
+
+    Raise NotFoundError if there is none.
+    """
     return view_of(get_application(application_id, true(), session=session))
 
 
 def newest_own(owner_id: int, *, count: int, session: Session) -> tuple[ApplicationView, ...]:
-    """Return at most so many of the applications that a user owns, the newest first."""
+    """Return the newest applications that a user owns, at most `count`."""
     newest = select(Application).where(owned_by(owner_id)).order_by(Application.id.desc())
     return tuple(view_of(each) for each in session.scalars(newest.limit(count)))
 
 
 def owned_by(owner_id: int) -> ColumnElement[bool]:
-    """Return the condition that a user owns an application; those of the instance have no owner."""
+    """Return the condition that a user owns an application.
+
+    Instance-wide applications have no owner.
+    """
     return and_(Application.owner_id == owner_id, not_(Application.is_instance_wide))
 
 
 def get_application(
     application_id: int, condition: ColumnExpressionArgument[bool], *, session: Session
 ) -> Application:
-    """Return the row with this id if it meets a condition, or raise NotFoundError."""
+    """Return the application row with this id that meets a condition.
+
+    Raise NotFoundError if there is none.
+    """
     statement = select(Application).where(Application.id == application_id, condition)
     application = session.scalar(statement) if application_id <= LARGEST_ID else None
     if application is None:

@@ -1,7 +1,7 @@
 """Client assertions (RFC 7523 section 3, OpenID Connect Core section 9: private_key_jwt).
 
-A client signs a small JWT with a key whose public half it registered. It is valid once, for a
-short time, and for this server alone.
+A client signs a small JWT with a private key whose public key is registered. The JWT can be used
+once, within a short time, and only at this server.
 """
 
 import json
@@ -20,13 +20,13 @@ from domain.oauth.clients.keys import import_public_key
 from domain.oauth.context import OAuthContext
 from models import Application
 
-#: Section 2.2.
+#: The value of client_assertion_type (section 2.2).
 TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-#: How far the clock of a client may be from ours.
+#: Maximum difference between the clock of a client and ours.
 _CLOCK = timedelta(seconds=60)
-#: How far ahead an assertion may end: what is stored of its use has to be kept until then.
+#: Maximum time until an assertion expires, since its use must be stored until then.
 _LONGEST_LIFE = timedelta(hours=1)
-#: A client may name any endpoint that it authenticates at, and the issuer.
+#: Paths accepted in `aud`: the issuer and the endpoints that authenticate clients.
 _ENDPOINTS = (
     "",
     "/oauth/token",
@@ -39,11 +39,14 @@ _KEYS = select(Application.jwks).where(Application.id == bindparam("application_
 
 
 class AssertionRefusedError(Exception):
-    """The assertion does not prove who the client is; the text says why, once it was signed."""
+    """Error for an assertion that does not authenticate the client.
+
+    The text is only set once the signature is verified.
+    """
 
 
 def named_client(assertion: str) -> str | None:
-    """Return the client_id that an assertion claims, without checking it (RFC 7521 section 4.2)."""
+    """Return the client_id that an assertion claims, without checks (RFC 7521 section 4.2)."""
     try:
         signed = jws.extract_compact(assertion.encode(), registry=REGISTRY)
         subject = json.loads(signed.payload)["sub"]
@@ -55,7 +58,10 @@ def named_client(assertion: str) -> str | None:
 def consume_assertion(
     assertion: str, application_id: int, client_id: str, context: OAuthContext
 ) -> None:
-    """Check an assertion and store that it is used; raise AssertionRefusedError."""
+    """Check an assertion, and store that it has been used.
+
+    Raise AssertionRefusedError if it is invalid or was used before.
+    """
     found = context.connection.first(_KEYS, {"application_id": application_id})
     claims = _verified(assertion, (found[0] if found else None) or {})
     expires_at = _check(claims, client_id, context)
@@ -66,7 +72,7 @@ def consume_assertion(
 
 
 def _verified(assertion: str, jwks: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the claims of an assertion that one of the keys has signed."""
+    """Return the claims of an assertion that is signed with one of the keys."""
     for key in _keys_for(assertion, jwks):
         try:
             return jwt.decode(assertion, key, registry=REGISTRY).claims
@@ -76,7 +82,7 @@ def _verified(assertion: str, jwks: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _keys_for(assertion: str, jwks: Mapping[str, Any]) -> Iterator[Key]:
-    """Yield the keys that may have signed: the one that the header names, or else all."""
+    """Yield the possible signing keys: the key that the header names, or else all."""
     try:
         named = jws.extract_compact(assertion.encode(), registry=REGISTRY).headers().get("kid")
     except UNREADABLE as error:
@@ -86,18 +92,18 @@ def _keys_for(assertion: str, jwks: Mapping[str, Any]) -> Iterator[Key]:
             try:
                 yield import_public_key(jwk)
             except RefusedKeyError:
-                # It was strong enough when it was registered.
+                # The key was strong enough at registration, but no longer is.
                 continue
 
 
 def _check(claims: Mapping[str, Any], client_id: str, context: OAuthContext) -> datetime:
-    """Check who it is from, for whom and for how long; return when it ends."""
+    """Check the issuer, the audience and the lifetime, and return the expiry."""
     if claims.get("iss") != client_id or claims.get("sub") != client_id:
         raise AssertionRefusedError("iss and sub of the client_assertion must be the client_id.")
     audience = claims.get("aud")
     several = audience if isinstance(audience, list) else [audience]
     ours = {f"{context.policy.issuer}{path}" for path in _ENDPOINTS}
-    # One that names another server as well could be replayed by that.
+    # Another server named in `aud` could replay the assertion.
     if not several or not all(isinstance(each, str) and each in ours for each in several):
         raise AssertionRefusedError(
             "aud of the client_assertion must be the issuer of this server alone."
@@ -109,7 +115,7 @@ def _check(claims: Mapping[str, Any], client_id: str, context: OAuthContext) -> 
 
 
 def _checked_end(claims: Mapping[str, Any], now: datetime) -> datetime:
-    # In whole seconds: an integer of any size can be compared with them.
+    # Whole seconds, since integers of any size can be compared with an integer.
     moment, leeway = int(now.timestamp()), int(_CLOCK.total_seconds())
     longest = moment + int(_LONGEST_LIFE.total_seconds()) + leeway
     for name in ("iat", "nbf"):
@@ -122,5 +128,5 @@ def _checked_end(claims: Mapping[str, Any], now: datetime) -> datetime:
 
 
 def _number(value: object) -> float:
-    """Return a number as it is; anything else is NaN, which no comparison holds for."""
+    """Return a number unchanged, and NaN for other values, so that every comparison fails."""
     return nan if isinstance(value, bool) or not isinstance(value, int | float) else value

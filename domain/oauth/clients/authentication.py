@@ -82,13 +82,13 @@ class Client(ClientMixin):
         return self.application.uid
 
     def get_default_redirect_uri(self) -> None:
-        """Return nothing: every request names its redirect URI."""
+        """Return None, since every request must contain its redirect URI."""
 
     @property
     def default_scope(self) -> str | None:
-        """The default scope of a request (RFC 6749 section 3.3); None if it is ambiguous.
+        """The default scope of a request (RFC 6749 section 3.3), or None if it is ambiguous.
 
-        The one that only says who somebody is, or the one that there is.
+        The default is `read_user` if the application is registered for it, or else its only scope.
         """
         registered = self.application.scopes.split()
         if _LEAST_SCOPE in registered:
@@ -103,7 +103,7 @@ class Client(ClientMixin):
     def get_granted_scope(self, scope: str) -> str:
         """Return the granted scopes that the application is still registered for.
 
-        Raises invalid_grant if all scopes of the grant were removed from the application.
+        Raise invalid_grant if all scopes of the grant were removed from the application.
         """
         left = self.get_allowed_scope(scope)
         if not set(left.split()) - FREE and set(scope.split()) - FREE:
@@ -111,20 +111,24 @@ class Client(ClientMixin):
         return left
 
     def check_response_type(self, response_type: str) -> bool:
-        """Return whether the response type is code, the only one there is."""
+        """Return whether the response type is code, the only supported one."""
         return response_type == "code"
 
     def require_grant_type(self, grant_type: str) -> None:
-        """Raise unauthorized_client for a grant that the application may not use.
+        """Check that the application may use a grant.
 
-        It may use any, unless it registered itself and named some (RFC 7591 section 2).
+        All grants are allowed unless the client registered itself for certain grants (RFC 7591
+        section 2). Raise unauthorized_client if the grant is not among them.
         """
         registered = (self.application.client_metadata or {}).get("grant_types")
         if isinstance(registered, list) and grant_type not in registered:
             raise UnauthorizedClientError("The application is not registered for this grant type.")
 
     def require_allowed_grant(self, grant_type: str) -> None:
-        """Raise unauthorized_client unless an administrator allows the application a grant."""
+        """Check that an administrator allows the application a grant.
+
+        Raise unauthorized_client if not.
+        """
         if grant_type not in self.application.allowed_grants.split():
             raise RefusedClientError(NOT_ALLOWED)
 
@@ -136,12 +140,15 @@ class PresentedClient:
     client_id: str | None
     secret: str | None
     method: Method
-    #: A JWT in the place of a secret (RFC 7523).
+    #: JWT sent instead of a secret (RFC 7523).
     assertion: str | None = None
 
 
 def presented_client(request: ProtocolRequest) -> PresentedClient:
-    """Read client credentials from the header or the form; two at once are invalid_request."""
+    """Return the client credentials in the header or the form.
+
+    Raise invalid_request if both contain credentials.
+    """
     header = request.headers.get("Authorization")
     basic = _basic_credentials(header) if header else None
     client_id, secret = request.value("client_id"), request.value("client_secret")
@@ -167,7 +174,7 @@ def presented_client(request: ProtocolRequest) -> PresentedClient:
         )
     if basic_secret:
         return PresentedClient(basic_id, basic_secret, Method.BASIC)
-    # Clients of public applications send Basic with an empty password: that counts as none.
+    # Some public clients send Basic authentication with an empty password, which counts as none.
     return PresentedClient(basic_id, secret, Method.POST if secret else Method.NONE)
 
 
@@ -184,7 +191,7 @@ def _basic_credentials(header: str) -> tuple[str, str] | None:
         return None
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
-    except ValueError:  # no ASCII, no base64, or no UTF-8 inside
+    except ValueError:  # not ASCII or base64, or content that is not UTF-8
         raise _refusal(was_basic=True) from None
     user, colon, password = text.partition(":")
     if not colon:
@@ -198,10 +205,10 @@ def authenticate_with(
     lookup: CredentialLookup[Found] | None,
     write: LookupWithWrite | None = None,
 ) -> tuple[Client, Found | None, Any]:
-    """Return the authenticated client of a request, or raise invalid_client (401).
+    """Return the authenticated client, the credential and the result of the write.
 
-    With it comes the credential that a lookup finds, if one is wanted and finds something, and what
-    was written in the same statement.
+    The credential is None without a lookup or a match. Raise invalid_client (401) if the client
+    cannot be authenticated.
     """
     presented = presented_client(request)
     was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
@@ -211,9 +218,10 @@ def authenticate_with(
         raise _refusal(was_basic=was_basic)
     text = None if lookup is None else request.value(lookup.parameter)
     if presented.assertion is not None:
-        write = None  # the client is proven after the lookup
+        write = None  # the client is authenticated only after the lookup
     elif write is not None:
-        # A secret under an older key is found without it, and stored under the newest one.
+        # A secret hashed with an older key does not match here. The later checks accept it and
+        # renew its hash.
         digest = context.keyring.digest(presented.secret) if presented.secret else None
         write = write._replace(values={**write.values, "presented_secret": digest})
     found = find_client(presented.client_id, text, lookup, context, write)
@@ -239,7 +247,7 @@ def _check_assertion(assertion: str, client: FoundClient, context: OAuthContext)
 
 
 def find_named(request: ProtocolRequest, context: OAuthContext) -> int | None:
-    """Return the id of the application that a request names, without a proof that it is its own."""
+    """Return the id of the application that a request names, without authentication."""
     try:
         uid = presented_client(request).client_id
     except (ClientRefusedError, InvalidRequestError):
@@ -251,7 +259,7 @@ def find_named(request: ProtocolRequest, context: OAuthContext) -> int | None:
 
 
 def _reason_for(client: FoundClient, presented: PresentedClient) -> Reason:
-    """Return why a known client was not authenticated; the client itself is not told."""
+    """Return why a known client was not authenticated; the reason is not sent to the client."""
     if presented.secret is None:
         return NO_SECRET
     return WRONG_SECRET if client.confidential else SECRET_OF_PUBLIC
@@ -260,16 +268,16 @@ def _reason_for(client: FoundClient, presented: PresentedClient) -> Reason:
 def _is_proven(
     rows: Sequence[FoundClient], presented: PresentedClient, context: OAuthContext
 ) -> bool:
-    """Return whether the client is authenticated; a secret that is sent must be a live one."""
+    """Return whether the client is authenticated; a secret that is sent must be valid."""
     if presented.secret is None:
         return not rows[0].confidential
-    # All are compared, so that the time does not tell which of them it was.
+    # All secrets are compared, so that the response time does not reveal which one matched.
     keyring, secret = context.keyring, presented.secret
     matching = [row for row in rows if keyring.matches(secret, [row.secret_digest])]
     if not matching:
         return False
     match = matching[0]
-    # That it cannot be written down just now is no reason to refuse the request.
+    # A failure to store the last use must not fail the request.
     with suppress(DBAPIError):
         if not is_recent_use(match.secret_last_used_at, context.now):
             client_secrets.record_use(match.id, match.secret_id, run=context.run, now=context.now)
@@ -280,20 +288,20 @@ def _is_proven(
 
 
 class ClientRefusedError(InvalidClientError):
-    """invalid_client; with a challenge when the client tried Basic (section 5.2)."""
+    """invalid_client, with a challenge if the client used Basic authentication (section 5.2)."""
 
     status_code = 401
 
     def __init__(
         self, *, was_basic: bool, sentence: str = REFUSED, reason: Reason | None = None
     ) -> None:
-        """Store whether the response needs a challenge, and what only the owner may know."""
+        """Store whether a challenge is needed, and the reason, which only the owner may see."""
         super().__init__(sentence)
         self._was_basic = was_basic
         self.reason = reason
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the response."""
+        """Return the response headers."""
         headers = [("Content-Type", "application/json")]
         if self._was_basic:
             headers.append(("WWW-Authenticate", 'Basic realm="Gatebell", charset="UTF-8"'))

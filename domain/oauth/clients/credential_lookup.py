@@ -1,7 +1,7 @@
-"""Finds a client together with its presented credential, with one statement.
+"""Looks up a client together with the presented credential in one statement.
 
-What is found may be revoked, used or another client's: grants and endpoints check that. The columns
-are those of `found_rows`, in its order: first the client, then the credential.
+The credential may be revoked, used or issued to another client, so grants and endpoints must check
+it. The columns are the fields of `found_rows` in order: first the client, then the credential.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -51,18 +51,18 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialLookup(Generic[Found]):
-    """A lookup of a credential in a parameter, together with its client.
+    """A lookup of the credential in a parameter, together with its client.
 
-    The statement takes `client_id`, `now` and `presented_digest`. It returns a row for each live
-    secret of the client, each with the same credential; the columns of a credential are NULL
-    without one.
+    The statement has the parameters `client_id`, `now` and `presented_digest`. It returns a row for
+    each live secret of the client, always with the same credential. The credential columns are NULL
+    if no credential matches.
     """
 
     statement: Select[Any]
     parameter: str
-    #: Makes the credential of the columns that follow those of the client.
+    #: Function that creates the credential from the columns after the client's columns.
     read: Callable[[Sequence[object]], Found]
-    #: Nothing for codes of devices, which have no prefix.
+    #: Type of the credential; None for device codes, which have no prefix.
     credential_type: CredentialType | None = None
 
 
@@ -76,33 +76,33 @@ _SECRETS = outerjoin(
 _IS_NAMED = Application.uid == bindparam("client_id")
 
 
-#: Takes `client_id` and `now`.
+#: Lookup of a client without a credential, with the parameters `client_id` and `now`.
 CLIENT_ALONE = select(*_CLIENT).select_from(_SECRETS).where(_IS_NAMED)
 
 
 class FoundTogether(NamedTuple, Generic[Found]):
-    """A client, once for each of its live secrets, with the credential that it brings."""
+    """A client with the presented credential."""
 
-    #: Empty for an unknown client.
+    #: The client with each of its live secrets; empty if the client is unknown.
     clients: list[FoundClient]
-    #: None without a lookup or a match.
+    #: The credential; None without a lookup or a match.
     credential: Found | None
-    #: What the endpoint gets for the write of the same statement; None if nothing was written.
+    #: Result of the write in the same statement, or None if nothing was written.
     written: Any = None
 
 
 class LookupWithWrite(NamedTuple):
     """A lookup on Postgres that also writes, if the request is certain to succeed.
 
-    The conditions of the write are in the statement. The endpoint checks the rows in any case, so
-    a request that does not meet the conditions can still succeed with a second statement.
+    The statement contains the conditions of the write. The endpoint checks the rows in any case. A
+    request that does not meet the conditions can still succeed with a second statement.
     """
 
-    #: Takes the values of the lookup, `presented_secret` and those below. The last column is NULL
-    #: if nothing was written.
+    #: Statement with the parameters of the lookup, `presented_secret` and `values`. The last column
+    #: is NULL if nothing was written.
     statement: Select[Any]
     values: Mapping[str, object]
-    #: The written credentials in the clear; None if the endpoint needs the last column.
+    #: The written credentials in plain text; None if the endpoint needs the last column.
     result: Any = None
 
 
@@ -111,10 +111,11 @@ def lookup_with_write(
     conditions: Callable[[Any], Sequence[ColumnElement[bool]]],
     write: Callable[[CTE], CTE],
 ) -> Select[Any]:
-    """Return a lookup that also writes if the client is proven and all conditions hold.
+    """Return a lookup that also writes if the client is authenticated and all conditions hold.
 
-    `write` gets the one row that meets them, and returns one column. Clients that registered
-    themselves or need DPoP proofs may have to meet other conditions, so nothing is written.
+    `write` receives the one row that meets them, and returns one column. Nothing is written for
+    clients that registered themselves or require DPoP proofs, since other conditions may apply to
+    them.
     """
     found = lookup.cte("found")
     client, digest = found.c, bindparam("presented_secret", type_=LargeBinary)
@@ -122,16 +123,15 @@ def lookup_with_write(
     is_proven = or_(client.secret_digest == digest, has_no_secret)
     is_ordinary = not_(client.require_dpop) & client.client_metadata.is_(None)
     met = select(found).where(is_proven, is_ordinary, *conditions(client))
-    # A public client may have several secrets, each with a row.
+    # A public client may have several secrets, and therefore several rows.
     written = write(met.limit(literal_column("1")).cte("met"))
     return select(*found.c, *written.c).select_from(found.outerjoin(written, true()))
 
 
 def single_value(rows: CTE, column: str) -> Any:
-    """Return a column of the only row, as a value.
+    """Return a column of the only row as a scalar subquery.
 
-    With a join, Postgres could search the table by a condition that many rows meet, in place of
-    the key.
+    With a join, Postgres might search the table by a less selective condition instead of the key.
     """
     return select(rows.c[column]).scalar_subquery()
 
@@ -142,7 +142,7 @@ def are_registered(scopes: ColumnElement[str], client: Any) -> ColumnElement[boo
     return is_subset
 
 
-#: Constants in the text of a statement, so that they need not be sent.
+#: Constants in the text of the statement, so that they are not sent as parameters.
 _SPACE = literal_column("' '", Text)
 _FREE = literal_column(f"' {' '.join(sorted(FREE))}'", Text)
 IS_ACTIVE = literal_column(f"'{ACTIVE}'", Text)
@@ -159,7 +159,7 @@ def find_client(
     context: OAuthContext,
     write: LookupWithWrite | None = None,
 ) -> FoundTogether[Found]:
-    """Look up a client together with the credential that `text` is, in one statement."""
+    """Look up a client and the credential with this text in one statement."""
     values: dict[str, object] = {"client_id": client_id, "now": context.now}
     found: Found | None = None
     rows: Sequence[Row] = ()
@@ -170,7 +170,7 @@ def find_client(
     if lookup is None or not digests:
         rows, written = _run(CLIENT_ALONE, None if lookup else write, values, context)
     else:
-        for digest in digests:  # the likeliest first
+        for digest in digests:  # most likely digest first
             own = {**values, "presented_digest": digest}
             rows, written = _run(lookup.statement, write, own, context)
             credential = rows[0][_CLIENT_COLUMNS:] if rows else (None,)
@@ -196,7 +196,8 @@ def _run(
     except DBAPIError as error:
         if not is_lost(error) and not is_read_only(error):
             raise
-        # If it took effect, the checks find that, as for a client that sends its request again.
+        # If the write took effect, the checks detect it, as they do when a client repeats a
+        # request.
         return _run(lookup, None, values, context)
     written = rows[0][-1] if rows else None
     if written is not None and write.result is not None:
@@ -209,9 +210,9 @@ def _with(
     columns: Sequence[SQLColumnExpression[Any]],
     *more: tuple[type[Any], ColumnElement[bool]],
 ) -> Select[Any]:
-    """Return a statement that also finds the row with a digest, and what belongs to it.
+    """Return a statement that also finds the row with a digest, and its related rows.
 
-    One join after the other: of joins in brackets SQLite would write down the whole tables first.
+    The joins are consecutive, since SQLite would materialize whole tables for nested joins.
     """
     is_it = digest == bindparam("presented_digest")
     found = select(*_CLIENT, *columns).select_from(_SECRETS).outerjoin(digest.class_, is_it)
@@ -258,7 +259,7 @@ AUTHORIZATION_CODE = CredentialLookup(
     credential_type=CredentialType.AUTHORIZATION_CODE,
 )
 
-#: The last field is the grant, which has columns of its own.
+#: Columns of a device request, without the last field: the grant has columns of its own.
 _OF_DEVICE = columns_for(FoundDevice._fields[:-1], _TABLES)
 
 
@@ -267,7 +268,7 @@ def _device_in(columns: Sequence[object]) -> FoundDevice:
     return FoundDevice._make((*device, None if grant[0] is None else FoundGrant._make(grant)))
 
 
-#: With the grant of its user, if it was approved.
+#: Lookup of a device code, with the grant if the request was approved.
 DEVICE_CODE = CredentialLookup(
     statement=_with(
         DeviceAuthorization.device_code_digest,

@@ -1,4 +1,4 @@
-"""Applications with their owners and the number of their users, and lists of all of them."""
+"""Applications with their owners and numbers of users, and lists of applications."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,24 +26,24 @@ from domain.projects.access import COUNT_LIMIT
 from models import AccessToken, Application, Authorization, Consent, ServiceAccount, User
 from models.folding import fold, searchable
 
-#: More words than these narrow nothing down any more.
+#: Maximum number of search words; more words hardly narrow the result.
 _MOST_WORDS = 10
 
 
 def list_own(owner_id: int, *, session: Session, now: datetime) -> tuple[ApplicationPage, ...]:
-    """Return the applications that a user owns, the newest first."""
+    """Return the applications that a user owns, newest first."""
     return _views(owned_by(owner_id), session=session, now=now)
 
 
 def list_instance_wide(*, session: Session, now: datetime) -> tuple[ApplicationPage, ...]:
-    """Return the applications of the instance, the newest first."""
+    """Return the instance-wide applications, newest first."""
     return _views(Application.is_instance_wide.is_(True), session=session, now=now)
 
 
 def list_some(
     ids: Sequence[int], *, session: Session, now: datetime
 ) -> tuple[ApplicationPage, ...]:
-    """Return the applications with these ids, the newest first."""
+    """Return the applications with these ids, newest first."""
     return _views(Application.id.in_(ids), session=session, now=now)
 
 
@@ -90,7 +90,7 @@ def _live(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]
 def _counts(
     ids: Sequence[int], *, session: Session, now: datetime
 ) -> Mapping[int, tuple[int, int]]:
-    """Count the users of applications, and the pairs of which at least one token is valid.
+    """Return the number of users and live token pairs of each application.
 
     A number above COUNT_LIMIT means at least that many.
     """
@@ -101,7 +101,7 @@ def _counts(
 
 
 def _counted(application_id: int, now: datetime) -> Select[int, int, int]:
-    # In the order of an index: it ends early where there are many.
+    # In index order, so that the count can stop early for large numbers.
     people = _first_of(
         application_id,
         now,
@@ -117,15 +117,15 @@ def _capped(counted: Select[int]) -> ScalarSelect[int]:
 
 
 def count_people(application_id: int, *, session: Session, now: datetime) -> int:
-    """Count all users of an application."""
+    """Return the number of users of an application."""
     people = _first_of(application_id, now, lambda each: each).subquery()
     return session.scalar(select(func.count()).select_from(people)) or 0
 
 
 def people_of(application_id: int, now: datetime, *, part: Slice, offset: int = 0) -> Select[int]:
-    """Return the query for the users of an application on a page of them, and some more.
+    """Return the query for a page of an application's users, with one extra row.
 
-    They have a grant, a stored consent or a token; service accounts do not count.
+    Users have a grant, a stored consent or a token. Service accounts do not count.
     """
 
     def cut(found: Select[int]) -> Select[int]:
@@ -144,7 +144,7 @@ def people_of(application_id: int, now: datetime, *, part: Slice, offset: int = 
 def _first_of(
     application_id: int, now: datetime, cut: Callable[[Select[int]], Select[int]]
 ) -> Select[int]:
-    """Return the query for the ids of users, each once, of those that each table has first."""
+    """Return the query for distinct user ids, combining the first ids from each table."""
     granted = select(Authorization.user_id).where(
         Authorization.application_id == application_id, Authorization.revoked_at.is_(None)
     )
@@ -152,13 +152,13 @@ def _first_of(
     of_service = select(ServiceAccount.user_id).where(
         ServiceAccount.application_id == application_id
     )
-    # A pair that descends from a grant ends with it.
+    # Pairs with a grant are covered by the grant, since they end with it.
     holding = select(AccessToken.user_id).where(
         *_live(application_id, now),
         AccessToken.authorization_id.is_(None),
         AccessToken.user_id.not_in(of_service),
     )
-    # Each person once, however often: a UNION has no doubles.
+    # UNION removes duplicates, so each user occurs once.
     found = union(
         *(select(cut(each.distinct()).subquery()) for each in (granted, remembered, holding))
     )
@@ -169,9 +169,9 @@ def _first_of(
 class ApplicationFilter:
     """The filter of an application list."""
 
-    #: Those of the instance itself, or else those of its users.
+    #: True for instance-wide applications, False for the applications of users.
     is_instance_wide: bool = True
-    #: Words, each of which the name, the ID or a name of the owner must contain.
+    #: Search words; the name, the ID or a name of the owner must contain each of them.
     search: str = ""
 
 
@@ -217,7 +217,7 @@ def _words(search: str) -> list[ColumnElement[bool]]:
 
 
 def count_applications(*, session: Session) -> ApplicationCounts:
-    """Count applications of each kind."""
+    """Return the number of applications of each kind."""
     conditions = {
         "instance_wide": Application.is_instance_wide,
         "of_users": not_(Application.is_instance_wide),

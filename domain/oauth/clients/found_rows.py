@@ -1,6 +1,6 @@
-"""The typed rows of `credential_lookup`: a client, and its credential.
+"""Typed rows of `credential_lookup`: a client and its credential.
 
-Each is a slice of one row: statements select the columns that the fields name, in their order.
+Each type is a slice of a row, since statements select the columns in the order of the fields.
 """
 
 from datetime import datetime
@@ -11,17 +11,17 @@ class FoundClient(NamedTuple):
     """A registered application with one of its live secrets, if it has any."""
 
     id: int
-    #: The client_id.
+    #: client_id of the application.
     uid: str
     name: str
-    #: Space-separated.
+    #: Space-separated scopes.
     scopes: str
     confidential: bool
     refresh_for_devices: bool
     require_dpop: bool
     #: Grant types, separated by spaces.
     allowed_grants: str
-    #: None: everybody can use it.
+    #: Groups that may use the application; None allows all users.
     allowed_group_ids: list[int] | None
     refresh_idle_days: int | None
     refresh_longest_days: int | None
@@ -33,7 +33,7 @@ class FoundClient(NamedTuple):
 
 
 class FoundPair(NamedTuple):
-    """A pair of tokens, found by either of them, with its grant and its user."""
+    """A token pair, found by either of its tokens, with its grant and its user."""
 
     token_id: int
     token_application_id: int | None
@@ -46,7 +46,7 @@ class FoundPair(NamedTuple):
     token_refreshed_at: datetime | None
     token_key_thumbprint: str | None
     token_keeps_admin_mode: bool | None
-    #: None without a grant, for a token of the password grant that cannot be refreshed.
+    #: Scopes of the grant; None for a password grant whose token cannot be refreshed.
     grant_scopes: str | None
     grant_redirect_uri: str | None
     grant_code_challenge: str | None
@@ -60,7 +60,7 @@ class FoundPair(NamedTuple):
 
 
 class FoundGrant(NamedTuple):
-    """A grant of a user, found by its authorization code or its device code."""
+    """A user's grant, found by its authorization code or its device code."""
 
     grant_id: int
     grant_application_id: int
@@ -80,16 +80,16 @@ class FoundGrant(NamedTuple):
 
 
 class FoundDevice(NamedTuple):
-    """The request of a device, found by its device code."""
+    """A device request, found by its device code."""
 
     device_id: int
     device_application_id: int
     device_expires_at: datetime
-    #: In seconds.
+    #: Polling interval in seconds.
     device_interval: int
     device_last_polled_at: datetime | None
     device_approved_at: datetime | None
     device_denied_at: datetime | None
     device_redeemed_at: datetime | None
-    #: None before the approval, and after it was withdrawn.
+    #: None before the approval, and after the approval was revoked.
     grant: FoundGrant | None

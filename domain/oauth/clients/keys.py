@@ -1,4 +1,4 @@
-"""The public keys of an application, which it authenticates with instead of a secret (RFC 7523)."""
+"""Public keys that applications authenticate with instead of a secret (RFC 7523)."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -27,9 +27,9 @@ _OF_PEM = (
 
 
 def read_keys(text: str) -> dict[str, Any] | None:
-    """Return the JWK Set of a JWK Set, a JWK or a public key in PEM; None for an empty text.
+    """Return the JWK Set for a JWK Set, a JWK or a PEM public key; None for empty text.
 
-    Each key gets its thumbprint as `kid` unless it has one. Raises RefusedKeyError.
+    Keys without a `kid` get their thumbprint as `kid`. Raise RefusedKeyError for invalid keys.
     """
     if not text.strip():
         return None
@@ -57,7 +57,10 @@ def _keys_in(text: str) -> Iterator[Key]:
 
 
 def import_public_key(jwk: object) -> Key:
-    """Return the key that a JWK is; raise RefusedKeyError for a private, weak or unknown one."""
+    """Return the public key in a JWK.
+
+    Raise RefusedKeyError for a private, weak or unsupported key.
+    """
     if not isinstance(jwk, dict):
         raise RefusedKeyError("Each key must be a JSON object.")
     if PRIVATE_MEMBERS & jwk.keys():

@@ -1,4 +1,4 @@
-"""Redirect URIs: rules and comparison (RFC 6749 3.1.2, RFC 8252, RFC 9700 2.1)."""
+"""Rules and comparison of redirect URIs (RFC 6749 3.1.2, RFC 8252, RFC 9700 2.1)."""
 
 import re
 from collections.abc import Iterable
@@ -7,13 +7,13 @@ from ipaddress import ip_address
 from itertools import islice
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
-#: They run code, or show something inside the browser instead of leaving it.
+#: Schemes that run code, or show content in the browser instead of leaving it.
 _IN_THE_BROWSER = (
     "about blob brave chrome chrome-error chrome-search chrome-untrusted data devtools edge feed"
     " file filesystem jar javascript livescript mhtml mk mocha moz-icon ms-its opera pcast res"
     " resource vbscript view-source vivaldi wyciwyg"
 )
-#: They open a program that has nothing to do with the application, with our answer in its hands.
+#: Schemes that pass our response to a program unrelated to the application.
 _OTHER_PROGRAMS = (
     "android-app callto content facetime facetime-audio geo intent irc irc6 ircs itms itms-apps"
     " itms-services magnet mailto maps market message mms mmst ms-appinstaller ms-cxh ms-excel"
@@ -21,8 +21,8 @@ _OTHER_PROGRAMS = (
     " search-ms shell sip sips skype sms smsto snews ssh tel telnet tn3270 vnc rdp webcal webcals"
     " xmpp"
 )
-#: They are protocols of the network, or no addresses to go to; `urn` is not among them, because
-#: programs in the field still register urn:ietf:wg:oauth:2.0:oob.
+#: Schemes of network protocols, and schemes that do not locate anything. `urn` is allowed, since
+#: existing programs still register urn:ietf:wg:oauth:2.0:oob.
 _OF_THE_NETWORK = (
     "acap afp cid cifs coap coaps dav davs dict dns dns-sd ftp ftps git gopher imap imaps info ipp"
     " ipps jdbc ldap ldaps mid mqtt mqtts nfs pop pop3 redis rediss rlogin rsync rtmp rtsp rtsps"
@@ -32,45 +32,48 @@ _OF_THE_NETWORK = (
 FORBIDDEN = frozenset(f"{_IN_THE_BROWSER} {_OTHER_PROGRAMS} {_OF_THE_NETWORK}".split())
 
 
-#: Parameters of our own response: a registered one would hide or forge it.
+#: Parameters of our response, which a registered parameter could hide or forge.
 RESERVED_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description"})
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _UNSAFE = re.compile(r"[\s\x00-\x1f\x7f\\<>\"`{}|^]")
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-#: A host name or an IP literal, and a port.
+#: Pattern of a host name or IP literal, with an optional port.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?")
-#: RFC 8252 section 7.3: the loopback literals, whose port may vary.
+#: Pattern of URIs with loopback literals, whose port may vary (RFC 8252 section 7.3).
 _LOOPBACK = re.compile(
     r"(?P<host>http://(?:127\.0\.0\.1|\[::1\]))(?::(?P<port>[0-9]{1,5}))?(?P<rest>/.*|\?.*)?"
 )
 _HIGHEST_PORT = 65_535
 LONGEST_URI = 2000
-#: In characters, of one that was refused.
+#: Maximum number of stored characters of a rejected URI.
 _LONGEST_KEPT = 500
-#: A user name and a password; and the value of a parameter.
+#: Patterns of user information, and of the value of a parameter.
 _USER_INFO = re.compile(r"//[^/?#]*@")
 _VALUE = re.compile(r"(?<==)[^&#]+")
-#: Nobody reads more of them at once.
+#: Maximum number of reported problems; more are not helpful.
 _MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Destination:
-    """The destination of a redirect, in words."""
+    """A description of the destination of a redirect."""
 
     words: str
     is_insecure: bool
 
 
 def check_redirect_uri(uri: str) -> None:
-    """Raise ValueError, with a sentence, if a URI may not be registered."""
+    """Check that a URI may be registered.
+
+    Raise ValueError with a sentence if it may not.
+    """
     problem = _problem_of(uri)
     if problem:
         raise ValueError(f"“{uri[:100]}” {problem}")
 
 
 def problems_of(uris: Iterable[str], *, require_https: bool) -> tuple[str, ...]:
-    """Return a sentence for each URI that may not be registered, up to some."""
+    """Return a sentence for each URI that may not be registered, up to a limit."""
     sentences = (_sentence_about(uri, require_https=require_https) for uri in uris)
     return tuple(islice((each for each in sentences if each is not None), _MOST_PROBLEMS))
 
@@ -146,7 +149,7 @@ def _without_port(uri: str) -> tuple[str, str] | None:
 def is_registered(requested: str, registered: list[str]) -> bool:
     """Return whether a URI is registered: the same string, or the same loopback literal.
 
-    RFC 8252 section 7.3 lets the port of 127.0.0.1 and [::1] vary; everything else is compared
+    The port of 127.0.0.1 and [::1] may vary (RFC 8252 section 7.3). Everything else is compared
     character by character (RFC 9700 section 2.1).
     """
     if requested in registered:
@@ -157,15 +160,15 @@ def is_registered(requested: str, registered: list[str]) -> bool:
     return wanted is not None and any(wanted == _without_port(known) for known in registered)
 
 
-#: Characters of a query that need no encoding (RFC 3986 section 3.4) and are frequent in `state`.
+#: Query characters that need no encoding (RFC 3986 section 3.4) and are common in `state`.
 _UNENCODED = "/:,"
-#: In characters. A longer query is encoded no more than necessary, so that a long `state` stays as
-#: short as the application sent it.
+#: Number of characters from which a query is encoded only where necessary. This keeps a long
+#: `state` as short as the application sent it.
 _LONG = 4_000
 
 
 def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
-    """Append parameters without changing the registered part."""
+    """Return the URI with added parameters; the registered part is unchanged."""
     base, mark, query = uri.partition("?")
     added = urlencode(parameters)
     if len(added) > _LONG:
@@ -174,9 +177,9 @@ def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
 
 
 def without_secrets(uri: str) -> str:
-    """Return a redirect URI from a request as it may be kept: what can be a secret is “…”.
+    """Return a redirect URI in storable form, with possible secrets replaced by “…”.
 
-    That is a user name with a password, the values of parameters, and the fragment.
+    User information, parameter values and the fragment may be secret.
     """
     cut = uri[:LONGEST_URI]
     before, hash_mark, _ = cut.partition("#")

@@ -1,4 +1,4 @@
-"""Client secrets: at most two are valid, so that one can be replaced without downtime."""
+"""Client secrets: two may be valid at a time, so that one can be replaced without downtime."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.clients.found_rows import FoundClient
 from models import Application, ApplicationSecret
 
-#: How exact "last used" is: often enough for people, seldom enough for the database.
+#: Resolution of "last used" times: fine enough for users, without too many writes.
 _USE_RESOLUTION = timedelta(minutes=1)
-#: An old secret that was used within this time counts as in use.
+#: Time since its last use during which an old secret counts as in use.
 _IN_USE = timedelta(hours=1)
 
 
@@ -36,28 +36,28 @@ class SecretView:
     id: int
     created_at: datetime
     last_used_at: datetime | None
-    #: Set for the older one of two.
+    #: Expiry of the older of two secrets; None for the current one.
     expires_at: datetime | None
 
     @property
     def is_current(self) -> bool:
-        """Whether it is the newest one, which has no end."""
+        """True for the newest secret, which does not expire."""
         return self.expires_at is None
 
 
 class Rotation(StrEnum):
-    """How far an application has come from its old secret to the new one."""
+    """The progress of an application in replacing its old secret."""
 
     #: The new secret has not been used.
     NEW_IS_UNUSED = "new is unused"
     #: The old secret was used within the last hour.
     OLD_IS_IN_USE = "old is in use"
-    #: Nothing uses the old secret any more.
+    #: The old secret is no longer in use.
     OLD_IS_UNUSED = "old is unused"
 
 
 def rotation_of(secrets: Sequence[SecretView], *, now: datetime) -> Rotation | None:
-    """Return how far an application is with two live secrets; None with one."""
+    """Return the progress of an application with two live secrets; None with one."""
     new = next((each for each in secrets if each.is_current), None)
     old = next((each for each in secrets if not each.is_current), None)
     if new is None or old is None:
@@ -74,7 +74,7 @@ def is_live(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
 
 
 def list_secrets(application_id: int, *, session: Session, now: datetime) -> tuple[SecretView, ...]:
-    """Return the live secrets of an application, the newest first; at most two."""
+    """Return the live secrets of an application, at most two, newest first."""
     rows = session.execute(
         select(
             ApplicationSecret.id,
@@ -98,8 +98,8 @@ def renew_secret(
 ) -> str:
     """Create a secret and return it; the previous one stays valid for a grace period.
 
-    One that is still older dies at once. Renewals of one application wait for each other. Raises
-    NotFoundError if the application was deleted in the meantime.
+    Any older secret is deleted immediately. The application is locked, so concurrent renewals wait
+    for each other. Raise NotFoundError if the application was deleted meanwhile.
     """
     _hold(application_id, session=session)
     mine = ApplicationSecret.application_id == application_id
@@ -124,7 +124,10 @@ def renew_secret(
 
 
 def end_secret(application_id: int, secret_id: int, *, session: Session) -> None:
-    """Revoke the older one of two secrets; raise NotFoundError for any other."""
+    """Revoke the older of two secrets.
+
+    Raise NotFoundError for any other secret.
+    """
     _hold(application_id, session=session)
     ended = session.scalar(
         delete_rows(ApplicationSecret)
@@ -140,18 +143,19 @@ def end_secret(application_id: int, secret_id: int, *, session: Session) -> None
 
 
 def _hold(application_id: int, *, session: Session) -> None:
-    """Lock the secrets against others until this transaction ends (SQLite has one writer)."""
+    """Lock the secrets until the transaction ends (SQLite has only one writer)."""
     held = session.scalar(
         select(Application.id)
         .where(Application.id == application_id)
-        # FOR NO KEY UPDATE: inserts that only reference the row do not wait.
+        # FOR NO KEY UPDATE does not block inserts that only reference the row.
         .with_for_update(key_share=True)
     )
     if held is None:
         raise NotFoundError("Application not found.")
 
 
-#: The application is written first, as a renewal locks it first: so none waits for the other.
+#: Statements that record a use. The application comes first, since renewals lock it first; the same
+#: order prevents deadlocks.
 _RECORD_USE = tuple(
     update(row)
     .where(
@@ -187,5 +191,5 @@ def rekey(found: FoundClient, newest: bytes, *, run: Run, now: datetime) -> None
 
 
 def is_recent_use(last_used_at: datetime | None, now: datetime) -> bool:
-    """Return whether the last use is less than a minute ago and need not be stored again."""
+    """Return whether the last use was less than a minute ago and need not be stored again."""
     return last_used_at is not None and last_used_at > now - _USE_RESOLUTION

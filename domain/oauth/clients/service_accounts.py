@@ -1,8 +1,8 @@
-"""Service accounts: what confidential applications act as by themselves (RFC 6749 section 4.4).
+"""Service accounts, which confidential applications act as (RFC 6749 section 4.4).
 
-A service account is a member of groups and projects like a person, with roles that their
-maintainers give. It ends with the application, or when the owner turns it off; its account stays,
-because events still refer to it.
+A service account is a member of groups and projects like a user, with roles that maintainers give
+it. It ends when the application is deleted or the owner turns it off. The user account is kept,
+since events still refer to it.
 """
 
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from domain.projects.people import Membership, memberships_of
 from models import AccessToken, Application, Member, User
 from models import ServiceAccount as Row
 
-#: States of an owner who was locked out: they may still know the secret.
+#: States of an owner who was locked out, but may still know the secret.
 _LOCKED_OUT = ("locked", "blocked")
 _OWNER = aliased(User)
 
 
 class FoundServiceAccount(NamedTuple):
-    """The service account of a client: the columns of `_OF_CLIENT` in their order."""
+    """The service account of a client; the fields are the columns of `_OF_CLIENT`."""
 
     user_id: int
-    #: Whether it may get tokens.
+    #: True if the service account may receive tokens.
     is_usable: bool
 
 
@@ -56,13 +56,13 @@ def find_for_client(
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAccount:
-    """A service account as the page of its application shows it."""
+    """A service account, as shown on the page of its application."""
 
     username: str
     name: str
-    #: Where it is a member, and with which role.
+    #: Memberships with their roles.
     memberships: tuple[Membership, ...]
-    #: When its newest token was issued, while that is stored.
+    #: Time when the newest stored token was issued, if any.
     last_token_at: datetime | None
 
 
@@ -86,10 +86,14 @@ def find_service_account(
 def set_service_account(
     application: Application, *, is_wanted: bool, session: Session, now: datetime
 ) -> None:
-    """Make or end the service account of an application; it has the name of the application."""
+    """Create, rename or end the service account of an application.
+
+    The service account has the name of the application.
+    """
     session.flush()
     held = select(Application.id).where(Application.id == application.id)
-    session.execute(held.with_for_update())  # of two at once the second one finds the first
+    # Serializes concurrent calls, so that only one creates the account.
+    session.execute(held.with_for_update())
     mine = Row.application_id == application.id
     user_id = session.scalar(select(Row.user_id).where(mine))
     if is_wanted and user_id is None:
@@ -105,7 +109,10 @@ def set_service_account(
 
 
 def end_service_accounts(applications: ColumnElement[bool], *, session: Session) -> None:
-    """End the service accounts of some applications: roles go, and tokens with the account."""
+    """End the service accounts of some applications.
+
+    Their memberships are deleted and their user accounts are blocked, which also ends their tokens.
+    """
     these = select(Row.user_id).join(Application, Application.id == Row.application_id)
     ids = list(session.scalars(these.where(applications)))
     for statement in (
@@ -117,7 +124,7 @@ def end_service_accounts(applications: ColumnElement[bool], *, session: Session)
 
 
 def revoke_tokens(applications: ColumnElement[bool], *, session: Session, now: datetime) -> None:
-    """Revoke the tokens that service accounts of some applications have."""
+    """Revoke the tokens of the service accounts of some applications."""
     theirs = exists().where(
         Row.user_id == AccessToken.user_id, Row.application_id == Application.id, applications
     )

@@ -1,4 +1,4 @@
-"""Applications: what their owners decide, and what pages, commands and other rooms see."""
+"""Settings and views of applications."""
 
 import json
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from domain.oauth.clients.redirect_uris import is_insecure
 
 
 def _addresses(value: Any) -> Any:
-    """Return URIs; in a text they are separated by spaces or lines."""
+    """Return the URIs in a value; text is split at spaces and line breaks."""
     return value.split() if isinstance(value, str) else value
 
 
 def _words(value: Any) -> Any:
-    # A comma is no part of a scope, and the protocol separates scopes with spaces alone.
+    # Commas do not separate scopes: the protocol only uses spaces.
     return value.split() if isinstance(value, str) else split(one_text(value))
 
 
@@ -58,7 +58,7 @@ class ApplicationDetails(Body):
         default=False,
         description="Whether device codes and passwords get a refresh token as well.",
     )
-    #: RFC 9449.
+    #: Bound tokens (RFC 9449).
     require_dpop: bool = Field(
         default=False, description="Whether its tokens have to be bound to a key."
     )
@@ -70,7 +70,7 @@ class ApplicationDetails(Body):
         default=False,
         description="Whether a confidential client can act by itself (client_credentials).",
     )
-    #: RFC 7523; in the form that `read_keys` takes.
+    #: Public keys (RFC 7523), in a form that `read_keys` accepts.
     jwks: Annotated[
         str | None,
         BeforeValidator(_as_text),
@@ -88,25 +88,25 @@ class ApplicationDetails(Body):
     refresh_longest_days: Annotated[int, Field(ge=1, le=3650)] | None = Field(
         default=None, description="Days after a user's consent when refreshing ends."
     )
-    #: None leaves it as it is; the paths of no group let everybody use it.
+    #: Paths of the allowed groups. None keeps the setting, and an empty list allows all users.
     allowed_groups: Annotated[
         _Words | None,
         Option("--allow-group", null="--allow-everybody"),
         Field(description="Groups whose members can use it; everybody without any."),
     ] = None
-    #: This and what follows is for administrators alone to choose; None leaves it as it is.
+    #: Only administrators can set this field and the following ones; None keeps the setting.
     trusted: Annotated[
         bool | None,
         Option("--trusted/--not-trusted"),
         Field(description="Whether users are not asked for consent; for the instance's own."),
     ] = None
-    #: It belongs to the instance and not to the user who registers it; this cannot be undone.
+    #: True if the application belongs to the instance and not to a user; cannot be undone.
     is_instance_wide: Annotated[
         bool,
         Option("--instance-wide/--no-instance-wide"),
         Field(description="Whether any administrator can manage it."),
     ] = False
-    #: Grant types, of those that only some applications may use.
+    #: Grant types that need permission, and that this application may use.
     allowed_grants: _Words | None = None
 
 
@@ -142,21 +142,21 @@ class ApplicationView(Resource):
     @field_validator("trusted")
     @classmethod
     def _is_of_the_instance(cls, value: bool, others: ValidationInfo) -> bool:  # noqa: FBT001
-        # An owner could change where codes go.
+        # An owner could change the redirect URIs.
         return value and bool(others.data.get("instance_wide"))
 
     @property
     def registered_itself(self) -> bool:
-        """Whether its name and addresses come from the client alone (RFC 7591)."""
+        """True if the name and URLs come from the client itself (RFC 7591)."""
         return self.client_metadata is not None
 
     @property
     def insecure_redirect_uris(self) -> tuple[str, ...]:
-        """Those of the URIs that carry a code in the clear."""
+        """The redirect URIs that send a code unencrypted."""
         return tuple(uri for uri in self.redirect_uris if is_insecure(uri))
 
     def is_owned_by(self, user_id: int) -> bool:
-        """Return whether a user owns it; applications of the instance have no owner."""
+        """Return whether a user owns the application; instance-wide applications have no owner."""
         return self.owner_id == user_id and not self.instance_wide
 
 
@@ -165,7 +165,7 @@ class ApplicationPage(ApplicationView):
 
     owner_username: str
     owner_name: str
-    #: How many people let it in and did not revoke that: exact up to COUNT_LIMIT, as the next one;
-    #: a larger number means that there are at least that many.
+    #: Number of users who authorized the application and did not revoke the access. This number and
+    #: `token_count` are exact up to COUNT_LIMIT; a larger number means at least that many.
     people_count: int
     token_count: int

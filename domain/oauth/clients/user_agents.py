@@ -3,7 +3,7 @@
 import re
 
 _LONGEST_NAME = 40
-#: The first that fits decides: most browsers name their forebears as well.
+#: Programs in order of precedence, since most browsers also name their predecessors.
 _PROGRAMS = (
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),
@@ -42,7 +42,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._-]*")
 
 
 def device_in_words(user_agent: str | None) -> str:
-    """Return words such as `Chrome on Windows`; it is the device's own claim and no proof."""
+    """Return a description such as `Chrome on Windows`; the header proves nothing."""
     text = user_agent or ""
     program, system = _first(_PROGRAMS, text), _first(_SYSTEMS, text)
     if program and system:
@@ -56,6 +56,6 @@ def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
 
 
 def _own_name(text: str) -> str | None:
-    """Return what comes before the version: `Weather Station` of `Weather Station/2.1`."""
+    """Return the text before the version, such as `Weather Station` in `Weather Station/2.1`."""
     found = _NAME.match(text)
     return found.group().strip()[:_LONGEST_NAME] if found else None

@@ -1,1 +1,1 @@
-"""Consent: what users approved, authorized applications, pushed authorization requests."""
+"""Consent: approved scopes, authorized applications, pushed authorization requests."""

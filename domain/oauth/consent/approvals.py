@@ -1,4 +1,4 @@
-"""Compares the requested scopes with those that the user has approved before."""
+"""Compares the requested scopes with the scopes that the user approved before."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,17 +19,17 @@ class Approval:
     user_id: int
     auth_time: datetime
     sign_in_id: int
-    #: How they signed in: `amr`, separated by spaces.
+    #: Authentication methods (`amr`), separated by spaces.
     methods: str
-    #: Of an administrator: whether the scope `admin_mode` is granted if it is asked for.
+    #: True if an administrator's approval includes a requested scope `admin_mode`.
     may_administer: bool = False
-    #: An administrator whose sign-in is too old to grant it.
+    #: True for an administrator whose sign-in is too old to grant `admin_mode`.
     has_old_proof: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConsentPrompt:
-    """The scopes that the consent page asks for, and whether it has to be shown."""
+    """The scopes on the consent page, and whether the page must be shown."""
 
     new: tuple[str, ...]
     granted: tuple[str, ...]
@@ -39,10 +39,10 @@ class ConsentPrompt:
 def consent_prompt_for(
     application: Application, scopes: str, *, user_id: int, session: Session
 ) -> ConsentPrompt:
-    """Compare the requested scopes with the approved ones.
+    """Return the prompt for the requested scopes, compared with the approved ones.
 
-    Only confidential applications can skip a second prompt: anybody can pretend to be a
-    public one (RFC 8252 section 8.6). Trusted applications are never asked about.
+    A repeated prompt is skipped only for confidential applications: any program can impersonate a
+    public one (RFC 8252 section 8.6). Trusted applications never need a prompt.
     """
     asked = set(scopes.split())
     remembered = session.scalar(
@@ -60,7 +60,7 @@ def consent_prompt_for(
 def remember(
     application: Application, scopes: str, *, user_id: int, session: Session, now: datetime
 ) -> None:
-    """Add the approved scopes to the stored consent, where a consent counts for later requests."""
+    """Add the approved scopes to the stored consent, if consent counts for later requests."""
     if not application.confidential:
         return
     insert = insert_into(Consent, session=session).values(
@@ -70,7 +70,7 @@ def remember(
         created_at=now,
         updated_at=now,
     )
-    # Holds the row, new or not, before it is read: an answer given at the same time adds to it.
+    # Locks the row, new or not, before it is read, so that concurrent approvals add up.
     known = session.execute(
         insert.on_conflict_do_update(
             index_elements=["user_id", "application_id"], set_={"updated_at": now}

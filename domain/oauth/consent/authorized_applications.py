@@ -1,4 +1,4 @@
-"""Lists and revokes the access that applications, and tokens for a password, have to a user."""
+"""Lists and revokes access to a user's account by applications and password grants."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -31,29 +31,29 @@ class AccessSource:
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorizedApplication:
-    """An authorized application; or all tokens of password grants without one."""
+    """An authorized application, or all password grant tokens without an application."""
 
-    #: None for passwords without an application.
+    #: Id of the application; None for password grants without an application.
     application_id: int | None
     name: str
     owner_name: str
     is_instance_wide: bool
     registered_itself: bool
     trusted: bool
-    #: The scopes of its tokens and of the stored consent.
+    #: Scopes of the tokens and of the stored consent.
     scopes: tuple[str, ...]
     first_authorized_at: datetime
-    #: When it last got or used a token, whichever was later; None if it holds none.
+    #: Time when a token was last issued or used; None if the application has no tokens.
     last_used_at: datetime | None
-    #: None at all if an approval is remembered, and nothing more.
+    #: Number of live tokens; 0 if only a consent is stored.
     token_count: int
-    #: The latest first.
+    #: Sources of requests, latest first.
     sources: tuple[AccessSource, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Access:
-    """The access of one application: its valid tokens, a stored consent, or both."""
+    """The access of an application: its live tokens, a stored consent, or both."""
 
     scopes: set[str] = field(default_factory=set)
     since: datetime
@@ -63,7 +63,7 @@ class _Access:
 def list_authorized(
     user_id: int, *, session: Session, now: datetime
 ) -> tuple[AuthorizedApplication, ...]:
-    """Return the applications with live tokens or a stored consent, the latest used first."""
+    """Return the applications with live tokens or a stored consent, most recently used first."""
     live = _live(user_id, now)
     access = _accesses(user_id, live, session=session)
     sources = _sources(live, session=session)
@@ -139,7 +139,7 @@ def _descriptions(
 def _scopes(
     live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, set[str]]:
-    """Return the granted scopes; an access token may have fewer than its refresh token."""
+    """Return the granted scopes; an access token may have fewer scopes than its refresh token."""
     granted = case((AccessToken.refresh_digest.is_not(None), Authorization.scopes), else_="")
     rows = session.execute(
         select(AccessToken.application_id, AccessToken.scopes, granted)
@@ -156,12 +156,12 @@ def _scopes(
 def _sources(
     live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, list[AccessSource]]:
-    """Return the sources of requests for tokens and of their use, latest first."""
+    """Return the sources that requested or used tokens, latest first."""
     token, used = AccessToken, AccessToken.last_used_at
     key = (token.application_id, token.user_agent)
     asked = select(*key, token.address, func.max(token.created_at).label("moment"))
     seen = select(*key, token.last_used_address.label("address"), func.max(used).label("moment"))
-    # A device is known by where its token was asked for; it may be used from elsewhere.
+    # The device is known from the token request; the token may be used from other addresses.
     rows = (
         *session.execute(asked.where(*live).group_by(*key, token.address)),
         *session.execute(
@@ -193,21 +193,21 @@ def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
 
 
 def revoke_authorized(application_id: int, user_id: int, *, session: Session, now: datetime) -> str:
-    """Revoke every token and code of this user at an application and delete the consent.
+    """Revoke all tokens and codes of a user at an application, and delete the consent.
 
-    The tokens that the application made with them end as well.
-
-    Returns the application's name; raises NotFoundError if there is no such application.
+    Tokens that the application created with them are revoked as well. Return the application's
+    name. Raise NotFoundError if there is no such application.
     """
     name = session.scalar(select(Application.name).where(Application.id == application_id))
     if name is None:
         raise NotFoundError("Application not found.")
-    # The consent first, as approving locks it: a code that is about to be stored is revoked too.
+    # The consent is deleted first, since approvals lock it. A code that is just being stored is
+    # then revoked as well.
     session.execute(
         delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)
     )
-    # Then the grant, which redeeming and refreshing lock for the tokens that they issue. Its
-    # sign-in is forgotten: the application may no longer sign the user out without a question.
+    # The grant comes next, since redeeming and refreshing lock it to issue tokens. Its session id
+    # is cleared, so that the application can no longer sign the user out without confirmation.
     ended: dict[object, dict[str, None]] = {Authorization: {"sid": None}}
     for table in (Authorization, AccessToken):
         session.execute(
@@ -242,7 +242,7 @@ def revoke_everything(user_id: int, *, session: Session, now: datetime) -> int:
 
 
 def revoke_without_application(user_id: int, *, session: Session, now: datetime) -> None:
-    """Revoke every token that was issued for this user's password without an application."""
+    """Revoke all tokens issued for the user's password without an application."""
     session.execute(
         update_rows(AccessToken)
         .where(
@@ -256,7 +256,10 @@ def revoke_without_application(user_id: int, *, session: Session, now: datetime)
 
 @action("authorized_applications.revoke")
 def revoke_application(work: Work, application_id: int) -> str:
-    """Revoke all access of an application to one's account, and return the name of it."""
+    """Revoke all access of an application to your account.
+
+    Return the name of the application.
+    """
     own_id = work.actor.id or 0
     name = revoke_authorized(application_id, own_id, session=work.session, now=work.now)
     work.record(EventKind.CONSENT_REVOKED, subject=name, user_id=own_id)
@@ -265,7 +268,7 @@ def revoke_application(work: Work, application_id: int) -> str:
 
 @action("authorized_applications.revoke")
 def revoke_tokens_of_passwords(work: Work) -> None:
-    """Revoke all tokens that one's password was given for without an application."""
+    """Revoke all tokens that were issued for your password without an application."""
     own_id = work.actor.id or 0
     revoke_without_application(own_id, session=work.session, now=work.now)
     work.record(EventKind.TOKEN_REVOKED, subject="password grant", user_id=own_id)

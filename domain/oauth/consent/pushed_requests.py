@@ -1,8 +1,8 @@
-"""Pushed authorization requests (RFC 9126): their endpoint; stored, opened, consumed when decided.
+"""Pushed authorization requests (RFC 9126), and the endpoint that stores them.
 
-A request waits for its browser for a short while only. Once that has come, the person has as long
-as for any other question: signing in, with a second factor or a new password, takes its time. Only
-the answer consumes it, so that a page may be loaded again.
+The browser must present the request within a short time. After that, the user has as much time as
+on any consent page. Signing in with a second factor or a new password takes time. Only the decision
+consumes the request, so that the page can be reloaded.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ from domain.oauth.presented_tokens.dpop import InvalidProofError
 from domain.oauth.protocol import AUTHORIZATION_PARAMETERS, ProtocolRequest, Pushed
 from models import Application, PushedRequest
 
-#: RFC 9126 section 2.2, before the credential.
+#: Prefix of a request_uri, before the credential (RFC 9126 section 2.2).
 PREFIX = "urn:ietf:params:oauth:request_uri:"
-#: Counted from the push, once a browser has opened it: as long as a consent page is valid.
+#: Lifetime of an opened request, counted from the push; equals the lifetime of a consent page.
 _OPENED_FOR = timedelta(hours=1)
 
 
@@ -38,7 +38,7 @@ class InvalidRequestUriError(InvalidRequestError):
 
 
 def store(request: ProtocolRequest, client: Client, context: OAuthContext) -> str:
-    """Store the checked parameters of a pushed request; return the request_uri (section 2.2)."""
+    """Store the checked parameters of a pushed request, and return the request_uri (2.2)."""
     credential = context.keyring.issue(CredentialType.PUSHED_REQUEST)
     parameters = request.payload.data
     context.session.add(
@@ -71,17 +71,17 @@ def is_pushed(request: ProtocolRequest) -> bool:
 
 
 def open_pushed(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequest:
-    """Return the request that was pushed, or raise an error for a page (section 4).
+    """Return the pushed request that a request refers to (section 4).
 
-    Whatever else the browser brings is passed over (RFC 9101 section 5). A request without a
-    request_uri of ours is returned as it is.
+    Other parameters from the browser are ignored (RFC 9101 section 5). A request without a pushed
+    request_uri is returned unchanged. Errors are shown on a page.
     """
     if not is_pushed(request):
         return request
     row = _find(request, context)
     _extend(row.id, row.created_at + _OPENED_FOR, context)
     parameters = {name: [value] for name, value in row.parameters.items()}
-    # They were checked without it, and are sealed into the consent page with it.
+    # The parameters were checked without the request_uri; the consent page is sealed with it.
     uri = request.required("request_uri")
     opened = ProtocolRequest("GET", {**parameters, "request_uri": [uri]}, {})
     opened.pushed = Pushed(id=row.id)
@@ -91,7 +91,7 @@ def open_pushed(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequ
 
 
 def read_parameters(request: ProtocolRequest, context: OAuthContext) -> dict[str, str]:
-    """Return the parameters of an authorization request, pushed or not; none if it is gone."""
+    """Return the parameters of an authorization request; empty if its pushed request is gone."""
     if not is_pushed(request):
         return request.payload.data
     try:
@@ -102,7 +102,10 @@ def read_parameters(request: ProtocolRequest, context: OAuthContext) -> dict[str
 
 
 def _find(request: ProtocolRequest, context: OAuthContext) -> _PushedRow:
-    """Return the row of the request_uri, or raise InvalidRequestError."""
+    """Return the row of the request_uri.
+
+    Raise InvalidRequestError if there is none.
+    """
     if {"client_id", "request_uri"} & set(request.payload.repeated):
         raise InvalidRequestError("client_id and request_uri may be given only once.")
     if request.value("request") is not None:
@@ -133,9 +136,9 @@ def _extend(row_id: int, until: datetime, context: OAuthContext) -> None:
 
 
 def consume(request: ProtocolRequest, context: OAuthContext) -> None:
-    """Delete a pushed request after its decision; raise InvalidRequestUriError if it is gone.
+    """Delete a pushed request after its decision; only one of concurrent decisions succeeds.
 
-    Of parallel answers to one request one goes through (section 4).
+    Raise InvalidRequestUriError if the request is gone (section 4).
     """
     if request.pushed is None:
         return
@@ -149,7 +152,7 @@ def consume(request: ProtocolRequest, context: OAuthContext) -> None:
 
 
 class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoint):
-    """POST /oauth/par."""
+    """The endpoint POST /oauth/par."""
 
     PROOF_PATH = "/oauth/par"
     STATUS = 201
@@ -157,7 +160,7 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
     def check(self, asked: ClientRequest[None]) -> ProtocolRequest:
         """Check the request as the authorization endpoint would, and return it (section 2.1).
 
-        Every error goes to the client, and none to a redirect URI.
+        Errors are returned to the client, never to a redirect URI.
         """
         if asked.request.value("request_uri") is not None:
             raise InvalidRequestError("A request_uri cannot be pushed.")
@@ -170,14 +173,14 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
         return pushed
 
     def perform(self, asked: ClientRequest[None], checked: ProtocolRequest) -> Mapping[str, object]:
-        """Store the request; `expires_in` is in seconds (section 2.2)."""
+        """Store the request, and return the response; `expires_in` is in seconds (section 2.2)."""
         request_uri = store(checked, asked.get_client(), self.server.context)
         lifetime = self.server.context.policy.pushed_requests.lifetime
         return {"request_uri": request_uri, "expires_in": int(lifetime.total_seconds())}
 
 
 def _authorization_request(asked: ClientRequest[None]) -> ProtocolRequest:
-    """Return the authorization request, bound to the key that is proved (RFC 9449, 10.1)."""
+    """Return the authorization request, bound to the key of the proof (RFC 9449 section 10.1)."""
     named, thumbprint = asked.request.value("dpop_jkt"), asked.key_thumbprint
     if thumbprint is not None and named not in {None, thumbprint}:
         raise InvalidProofError("The key of the DPoP proof does not match dpop_jkt.")

@@ -1,1 +1,1 @@
-"""The grants, one file each."""
+"""OAuth grants, one module each."""

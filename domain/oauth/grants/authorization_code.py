@@ -71,7 +71,7 @@ _USED = Reason(
         "may be a thief. Common causes: a reloaded callback page, or a retry after a timeout."
     ),
 )
-#: The same for all of these, since a thief of a code must learn no more.
+#: The error is the same in all these cases, so that the thief of a code learns nothing more.
 UNKNOWN_CODE = Refusal(
     sentence="The authorization code is unknown, or was issued to another client.",
     reason=Reason(
@@ -104,35 +104,38 @@ OTHER_KEY = Refusal(
     sentence="The authorization code needs a DPoP proof with the key of dpop_jkt.", reason=PROOF
 )
 DENIED_BY_USER = "The resource owner denied the request."
-#: Maximum number of characters of the URL that brings a code to an application. Few web servers
-#: accept longer request lines, and many accept only half of it.
+#: Maximum length in characters of the URL that returns a code to an application. Few web servers
+#: accept longer request lines, and many accept only half of this.
 LONGEST_ANSWER = 16_000
 _CODE_LENGTH = 64
-#: Numbers have one spelling, without leading zeros.
+#: Numbers without leading zeros, so that each number has only one spelling.
 _SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 
 
 def issuer_parameter(application: Application, policy: OAuthPolicy) -> list[tuple[str, str]]:
-    """Return `iss` (RFC 9207 section 2), or nothing for a client that was written for GitLab."""
+    """Return the `iss` parameter (RFC 9207 section 2), unless the application omits it.
+
+    Clients written for GitLab may not accept it.
+    """
     return [] if application.omit_iss else [("iss", policy.issuer)]
 
 
 class UnknownRedirectUriError(InvalidRequestError):
-    """The redirect URI is not registered; the error is never redirected (section 4.1.2.1)."""
+    """Error for an unregistered redirect URI; it is never redirected (section 4.1.2.1)."""
 
     description = "The redirect_uri is not one of those that the application registered."
     reason = UNREGISTERED_REDIRECT_URI
 
     def __init__(self, presented: str, application: ApplicationView) -> None:
-        """Keep the presented URI, which is explained to the owner of the application."""
+        """Store the presented URI, which is explained to the owner of the application."""
         super().__init__()
         self.presented = presented
         self.application = application
 
 
 class CodeExchange(ClientParameters):
-    """An authorization code for tokens (RFC 6749 section 4.1.3)."""
+    """Request parameters of the authorization code grant (RFC 6749 section 4.1.3)."""
 
     grant_type: Literal["authorization_code"]
     code: str
@@ -143,7 +146,7 @@ class CodeExchange(ClientParameters):
 
 
 def _is_certain(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return conditions under which `check` accepts a code without a DPoP proof."""
+    """Return the conditions under which `check` accepts a code without a DPoP proof."""
     return (
         found.grant_application_id == found.id,
         found.grant_code_expires_at > bindparam("now"),
@@ -167,7 +170,7 @@ WITH_REDEMPTION = RedeemingLookup(
 
 
 class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.AuthorizationCodeGrant):
-    """Issues codes at the authorization endpoint and redeems them at the token endpoint."""
+    """The authorization code grant, which issues codes and redeems them for tokens."""
 
     CREDENTIAL = "code"
     REQUEST = CodeExchange
@@ -180,22 +183,23 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
     )
     IS_REGISTRABLE = True
 
-    # The authorization endpoint, section 4.1.1
+    # Authorization endpoint (section 4.1.1).
 
     @classmethod
     def check_authorization_endpoint(cls, request: ProtocolRequest) -> bool:
-        """Return True for every request: the client and the redirect URI are checked first."""
+        """Return True: `validate_authorization_request` checks every request."""
         del request
         return True
 
     @staticmethod
     def validate_no_multiple_request_parameter(request: ProtocolRequest) -> None:
-        """Do nothing: the checks below know the redirect URI for the error."""
+        """Do nothing: the checks below can return the error to the redirect URI."""
 
     def validate_authorization_request(self) -> str:
-        """Check client and redirect URI, then the rest; return the redirect URI.
+        """Check all parameters, and return the redirect URI.
 
-        Errors of the first two carry no redirect URI and end on a page (section 4.1.2.1).
+        The client and the redirect URI are checked first. If one of them is invalid, the error has
+        no redirect URI and is shown on a page (section 4.1.2.1).
         """
         redirect_uri = self.check_client_and_redirect_uri()
         try:
@@ -206,7 +210,10 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         return redirect_uri
 
     def check_client_and_redirect_uri(self) -> str:
-        """Return the redirect URI; raise the errors that are shown on a page."""
+        """Return the checked redirect URI.
+
+        Errors raised here are shown on a page and not redirected.
+        """
         for name in ("client_id", "redirect_uri"):
             if name in self.request.payload.repeated:
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
@@ -267,7 +274,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             raise InvalidRequestError("max_age must be a number of seconds.")
 
     def _check_request_objects(self) -> None:
-        """Refuse request objects (JWT), because ignoring them would change the request."""
+        """Reject request objects (JWT), since ignoring them would change the request."""
         if self.request.value("request") is not None:
             raise RequestNotSupportedError("Request objects are not supported.")
         is_foreign = self.request.value("request_uri") is not None and not self.request.pushed
@@ -279,9 +286,10 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
     def create_authorization_response(
         self, redirect_uri: str, grant_user: Approval | None
     ) -> tuple[int, str, list[tuple[str, str]]]:
-        """Store a code for the approved request and redirect back with it.
+        """Store a code for the approved request, and redirect back with it.
 
-        `grant_user` is the sign-in that approved, or None after a refusal (section 4.1.2).
+        `grant_user` is the approval of the signed-in user, or None if the user denied the request
+        (section 4.1.2).
         """
         if grant_user is None:
             raise AccessDeniedError(DENIED_BY_USER, redirect_uri=redirect_uri)
@@ -289,7 +297,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         return 302, "", [("Location", self.location_with(redirect_uri, code))]
 
     def location_with(self, redirect_uri: str, code: str) -> str:
-        """Return the URL that brings a code to the application (section 4.1.2)."""
+        """Return the URL that returns a code to the application (section 4.1.2)."""
         parameters = [("code", code)]
         state = self.request.value("state")
         if state is not None:
@@ -298,9 +306,10 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         return with_parameters(redirect_uri, parameters)
 
     def codes_of_decision(self, number: str) -> tuple[str, ...]:
-        """Return the code that a consent form with this number leads to, under each key.
+        """Return the code for the consent form with this number, derived with each secret key.
 
-        A form that is submitted twice leads to the same code, which is not stored in the clear.
+        A form that is submitted twice yields the same code, although the code is not stored in
+        plain text.
         """
         keyring = self.server.context.keyring
         return keyring.derived_credentials(
@@ -345,15 +354,15 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             )
         return code
 
-    # The token endpoint, section 4.1.3
+    # Token endpoint (section 4.1.3).
 
     LOOKUP = AUTHORIZATION_CODE
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
-        """Return the lookup that also redeems the code, if no parameter speaks against that."""
+        """Return the lookup that also redeems the code, if the parameters permit it."""
         redirect_uri, verifier = request.value("redirect_uri"), request.value("code_verifier")
         challenge = verifier and pkce.challenge_of(verifier)
-        # Postgres stores neither NUL nor half a character.
+        # Postgres stores neither NUL nor lone surrogates.
         is_text = redirect_uri is not None and redirect_uri.isprintable()
         if not is_text or challenge is None is not verifier:
             return None
@@ -361,14 +370,14 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         return WITH_REDEMPTION.of(new_pair(), self.server.context, **values)
 
     def check(self, asked: ClientRequest[FoundGrant]) -> FoundGrant:
-        """Check code, redirect URI and verifier, in the order of the section; return the code."""
+        """Check the code, the redirect URI and the verifier in this order, and return the code."""
         found = asked.get_credential(UNKNOWN_CODE)
         self._refuse_foreign_or_used(found, asked.get_client())
         if asked.request.required("redirect_uri") != found.grant_redirect_uri:
             raise RefusedGrantError(OTHER_URI)
         check_verifier(asked.request.value("code_verifier"), found.grant_code_challenge)
         if found.grant_key_thumbprint not in {None, asked.key_thumbprint}:
-            # Section 10 of RFC 9449.
+            # RFC 9449 section 10.
             raise RefusedGrantError(OTHER_KEY)
         if found.user_state != ACTIVE:
             self._invalidate(found.grant_id)
@@ -378,12 +387,12 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
     def _refuse_foreign_or_used(self, found: FoundGrant, client: Client) -> None:
         context = self.server.context
         if found.grant_application_id != client.application.id:
-            # It was stolen: the code becomes invalid for its own client as well.
+            # The code was stolen, so it is invalidated for its own client as well.
             self._invalidate(found.grant_id)
             self._record(EventKind.CODE_INVALIDATED, found, client)
             raise RefusedGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
-            # A second redemption: one of the two was a thief (section 4.1.2).
+            # The code was redeemed twice, so one of the clients is a thief (section 4.1.2).
             had_tokens = revoke_family(found.grant_id, session=context.session, now=context.now)
             self._record(EventKind.CODE_REUSED, found, client)
             raise RefusedGrantError(USED_CODE if had_tokens else LOST_CODE)
@@ -392,9 +401,10 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             raise RefusedGrantError(EXPIRED_CODE)
 
     def _record(self, kind: EventKind, found: FoundGrant, client: Client) -> None:
-        """Record a possible theft of the code, for its user.
+        """Record a possible theft of the code for its user.
 
-        An ordinary redemption is not recorded: there are too many, and the consent says it all.
+        Ordinary redemptions are not recorded: there are too many, and the consent is recorded
+        already.
         """
         self.server.context.record_event(
             kind,
@@ -414,7 +424,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
     def perform(
         self, asked: ClientRequest[FoundGrant], checked: FoundGrant
     ) -> Mapping[str, object]:
-        """Consume the code and store the pair atomically: one of concurrent requests succeeds."""
+        """Consume the code and store the pair atomically; one of concurrent requests succeeds."""
         grant = grant_in(
             checked,
             asked.get_client(),

@@ -1,8 +1,8 @@
-"""The client credentials grant (RFC 6749 section 4.4): a token for the application itself.
+"""The client credentials grant (RFC 6749 section 4.4), which issues tokens to applications.
 
 The token acts for the service account of the application, which has the roles that maintainers of
 groups and projects gave it. There is no refresh token (section 4.4.3) and no ID token: the
-application asks again.
+application requests a new access token instead.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from domain.oauth.reasons import Reason, Refusal, RefusedClientError, RefusedGra
 from domain.oauth.requested_scopes import allowed_scopes, refuse_others
 from domain.oauth.tokens import Grant, issue_pair
 
-#: Scopes that are about a person: who signed in, who is away, who administers.
+#: Scopes that only make sense for a person's sign-in.
 _OF_PEOPLE = frozenset({"openid", "profile", "email", "offline_access"})
 FOR_MACHINES = (
     frozenset(
@@ -64,7 +64,7 @@ LOCKED = Refusal(
 
 
 class ClientCredentials(ClientParameters):
-    """The credentials of an application for a token of its own (RFC 6749 section 4.4.2)."""
+    """Request parameters of the client credentials grant (RFC 6749 section 4.4.2)."""
 
     grant_type: Literal["client_credentials"]
     scope: str = ""
@@ -75,25 +75,25 @@ class Machine:
     """The service account of a client, and the scopes of its token."""
 
     user_id: int
-    #: Space-separated, in order.
+    #: Space-separated scopes, in order.
     scopes: str
 
 
 class ClientCredentialsGrant(TokenGrant[None, Machine], grants.ClientCredentialsGrant):
-    """Issues an access token for the service account of a confidential application."""
+    """The client credentials grant, for the service accounts of confidential applications."""
 
     CREDENTIAL = "service account"
     REQUEST = ClientCredentials
     REASONS = (_NO_ACCOUNT, LOCKED.reason)
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Refuse public clients (section 4.4), and those that are registered for other grants."""
+        """Reject public clients (section 4.4) and clients that are registered for other grants."""
         super().check_client(client, request)
         if not client.application.confidential:
             raise RefusedClientError(PUBLIC)
 
     def check(self, asked: ClientRequest[None]) -> Machine:
-        """Find the service account, and check the scope."""
+        """Return the service account and the checked scope."""
         client = asked.get_client()
         found = find_for_client(client.application.id, connection=self.server.context.connection)
         if found is None:
@@ -103,7 +103,7 @@ class ClientCredentialsGrant(TokenGrant[None, Machine], grants.ClientCredentials
         return Machine(user_id=found.user_id, scopes=_scopes(asked.request.value("scope"), client))
 
     def perform(self, asked: ClientRequest[None], checked: Machine) -> Mapping[str, object]:
-        """Store an access token and return it (section 4.4.3)."""
+        """Store an access token and return the token response (section 4.4.3)."""
         application = asked.get_client().application
         grant = Grant(
             user_id=checked.user_id,
@@ -118,7 +118,7 @@ class ClientCredentialsGrant(TokenGrant[None, Machine], grants.ClientCredentials
 
 
 def _scopes(text: str | None, client: Client) -> str:
-    """Return the requested scopes, or all that the application has for machines (section 3.3)."""
+    """Return the requested scopes, or all of the client's service account scopes (section 3.3)."""
     if text is None:
         text = " ".join(in_order(set(client.application.scopes.split()) & FOR_MACHINES))
     scopes = allowed_scopes(text, client) if text else ""

@@ -1,4 +1,4 @@
-"""The device authorization grant (RFC 8628): its endpoint (section 3.1), its polls (3.4, 3.5)."""
+"""The device authorization grant (RFC 8628): device requests (3.1) and polls (3.4, 3.5)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -62,7 +62,7 @@ _EXPIRED = Reason(
     title="Expired device code",
     advice="Request a new device code and show the new user code.",
 )
-#: The same for all of these, since a thief of a code must learn no more.
+#: The error is the same in all these cases, so that the thief of a code learns nothing more.
 UNKNOWN_CODE = Refusal(
     sentence="The device code is unknown, or was issued to another client.",
     reason=Reason(
@@ -77,25 +77,25 @@ LOST_CODE = Refusal(
     sentence="The device code has already been redeemed, or its approval was withdrawn.",
     reason=_USED,
 )
-#: So long a poll may be on its way.
+#: Maximum time that a poll may spend on the network.
 _ON_THE_WAY = timedelta(seconds=1)
-#: A poll is early only if it arrives sooner than the interval minus this. Two polls travel for
-#: different times, and different hosts may note their arrival.
+#: Tolerance before a poll counts as too early. Two polls may take different times on the network,
+#: and hosts with different clocks may record them.
 _EARLY_TOLERANCE = _ON_THE_WAY + HOST_CLOCK_DIFFERENCE
 _NONE = timedelta(0)
-#: Seconds that each poll adds which comes too early (section 3.5).
+#: Number of seconds that each early poll adds to the interval (section 3.5).
 _SLOWER = 5
 _SECOND = literal_column("interval '1 second'", Interval)
-#: More than any device code lives.
+#: Maximum polling interval in seconds; device codes expire earlier.
 _LONGEST_INTERVAL = 3600
 
 _can_slow_down = DeviceAuthorization.interval <= _LONGEST_INTERVAL - _SLOWER
 
 
 def _record_poll(device_id: ColumnElement[int], begin: ColumnElement[datetime]) -> Update:
-    """Return the UPDATE that records a poll, and returns the interval from then on.
+    """Return the UPDATE that records a poll and returns the new polling interval.
 
-    A poll that is lost in a crash does no harm.
+    The commit is not awaited, since losing a poll in a crash does no harm.
     """
     interval, is_early = DeviceAuthorization.interval, DeviceAuthorization.last_polled_at > begin
     return (
@@ -113,7 +113,7 @@ _RECORD_POLL = _record_poll(bindparam("device_id"), bindparam("begin"))
 
 
 def _is_pending(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return conditions under which `check` records a poll."""
+    """Return the conditions under which `check` records a poll."""
     return (
         found.device_application_id == found.id,
         found.device_redeemed_at.is_(None),
@@ -141,29 +141,29 @@ DEFAULT_SCOPE = "read_user"
 
 
 class DeviceExchange(ClientParameters):
-    """A device code for tokens, asked again and again (RFC 8628 section 3.4)."""
+    """Request parameters of a poll (RFC 8628 section 3.4)."""
 
     grant_type: Literal["urn:ietf:params:oauth:grant-type:device_code"]
     device_code: str
 
 
 class ExpiredCodeError(ExpiredTokenError):
-    """The user has not decided in time (RFC 8628 section 3.5)."""
+    """expired_token: the user did not decide in time (RFC 8628 section 3.5)."""
 
     description = "The device code has expired. Ask for a new one."
     reason = _EXPIRED
 
 
 class TooEarlyPollError(SlowDownError):
-    """slow_down: the poll arrived too early, and the interval is longer from now on."""
+    """slow_down: the poll arrived too early, so the polling interval increases."""
 
     def __init__(self, interval: int) -> None:
-        """Store the new interval in seconds, which the response contains."""
+        """Store the new interval in seconds, which is part of the response."""
         super().__init__(f"Poll every {interval} seconds from now on.")
         self.interval = interval
 
     def get_body(self) -> list[tuple[str, object]]:
-        """Return the members of the response, with `interval` as at the start (section 3.2)."""
+        """Return the members of the response, including `interval` (section 3.2)."""
         return [*super().get_body(), ("interval", self.interval)]
 
 
@@ -175,7 +175,7 @@ class ApprovedDevice(NamedTuple):
 
 
 class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCodeGrant):
-    """Issues the tokens of a device once a user has approved its request."""
+    """The device code grant, which issues tokens when a user has approved the device."""
 
     CREDENTIAL = "device code"
     REQUEST = DeviceExchange
@@ -191,10 +191,10 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         return LookupWithWrite(WITH_POLL, values)
 
     def check(self, asked: ClientRequest[FoundDevice]) -> ApprovedDevice:
-        """Check the code and the state of the request; return the approved request.
+        """Check the code and the state of the request, and return the approved request.
 
-        A code of another client is refused and lives on, like a refresh token: it has never been
-        in a browser's address, where codes of redirects get lost.
+        A code that another client presents is rejected but stays valid, like a refresh token.
+        Unlike an authorization code, it never appears in a browser's address bar, where codes leak.
         """
         found = asked.get_credential(UNKNOWN_CODE)
         if found.device_application_id != asked.get_client().application.id:
@@ -207,10 +207,11 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         return ApprovedDevice(device=found, grant=found.grant)
 
     def _refuse_unless_approved(self, found: FoundDevice, interval: int | None) -> None:
-        """Raise the error for a request that is not approved; `interval` is of a recorded poll.
+        """Check that a request is approved, and raise the error for its state otherwise.
 
-        A user who approves in the last second reads that the device is connected: its next poll
-        comes an interval later, and must find the approval.
+        `interval` is the result of a poll that is already recorded. Approved codes stay valid a
+        little longer than others. If the user approves in the last second, the next poll comes one
+        interval later and must still find the approval.
         """
         if found.device_denied_at is not None:
             raise AccessDeniedError("The user has denied the request.")
@@ -222,10 +223,10 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
             self._refuse_to_wait(found, interval)
 
     def _refuse_to_wait(self, found: FoundDevice, interval: int | None) -> NoReturn:
-        """Store the poll; raise slow_down or authorization_pending.
+        """Record the poll, and raise slow_down or authorization_pending.
 
-        The database decides that: of several polls at once each makes the pause longer. Only what
-        makes no pause longer any more is not noted.
+        The database computes the interval, so that each of several concurrent early polls increases
+        it. A poll is not recorded if the interval has reached its maximum.
         """
         known, last = found.device_interval, found.device_last_polled_at
         is_early = last is not None and last > self._begin_of_interval(found)
@@ -237,7 +238,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         raise AuthorizationPendingError("The user has not decided yet.")
 
     def _record_poll(self, found: FoundDevice) -> int:
-        """Store the poll and return the new interval in seconds."""
+        """Store the poll, and return the new interval in seconds."""
         connection, now = self.server.context.connection, self.server.context.now
         begin = self._begin_of_interval(found)
         values = {"device_id": found.device_id, "now": now, "begin": begin}
@@ -245,16 +246,16 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         return interval
 
     def _begin_of_interval(self, found: FoundDevice) -> datetime:
-        """Return the moment after which the last poll makes this poll an early one."""
+        """Return the time after which a previous poll makes this poll too early."""
         interval = timedelta(seconds=found.device_interval)
         return self.server.context.now - interval + _EARLY_TOLERANCE
 
     def perform(
         self, asked: ClientRequest[FoundDevice], checked: ApprovedDevice
     ) -> Mapping[str, object]:
-        """Consume the approval and store the pair atomically: one of concurrent polls succeeds.
+        """Consume the approval and store the pair atomically; one of concurrent polls succeeds.
 
-        Nothing is left to consume if the user has taken the approval back meanwhile.
+        All polls fail if the user has revoked the approval meanwhile.
         """
         context, client = self.server.context, asked.get_client()
         device_id = checked.device.device_id
@@ -270,26 +271,26 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         if not is_active or not redeem(
             FOR_DEVICE_CODE, pair, grant, context, spent_device=device_id
         ):
-            # It is over, even if the user is unlocked some day.
+            # End the request for good, even if the user is unlocked later.
             end_device(device_id, context)
             raise RefusedGrantError(LOST_CODE if is_active else UNKNOWN_CODE)
         issued = token_response(pair, grant, context)
         is_bound = asked.key_thumbprint is not None
-        # The specification's example of this one response writes it with a capital.
+        # The example in RFC 8628 capitalizes the token type in this response.
         kind = issued["token_type"] if is_bound else "Bearer"
         return {**issued, "token_type": kind}
 
 
 class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthorizationEndpoint):
-    """POST /oauth/authorize_device: issues a code for the device and one for its user."""
+    """The endpoint POST /oauth/authorize_device, which issues a device code and a user code."""
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Refuse a client that is not registered for the device grant (RFC 7591 section 2)."""
+        """Reject clients that are not registered for the device grant (RFC 7591 section 2)."""
         del request
         client.require_grant_type(DeviceCodeGrant.GRANT_TYPE)
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
-        """Return the lookup that also stores the request of the device."""
+        """Return the lookup that also stores the device request."""
         try:
             scopes = known_scopes(request.value("scope") or DEFAULT_SCOPE)
         except InvalidScopeError:
@@ -298,12 +299,15 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
         return LookupWithWrite(WITH_REQUEST, values, new)
 
     def check(self, asked: ClientRequest[None]) -> str:
-        """Return the requested scopes, or raise invalid_scope."""
+        """Return the requested scopes.
+
+        Raise invalid_scope if a scope is unknown or not allowed.
+        """
         text = asked.request.value("scope") or DEFAULT_SCOPE
         return allowed_scopes(text, asked.get_client())
 
     def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
-        """Store the request of the device and return its codes (section 3.2)."""
+        """Store the device request and return its codes (section 3.2)."""
         policy = self.server.context.policy
         application, context = asked.get_client().application, self.server.context
         new = asked.written or begin(application.id, checked, context=context)

@@ -1,7 +1,7 @@
 """The resource owner password credentials grant (RFC 6749 section 4.3).
 
-It stays although OAuth 2.1 drops it, because scripts in the field use it. It works without a
-client while the instance allows that.
+OAuth 2.1 removes this grant, but existing scripts still use it. It works without a client if the
+instance allows that.
 """
 
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ from domain.oauth.reasons import NOT_IN_GROUPS, Reason, Refusal, RefusedGrantErr
 from domain.oauth.requested_scopes import allowed_scopes, known_scopes, refuse_others
 from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh
 
-#: One sentence for a wrong name, a wrong password, a locked account and one with a second factor:
-#: the response must not reveal which of them it is.
+#: The error is the same for a wrong name, a wrong password, a locked account and an account with a
+#: second factor. The response must not reveal the cause.
 REFUSED = Refusal(
     sentence=(
         "The user name or password is wrong, or this account cannot sign in with a password only. "
@@ -42,14 +42,14 @@ REFUSED = Refusal(
     ),
 )
 DEFAULT_SCOPE = "api"
-#: Scopes that a request without a client can name: those that any application could register.
+#: Scopes available without a client: the scopes that any application could register.
 _WITHOUT_CLIENT = frozenset(REGISTRABLE) - {ADMIN_MODE} | FREE
-#: The members of the response: the specification's examples show no scope and no time.
+#: Members of the response; the examples of RFC 6749 contain neither scope nor time.
 _SHOWN = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")
 
 
 class PasswordExchange(ClientParameters):
-    """A user name and a password for a token (RFC 6749 section 4.3.2)."""
+    """Request parameters of the password grant (RFC 6749 section 4.3.2)."""
 
     grant_type: Literal["password"]
     username: str
@@ -58,7 +58,7 @@ class PasswordExchange(ClientParameters):
 
 
 class TooManyGuessesError(OAuth2Error):
-    """Too many failed attempts; passwords are not checked for some time."""
+    """Error after too many failed attempts; passwords are not checked for a while."""
 
     error = "temporarily_unavailable"
     status_code = 429
@@ -69,7 +69,7 @@ class TooManyGuessesError(OAuth2Error):
         self._retry_after = cause.retry_after
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the response."""
+        """Return the response headers, with Retry-After."""
         return [("Retry-After", str(self._retry_after))]
 
 
@@ -78,12 +78,12 @@ class PasswordCheck:
     """The authenticated user, and the scopes of the token."""
 
     user: UserView
-    #: Space-separated, in order.
+    #: Space-separated scopes, in order.
     scopes: str
 
 
 class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswordCredentialsGrant):
-    """Issues an access token for the name and the password of a user."""
+    """The password grant, which issues access tokens for a user name and a password."""
 
     CREDENTIAL = "password"
     REQUEST = PasswordExchange
@@ -112,9 +112,10 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             raise RefusedGrantError(NOT_IN_GROUPS)
 
     def _scopes(self, text: str | None, client: Client | None) -> str:
-        """Return the requested scopes, or the default ones (section 3.3).
+        """Return the requested or the default scopes (section 3.3).
 
-        That is api; for a client that is not registered for it, all that it is registered for.
+        The default scope is `api`. For a client that is not registered for `api`, the default is
+        all of its scopes.
         """
         if text is None:
             return _default_scopes(client)
@@ -122,14 +123,14 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             return allowed_scopes(text, client)
         known, sentence = known_scopes(text), "A token without an application cannot have the scope"
         refuse_others(known, _WITHOUT_CLIENT, sentence)
-        # Such a token cannot be refreshed.
+        # Tokens without an application cannot be refreshed.
         scopes = in_order(set(known) - {"offline_access"})
         if not scopes:
             raise InvalidScopeError("The request has no scope.")
         return " ".join(scopes)
 
     def _get_owner(self, request: ProtocolRequest) -> UserView:
-        """Return the user with this name and password; attempts are counted with sign-ins."""
+        """Return the user with this name and password; failures count as sign-in attempts."""
         context = self.server.context
         attempt = context.policy.passwords.limits.attempt(
             request.required("username"),

@@ -1,4 +1,4 @@
-"""Refreshing (RFC 6749 section 6) with rotation and reuse detection (RFC 9700 section 4.14)."""
+"""Token refresh (RFC 6749 section 6) with rotation and reuse detection (RFC 9700 section 4.14)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ _REUSED = Reason(
         "refresh at a time."
     ),
 )
-#: The same for all of these, since a thief of a token must learn no more.
+#: The error is the same in all these cases, so that the thief of a token learns nothing more.
 UNKNOWN = Refusal(
     sentence="The refresh token is unknown, or was issued to another client.",
     reason=Reason(
@@ -102,12 +102,12 @@ STOLEN = Refusal(
 )
 
 
-#: Parameters that are compared with the authorization, or narrow the scope.
+#: Parameters that are compared with the authorization, or that narrow the scope.
 _OPTIONS = ("scope", "redirect_uri", "code_verifier")
 
 
 def _is_certain(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return conditions under which `check` accepts a refresh token without any option."""
+    """Return the conditions under which `check` accepts a refresh token without options."""
     return (
         found.token_application_id == found.id,
         found.user_state == IS_ACTIVE,
@@ -132,7 +132,7 @@ WITH_REDEMPTION = RedeemingLookup(
 
 
 class Refresh(ClientParameters):
-    """A refresh token for new tokens (RFC 6749 section 6)."""
+    """Request parameters of the refresh token grant (RFC 6749 section 6)."""
 
     grant_type: Literal["refresh_token"]
     refresh_token: str
@@ -143,17 +143,17 @@ class Refresh(ClientParameters):
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshCheck:
-    """The pair whose refresh token was presented, and the scope that the new pair gets."""
+    """The pair whose refresh token was presented, and the scope of the new pair."""
 
     found: FoundPair
-    #: When the user signed in for the grant.
+    #: Time of the sign-in for the grant.
     auth_time: datetime
-    #: Space-separated, in order.
+    #: Space-separated scopes, in order.
     scopes: str
 
 
 class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshTokenGrant):
-    """Replaces a pair by a new one; the old one is revoked at once."""
+    """The refresh token grant, which replaces a token pair and immediately revokes the old one."""
 
     CREDENTIAL = "refresh token"
     REQUEST = Refresh
@@ -169,7 +169,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
     LOOKUP = REFRESH_TOKEN
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
-        """Return the lookup that also replaces the pair, if the request asks for nothing else."""
+        """Return the lookup that also replaces the pair, unless the request has other options."""
         presented, context = request.value("refresh_token"), self.server.context
         if presented is None or any(request.value(name) for name in _OPTIONS):
             return None
@@ -186,7 +186,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         self._check_key(found, asked)
         self._check_against_grant(found, asked.request)
         granted, auth_time = found.grant_scopes, found.grant_auth_time
-        if granted is None or auth_time is None:  # there is no grant that could go on
+        if granted is None or auth_time is None:  # no authorization to continue
             raise RefusedGrantError(UNKNOWN)
         self._check_limits(found, client)
         scopes = client.get_granted_scope(
@@ -195,7 +195,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
     def _check_limits(self, found: FoundPair, client: Client) -> None:
-        """Refuse what the application no longer allows: by its groups, or by its days."""
+        """Reject tokens that the application's groups or age limits no longer allow."""
         context, application = self.server.context, client.application
         for days, since in (
             (application.refresh_idle_days, found.token_created_at),
@@ -207,9 +207,10 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             raise RefusedGrantError(NOT_IN_GROUPS)
 
     def _refuse_reuse(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
-        """Refuse a revoked token, unless its response may be replayed.
+        """Reject a revoked token, unless its response may be repeated.
 
-        The whole family ends where the client cannot prove that the token is its own.
+        For a public client, which cannot prove that the token is its own, the whole family is
+        revoked.
         """
         context, client = self.server.context, asked.get_client()
         presented = asked.request.required("refresh_token")
@@ -233,10 +234,11 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         )
 
     def _check_key(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
-        """Refuse a bound pair without a proof, and a public client without its key.
+        """Reject a bound token without a proof, or with another key from a public client.
 
-        RFC 9449 section 5: a secret binds the refresh token of a confidential client already, so
-        that its key may change. Without any, what was bound would become a bearer token.
+        The refresh token of a confidential client is already bound by the client's secret. Its key
+        may therefore change (RFC 9449 section 5). Without any proof, a bound token would become a
+        bearer token.
         """
         bound_to, proved = found.token_key_thumbprint, asked.key_thumbprint
         may_change = asked.get_client().application.confidential and proved is not None
@@ -244,7 +246,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             raise RefusedGrantError(OTHER_KEY)
 
     def _check_against_grant(self, found: FoundPair, request: ProtocolRequest) -> None:
-        """Check optional parameters against the original authorization."""
+        """Check the optional parameters against the original authorization."""
         redirect_uri = request.value("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
             raise RefusedGrantError(OTHER_URI)
@@ -253,10 +255,10 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             check_verifier(verifier, found.grant_code_challenge)
 
     def _narrowed_scope(self, text: str | None, granted: str) -> str:
-        """Return the requested scope if it is within the granted one (section 6).
+        """Return the requested scope if it is within the granted scope (section 6).
 
-        It is that of the access token alone: a refresh token always has the scope of the one
-        that it replaces, and so that of the grant.
+        The narrower scope applies only to the access token. A refresh token always has the scope of
+        the grant, like the token that it replaces.
         """
         if text is None:
             return granted
@@ -267,9 +269,9 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
     def perform(
         self, asked: ClientRequest[FoundPair], checked: RefreshCheck
     ) -> Mapping[str, object]:
-        """Replace the old pair by a new one: one of concurrent refreshes succeeds.
+        """Replace the old pair with a new one; only one of several concurrent refreshes succeeds.
 
-        The others get the winner's pair if the instance lets answers be sent again.
+        The others get the new pair of the first one, if a replay window is configured.
         """
         context, found = self.server.context, checked.found
         presented = asked.request.required("refresh_token")
@@ -287,14 +289,14 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             raise RefusedGrantError(USED if refreshed_at else REVOKED)
         is_asked = asked.request.value("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
-            # A replay must not widen the scope that was asked for.
+            # A replay must not exceed the requested scope.
             raise InvalidScopeError(
                 "The refresh token was used for a wider scope a moment ago. Use the new one."
             )
         return replayed_response(replay, grant, context)
 
     def _refreshed_at(self, token_id: int) -> datetime | None:
-        """Return the time of the first refresh."""
+        """Return the time when the pair was refreshed."""
         asked = select(AccessToken.refreshed_at).where(AccessToken.id == token_id)
         return self.server.context.session.scalar(asked)
 
@@ -308,7 +310,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             scopes=checked.scopes,
             key_thumbprint=asked.key_thumbprint,
             keeps_admin_mode=bool(found.token_keeps_admin_mode),
-            # When the user signed in is repeated, the nonce is not (OpenID Connect Core 12.2).
+            # The time of the sign-in is repeated, the nonce is not (OpenID Connect Core 12.2).
             authentication=Authentication(
                 auth_time=checked.auth_time,
                 methods=found.grant_methods,

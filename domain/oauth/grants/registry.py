@@ -13,7 +13,7 @@ from domain.oauth.grants.password import PasswordGrant
 from domain.oauth.grants.refresh_token import RefreshTokenGrant
 from domain.oauth.grants.token_exchange import TokenExchangeGrant
 
-#: In the order of the specification.
+#: Grants, in the order of the specification.
 GRANTS: tuple[type[TokenGrant[Any, Any]], ...] = (
     AuthorizationCodeGrant,
     RefreshTokenGrant,
@@ -22,21 +22,21 @@ GRANTS: tuple[type[TokenGrant[Any, Any]], ...] = (
     ClientCredentialsGrant,
     TokenExchangeGrant,
 )
-#: Those that administrators allow to applications, one by one.
+#: Grants that administrators permit for individual applications.
 PERMITTED_GRANTS = tuple(grant for grant in GRANTS if grant.PERMISSION)
-#: `Any`, because Authlib's constructor makes them.
+#: Grants by grant type. The type is `Any`, since Authlib's constructor creates the instances.
 GRANTS_BY_TYPE: Mapping[str, Any] = {grant.GRANT_TYPE: grant for grant in GRANTS}
-#: The parameters of all endpoints that a request may contain once (RFC 6749 section 3.2).
+#: Parameters of all endpoints that a request may contain only once (RFC 6749 section 3.2).
 PARAMETERS = protocol.PARAMETERS.union(
     *(grant.REQUEST.model_fields.keys() - grant.REPEATABLE for grant in GRANTS)
 )
 
 
 def offered_grants(policy: OAuthPolicy) -> tuple[type[TokenGrant[Any, Any]], ...]:
-    """Return the enabled grants."""
+    """Return the grants that the policy enables."""
     return tuple(grant for grant in GRANTS if grant.SWITCH is None or grant.SWITCH(policy))
 
 
 def registrable_grant_types(policy: OAuthPolicy) -> tuple[str, ...]:
-    """Return the grant types that clients can register themselves for."""
+    """Return the grant types that clients can register for."""
     return tuple(grant.GRANT_TYPE for grant in offered_grants(policy) if grant.IS_REGISTRABLE)

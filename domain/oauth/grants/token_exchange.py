@@ -1,9 +1,15 @@
-"""The token exchange grant (RFC 8693): an access token for one that can do less.
+"""The token exchange grant (RFC 8693), which issues access tokens with fewer permissions.
 
-An application exchanges an access token of its own, for a worker or a service that needs a part of
-what the user has granted. The new token has no scope that the subject token lacks, ends no later,
-belongs to the same authorization and ends with it, and cannot be refreshed. There is no delegation:
-no token lets somebody else act for its user, and an `actor_token` is refused (sections 4.1, 4.4).
+An application exchanges one of its own access tokens, for a worker or service that needs fewer of
+the scopes. The new token:
+
+- has no scope that the subject token lacks
+- does not expire later than the subject token
+- belongs to the same authorization and is revoked with it
+- cannot be refreshed
+
+Delegation is not supported: no token lets another party act for its user. A request with an
+`actor_token` is rejected (sections 4.1 and 4.4).
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,9 +38,9 @@ from domain.oauth.reasons import (
 from domain.oauth.requested_scopes import allowed_scopes, refuse_others
 from domain.oauth.tokens import Grant, issue_pair, use_subject_token
 
-#: Section 3.
+#: Token type identifier of access tokens (section 3).
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name
-#: Scopes that no exchanged token has: it is not for administration, and has no refresh token.
+#: Scopes that exchanged tokens never have: they cannot administer, and have no refresh token.
 _NOT_PASSED_ON = frozenset({ADMIN_MODE, "offline_access"})
 
 _ENDED = Reason(
@@ -42,7 +48,7 @@ _ENDED = Reason(
     title="Expired or revoked subject token",
     advice="Refresh the tokens first, and exchange the new access token.",
 )
-#: The same for all of these, since a thief of a token must learn no more.
+#: The error is the same in all these cases, so that the thief of a token learns nothing more.
 UNKNOWN = Refusal(
     sentence="The subject_token is unknown, or was issued to another client.",
     reason=Reason(
@@ -93,7 +99,7 @@ PUBLIC = Refusal(
 
 
 class TokenExchange(ClientParameters):
-    """An access token for one that can do less (RFC 8693 section 2.1)."""
+    """Request parameters of the token exchange grant (RFC 8693 section 2.1)."""
 
     grant_type: Literal["urn:ietf:params:oauth:grant-type:token-exchange"]
     subject_token: str = Field(description="An access token of the application.")
@@ -107,7 +113,7 @@ class TokenExchange(ClientParameters):
 
 
 class InvalidTargetError(OAuth2Error):
-    """invalid_target (section 2.2.2): a token for another service is wanted."""
+    """invalid_target (section 2.2.2): the requested token is for another service."""
 
     error = "invalid_target"
     description = "Tokens can only be issued for this instance."
@@ -115,16 +121,16 @@ class InvalidTargetError(OAuth2Error):
 
 @dataclass(frozen=True, kw_only=True)
 class ExchangeCheck:
-    """The subject token, and what the new token gets of it."""
+    """The subject token, and the properties of the new token."""
 
     subject: FoundPair
     authorization_id: int
-    #: Space-separated, in order.
+    #: Space-separated scopes, in order.
     scopes: str
 
 
 class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant):
-    """Exchanges an access token of a confidential application that an administrator allows it."""
+    """The token exchange grant, for confidential applications that administrators permit."""
 
     GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
     CREDENTIAL = "subject token"
@@ -145,7 +151,7 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
     LOOKUP = SUBJECT_TOKEN
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Refuse public clients: whoever finds a token could send it in their name."""
+        """Reject public clients: anyone who found a token could exchange it in their name."""
         super().check_client(client, request)
         if not client.application.confidential:
             raise RefusedClientError(PUBLIC)
@@ -153,7 +159,8 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
     def check(self, asked: ClientRequest[FoundPair]) -> ExchangeCheck:
         """Check the parameters, the subject token, its key, the target and the scope.
 
-        An unacceptable subject token is invalid_request, and not invalid_grant (section 2.2.2).
+        The error for an unacceptable subject token is invalid_request, not invalid_grant (section
+        2.2.2).
         """
         request, client = asked.request, asked.get_client()
         self._check_types(request)
@@ -168,7 +175,7 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
         if found.token_authorization_id is None:
             raise RefusedParameterError(WITHOUT_AUTHORIZATION)
         if found.token_key_thumbprint not in {None, asked.key_thumbprint}:
-            # Otherwise who has stolen the token could bind it to a key of theirs (RFC 9449).
+            # Otherwise a thief of the token could bind it to their own key (RFC 9449).
             raise RefusedParameterError(OTHER_KEY)
         self._check_target(request)
         return ExchangeCheck(
@@ -186,7 +193,7 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
             raise RefusedParameterError(ACTOR)
 
     def _check_target(self, request: ProtocolRequest) -> None:
-        """Refuse a target other than this instance, which would not know for whom a token is."""
+        """Reject targets other than this instance, which could not verify the token's audience."""
         issuer, given = self.server.context.policy.issuer, request.payload.datalist
         for url in given["resource"]:
             if "#" in url or not f"{url}/".startswith(f"{issuer}/"):
@@ -197,7 +204,7 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
     def perform(
         self, asked: ClientRequest[FoundPair], checked: ExchangeCheck
     ) -> Mapping[str, object]:
-        """Store the new token, unless the subject token or its authorization ended meanwhile."""
+        """Store the new token, unless the subject token or its authorization has just ended."""
         context, subject = self.server.context, checked.subject
         if not use_subject_token(subject.token_id, checked.authorization_id, context):
             raise RefusedParameterError(REVOKED)
@@ -224,7 +231,7 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
         )
 
     def _record(self, client: Client, checked: ExchangeCheck) -> None:
-        """Record the exchange for the user, who saw no page."""
+        """Record the exchange for the user, who was not shown a page."""
         self.server.context.record_event(
             EventKind.TOKEN_EXCHANGED,
             client.application,
@@ -234,7 +241,7 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
 
 
 def _passed_on(text: str | None, held: Sequence[str], client: Client) -> str:
-    """Return the scopes of the new token: the requested ones, or all that can be passed on."""
+    """Return the scopes of the new token: the requested ones, or all that may be passed on."""
     offered = [scope for scope in held if scope not in _NOT_PASSED_ON]
     if text is None:
         scopes = client.get_allowed_scope(" ".join(offered))

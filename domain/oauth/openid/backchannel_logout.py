@@ -1,7 +1,7 @@
-"""Applications hear that sign-ins have ended (OpenID Connect Back-Channel Logout 1.0).
+"""Notifies applications that sign-ins have ended (OpenID Connect Back-Channel Logout 1.0).
 
-A row says of which sign-in an application was told. However that ends, the database takes it out of
-the row (ON DELETE SET NULL), and with that the row is due.
+Each row records that an application was informed of a sign-in. When the sign-in is deleted for any
+reason, the database clears the reference (ON DELETE SET NULL). The notification is then due.
 """
 
 from base64 import urlsafe_b64encode
@@ -22,22 +22,22 @@ from domain.oauth.openid.keys import ALGORITHM, get_signing_key
 from models import Application, BackchannelSession
 
 _EVENT = "http://schemas.openid.net/event/backchannel-logout"
-#: Section 2.4: at most two minutes.
+#: Lifetime of a logout token, at most two minutes (section 2.4).
 _TOKEN_LIFETIME = timedelta(minutes=2)
-#: No other worker tells of a session that one has claimed.
+#: Time for which a claimed session is reserved for one worker.
 _CLAIM_LIFETIME = timedelta(minutes=2)
 _FIRST_PAUSE = timedelta(minutes=1)
-#: The last try is some four hours after the first.
+#: Maximum number of attempts; the last one is about two hours after the first.
 _MOST_TRIES = 8
 LONGEST_PAUSE = _FIRST_PAUSE * 2 ** (_MOST_TRIES - 2)
 _HAS_ENDED = BackchannelSession.sign_in_id.is_(None)
-#: Whether an application waits to hear that a sign-in has ended.
+#: Condition that an application waits for a notification that a sign-in has ended.
 SIGN_INS_HAVE_ENDED = exists().where(_HAS_ENDED, BackchannelSession.due_at <= NOW)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndedSession:
-    """A sign-in whose end an application has to hear of."""
+    """An ended sign-in that an application must be notified of."""
 
     id: int
     application_id: int
@@ -45,17 +45,17 @@ class EndedSession:
     url: str
     user_id: int
     sid: str
-    #: With this one.
+    #: Number of attempts, including this one.
     tries: int
 
 
 def sid_of(sign_in_id: int, application_uid: str, *, keyring: Keyring) -> str:
-    """Return the session id of a sign-in at an application: another one at each application."""
+    """Return the session id of a sign-in at an application, which differs per application."""
     return sids_of(sign_in_id, application_uid, keyring=keyring)[0]
 
 
 def sids_of(sign_in_id: int, application_uid: str, *, keyring: Keyring) -> tuple[str, ...]:
-    """Return the session id of a sign-in under every key, the newest first."""
+    """Return the session id of a sign-in for every secret key, newest key first."""
     digests = keyring.digests(f"sign-in {sign_in_id} at {application_uid}")
     return tuple(urlsafe_b64encode(each).rstrip(b"=").decode() for each in digests)
 
@@ -69,7 +69,7 @@ def remember_session(
     session: Session,
     now: datetime,
 ) -> None:
-    """Remember that an application is told of a sign-in, if it wants to hear of its end."""
+    """Record the sign-in of a user at an application that has a back-channel logout URL."""
     if application.backchannel_logout_uri is None:
         return
     row = {
@@ -85,7 +85,7 @@ def remember_session(
 
 
 def claim_ended(*, most: int, session: Session, now: datetime) -> Sequence[EndedSession]:
-    """Claim sessions that have ended, those first that are due first."""
+    """Claim ended sessions, in the order of their due times."""
     due = (
         select(BackchannelSession.id)
         .where(_HAS_ENDED, BackchannelSession.due_at <= now)
@@ -110,7 +110,7 @@ def claim_ended(*, most: int, session: Session, now: datetime) -> Sequence[Ended
             id=row.id,
             application_id=application.id,
             application_uid=application.uid,
-            # Nobody wants to hear of it any more.
+            # Empty if the application has since removed its back-channel logout URL.
             url=application.backchannel_logout_uri or "",
             user_id=row.user_id,
             sid=row.sid,
@@ -139,17 +139,17 @@ def make_logout_token(
 
 
 def forget_session(ended: EndedSession, *, session: Session) -> None:
-    """Forget a session whose end the application has heard of, or does not want to."""
+    """Delete a session whose notification was delivered or is no longer needed."""
     session.execute(delete(BackchannelSession).where(BackchannelSession.id == ended.id))
 
 
 def postpone(ended: EndedSession, *, session: Session, now: datetime) -> bool:
-    """Tell the application again later; return False if it is given up instead."""
+    """Schedule another attempt; return False if the maximum number of attempts is reached."""
     if ended.tries >= _MOST_TRIES:
         forget_session(ended, session=session)
         return False
     due_at = now + _FIRST_PAUSE * 2 ** (ended.tries - 1)
-    # All that the application has to hear waits with this one, or longer.
+    # Other notifications to the same application wait at least as long.
     session.execute(
         update_rows(BackchannelSession)
         .where(

@@ -14,30 +14,33 @@ from sqlalchemy.orm import Session
 from domain.oauth.context import OAuthContext
 from domain.oauth.openid.keys import ALGORITHM, find_public_key, find_signing_key, get_signing_key
 
-#: The claims of an ID token.
+#: Claims of an ID token.
 CLAIMS = ("iss", "sub", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid", "at_hash")
-#: Authentication context classes: the levels of assurance that clients of Keycloak know.
+#: Authentication context classes, with the levels that clients of Keycloak know.
 ACR_ONE_FACTOR, ACR_TWO_FACTORS = "1", "2"
-#: Longer ones are none of ours.
+#: Maximum length of an id_token_hint; our ID tokens are shorter.
 _LONGEST_HINT = 8192
 
 
 @dataclass(frozen=True, kw_only=True)
 class Authentication:
-    """The authentication behind a grant; a refresh repeats it."""
+    """The authentication behind a grant; refreshed ID tokens repeat it."""
 
-    #: When the user last signed in.
+    #: Time of the user's last sign-in.
     auth_time: datetime
-    #: The nonce of the authorization request, for the first ID token.
+    #: Nonce of the authorization request, for the first ID token.
     nonce: str | None = None
-    #: How they signed in (RFC 8176), separated by spaces; None for grants of older releases.
+    #: Authentication methods (RFC 8176), separated by spaces; None for grants of older releases.
     methods: str | None = None
-    #: Which sign-in it was, for one application.
+    #: Session id of the sign-in for one application.
     sid: str | None = None
 
     @property
     def claims(self) -> dict[str, object]:
-        """The claims about it (section 2, and Back-Channel Logout section 2.1)."""
+        """The claims about the authentication.
+
+        They are defined in section 2, and in Back-Channel Logout section 2.1.
+        """
         methods = (self.methods or "").split()
         level = ACR_TWO_FACTORS if "mfa" in methods else ACR_ONE_FACTOR
         return {
@@ -55,12 +58,12 @@ class Audience:
     user_id: int
     #: client_id of the application.
     application_uid: str
-    #: The session of the user at the application, if the token was issued for one.
+    #: Session of the user at the application, if the token was issued for a session.
     sid: str | None = None
 
 
 class InvalidHintError(Exception):
-    """The id_token_hint was not issued by this service, or its key is gone."""
+    """Error for an id_token_hint of another service, or one whose key was deleted."""
 
 
 def make_id_token(
@@ -71,9 +74,9 @@ def make_id_token(
     user_claims: Mapping[str, object],
     context: OAuthContext,
 ) -> str:
-    """Return a signed ID token that belongs to this access token; times are in seconds.
+    """Return a signed ID token for an access token; times are in seconds.
 
-    `user_claims` are what the granted scopes let it say of the user.
+    `user_claims` are the claims about the user that the granted scopes permit.
     """
     keyring, now = context.keyring, context.now
     key = find_signing_key(
@@ -99,16 +102,17 @@ def subject(user_id: int) -> str:
 
 
 def at_hash(access_token: str) -> str:
-    """Return the left half of the token's SHA-256, in base64url (section 3.1.3.6)."""
+    """Return the left half of the token's SHA-256 hash in base64url (section 3.1.3.6)."""
     half = sha256(access_token.encode("ascii")).digest()[:16]
     return base64.urlsafe_b64encode(half).rstrip(b"=").decode()
 
 
 def read_hint(text: str, *, issuer: str, session: Session) -> Audience:
-    """Return the subject and the audience of an id_token_hint, or raise InvalidHintError.
+    """Return the subject and the audience of an id_token_hint.
 
-    An expired one will do (RP-Initiated Logout section 2). The key is looked up among our own by
-    `kid`, and the algorithm is ours: what the token's header says of both proves nothing.
+    Expired hints are valid (RP-Initiated Logout section 2). The `kid` selects one of our own keys,
+    and the algorithm is fixed, since the token's header proves nothing. Raise InvalidHintError if
+    the hint is invalid.
     """
 
     def own_key(token: GuestProtocol) -> RSAKey:

@@ -1,7 +1,7 @@
-"""Keys that sign ID tokens: RSA, RS256, one at a time, with a grace period (RFC 7517, RFC 7518).
+"""Keys that sign ID tokens with RS256, one at a time (RFC 7517, RFC 7518).
 
-A new key is published before it signs, so that clients which cache the key set have it by then;
-an old one stays published until the last ID token that it signed has expired.
+A new key is published before its first use, so that clients that cache the key set know it by then.
+An old key stays published until the last ID token signed with it has expired.
 """
 
 import json
@@ -39,9 +39,9 @@ from models import SigningKey
 
 ALGORITHM = "RS256"
 USUAL_BITS = 2048
-#: How long clients may cache the key set, and so how long a key is published before it signs.
+#: Time that clients may cache the key set; a key is published this long before its first use.
 NOTICE = timedelta(hours=1)
-#: No ID token lives longer: so long a key stays published that has ceased to sign.
+#: Maximum lifetime of ID tokens; a retired key stays published for this time.
 LONGEST_ID_TOKEN = timedelta(days=1)
 
 
@@ -50,9 +50,9 @@ class KeyRotation(StrEnum):
 
     #: The key is published first, and signs after the notice period.
     AFTER_NOTICE = "after-notice"
-    #: It signs from now on; the old ones stay published.
+    #: The key signs immediately; the old keys stay published.
     AT_ONCE = "at-once"
-    #: The key signs from now on; the old keys and their signatures are void.
+    #: The key signs immediately; the old keys and their signatures become invalid.
     OLD_KEYS_LEAKED = "old-keys-leaked"
 
 
@@ -60,14 +60,17 @@ class PublishedKey(NamedTuple):
     """A key of the key set, with the end of its use."""
 
     kid: str
-    #: As RFC 7517 section 4 has it.
+    #: Public key in the format of RFC 7517 section 4.
     public_jwk: dict[str, str]
     created_at: datetime
     retired_at: datetime | None
 
 
 def check_size(bits: int) -> None:
-    """Raise InvalidError for a key that is too short to be safe or too long to be useful."""
+    """Check that a key is neither too short to be safe nor too long to be useful.
+
+    Raise InvalidError if it is.
+    """
     if not LEAST_RSA_BITS <= bits <= MOST_RSA_BITS or bits % 8:
         message = f"An RSA key has {LEAST_RSA_BITS} to {MOST_RSA_BITS} bits here, a multiple of 8."
         raise InvalidError(message, field="bits")
@@ -87,19 +90,19 @@ _IN_USE = (
 def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
     """Return the current signing key; the first call creates it.
 
-    A transaction that may write has to be open.
+    The call requires an open transaction that may write.
     """
     found = _find_signing_key(session, keyring, now)
     if found is not None:
         return found
     AdvisoryLock.SIGNING_KEYS.take(session)
-    # Another process may have made it while we waited.
+    # Another process may have created the key while this one waited.
     found = _find_signing_key(session, keyring, now)
     return found or _store(_generate(USUAL_BITS), session, keyring, now)
 
 
 def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> str | None:
-    """Return the `kid` of the current signing key; None if there is none yet."""
+    """Return the `kid` of the current signing key, or None if there is no key yet."""
     found = _find_signing_key(session, keyring, now)
     return str(found.kid) if found is not None else None
 
@@ -107,7 +110,7 @@ def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> st
 def find_signing_key(
     *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> RSAKey | None:
-    """Return the current signing key; None if there is none yet."""
+    """Return the current signing key, or None if there is no key yet."""
     return _first_opened(
         (ciphertext for (ciphertext,) in connection.look_up(_IN_USE, {"now": now})), keyring
     )
@@ -120,7 +123,7 @@ def _find_signing_key(session: Session, keyring: Keyring, now: datetime) -> RSAK
 def _first_opened(ciphertexts: Iterable[str], keyring: Keyring) -> RSAKey | None:
     """Return the oldest key that this keyring can decrypt.
 
-    Keys of a master secret that is gone are passed over: a new one will do as well.
+    Keys encrypted with a lost master secret are skipped, since a new key can replace them.
     """
     for ciphertext in ciphertexts:
         try:
@@ -132,7 +135,10 @@ def _first_opened(ciphertexts: Iterable[str], keyring: Keyring) -> RSAKey | None
 
 @lru_cache(maxsize=8)
 def _opened(ciphertext: str, keyring: Keyring) -> RSAKey:
-    """Return a decrypted private key; cached: checking one takes longer than 100 signatures."""
+    """Return a decrypted private key.
+
+    The result is cached, since checking a key takes longer than 100 signatures.
+    """
     return RSAKey.import_key(json.loads(keyring.decrypt(ciphertext)))
 
 
@@ -151,7 +157,7 @@ def _store(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -> RS
             retired_at=None,
         )
     )
-    session.flush()  # so that the key can be found in the same transaction
+    session.flush()  # so that the same transaction can find the key
     return key
 
 
@@ -163,12 +169,12 @@ def rotate(
     keyring: Keyring,
     now: datetime,
 ) -> str:
-    """Create a key, set the end of use of the old ones, and return its `kid`.
+    """Create a key, retire the old keys, and return the `kid` of the new key.
 
-    Raises InvalidError for a size that is refused.
+    Raise InvalidError if the size is not allowed.
     """
     check_size(bits)
-    release_locks(session)  # a large key takes seconds
+    release_locks(session)  # generating a large key takes seconds
     key = _generate(bits)
     AdvisoryLock.SIGNING_KEYS.take(session)
     if rotation is KeyRotation.OLD_KEYS_LEAKED:
@@ -196,7 +202,7 @@ def find_published_keys(*, connection: KeptConnection, now: datetime) -> tuple[P
 
 
 def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:
-    """Return the same within the transaction of a session."""
+    """Return the keys of the key set within the session's transaction, oldest first."""
     return tuple(map(PublishedKey._make, session.execute(_published(now))))
 
 
@@ -211,24 +217,24 @@ class Key(Resource):
 
     kid: str
     created_at: Time
-    #: When it ceases to sign; null while nothing takes its place.
+    #: Time when the key stops signing; null if no key replaces it yet.
     retired_at: Time | None
 
 
 class Keys(Resource):
-    """The published keys, the oldest first."""
+    """The published keys, oldest first."""
 
     keys: list[Key]
 
 
 class NewKey(Keys):
-    """A new key, with those that are published from now on."""
+    """A new key, and all published keys."""
 
     kid: str
 
 
 class NewKeyBody(Body):
-    """How a new key replaces the old ones."""
+    """The options for a new key."""
 
     handover: KeyRotation = Field(
         default=KeyRotation.AFTER_NOTICE,
@@ -240,10 +246,10 @@ class NewKeyBody(Body):
 class KeyState(Enum):
     """The state of a key; the values are shown on the page."""
 
-    #: In the key set, so that clients can fetch it before it signs.
+    #: Published, so that clients can fetch the key before it signs.
     PUBLISHED = "Waits"
     SIGNING = "Signs"
-    #: Still in the key set, for the ID tokens that it has signed.
+    #: Still published, since ID tokens signed with the key are still valid.
     RETIRED = "Has ceased"
 
 
@@ -252,22 +258,22 @@ class KeyStatus:
     """A published key with its state and its dates."""
 
     kid: str
-    #: When it was made, and published from then on.
+    #: Time when the key was created and published.
     created_at: datetime
     state: KeyState
-    #: When it ceases to sign; None while nothing takes its place.
+    #: Time when the key stops signing; None if no key replaces it yet.
     signs_until: datetime | None
 
     @property
     def published_until(self) -> datetime | None:
-        """The latest time at which an ID token that it signed expires."""
+        """The latest time at which an ID token signed with the key expires."""
         return self.signs_until + LONGEST_ID_TOKEN if self.signs_until else None
 
 
 def list_key_lifecycle(
     *, session: Session, keyring: Keyring, now: datetime
 ) -> tuple[KeyStatus, ...]:
-    """Return the keys of the published set, the newest first."""
+    """Return the keys of the key set, newest first."""
     signing = find_signing_kid(session=session, keyring=keyring, now=now)
     published = list_published_keys(session=session, now=now)
     return tuple(
@@ -297,7 +303,10 @@ def list_keys(work: Work) -> Keys:
 
 @action("keys.rotate")
 def rotate_keys(work: Work, new: NewKeyBody) -> NewKey:
-    """Create a key. Old keys stay published until all their ID tokens have expired."""
+    """Create a signing key.
+
+    Unless the old keys have leaked, they stay published until all their ID tokens have expired.
+    """
     keyring = work.policy(Keyring)
     kid = rotate(new.handover, bits=new.bits, session=work.session, keyring=keyring, now=work.now)
     details = {"handover": new.handover.value, "bits": new.bits}

@@ -1,4 +1,4 @@
-"""Claims of a user by scope (OpenID Connect Core section 5)."""
+"""Claims about a user by scope (OpenID Connect Core section 5)."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -13,19 +13,19 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.visibility_sql import is_in_group
 from models import Group, Member, User
 
-#: The claims of each scope (section 5.4), in the order in which they are shown.
+#: Claims of each scope (section 5.4), in display order.
 CLAIMS = {
     "openid": ("sub", "groups"),
     "profile": ("name", "nickname", "preferred_username", "profile", "picture", "zoneinfo"),
     "email": ("email", "email_verified"),
 }
 
-#: The longest `groups` claim of an ID token, in characters: ID tokens are sent in URLs
-#: (`id_token_hint`), which servers and browsers cut at about eight thousand.
+#: Maximum length of the `groups` claim of an ID token, in characters. ID tokens are sent in URLs
+#: (`id_token_hint`), which servers and browsers limit to about eight thousand characters.
 MOST_GROUP_CHARACTERS = 2_000
 
 _OWN = aliased(Group)
-#: Every group that the user is a member of, itself or by a group above it.
+#: Groups that the user is a member of, directly or through a parent group.
 _GROUPS = (
     select(Group.path)
     .distinct()
@@ -40,9 +40,9 @@ _GROUPS = (
     .order_by(Group.path)
 )
 _OF_USER = _GROUPS.order_by(None).subquery()
-#: The time zone of those who chose none: it says nothing of where they are.
+#: Time zone of users who have not selected one; it does not indicate where they are.
 _UNCHOSEN_ZONE = "UTC"
-#: A user with their time zone, with a row for each of their groups, or one without any.
+#: A user and their time zone, with a row for each of their groups, or a single row without a group.
 _PERSON = (
     select(*PROFILE, User.time_zone, _OF_USER.c.path)
     .outerjoin(_OF_USER, true())
@@ -54,7 +54,10 @@ _PERSON = (
 def userinfo(
     bearer: Bearer, *, issuer: str, connection: KeptConnection, today: date
 ) -> dict[str, object]:
-    """Return the claims that the token's scopes allow; raise InsufficientScopeError."""
+    """Return the claims about the user that the token's scopes permit.
+
+    Raise InsufficientScopeError if the token does not have the scope openid.
+    """
     bearer.require("openid")
     rows = connection.look_up(_PERSON, {"user_id": bearer.user_id, "today": today})
     return _opened(bearer.scopes, _claims(bearer.profile, rows, issuer))
@@ -63,10 +66,10 @@ def userinfo(
 def claims_of(
     user_id: int, scopes: Sequence[str], *, issuer: str, connection: KeptConnection, today: date
 ) -> dict[str, object]:
-    """Return the claims of a user for an ID token: the same as userinfo (section 5.4).
+    """Return the claims about a user for an ID token, as in userinfo (section 5.4).
 
-    Clients in the field read the ID token alone. Somebody in too many groups for
-    `MOST_GROUP_CHARACTERS` has no `groups` there at all: a part would look like the whole.
+    Existing clients read only the ID token. If the groups exceed `MOST_GROUP_CHARACTERS`, the
+    `groups` claim is omitted, since a partial list would look complete.
     """
     rows = connection.look_up(_PERSON, {"user_id": user_id, "today": today})
     claims = _opened(scopes, _claims(profile_in(rows[0]), rows, issuer))
@@ -76,7 +79,7 @@ def claims_of(
 
 
 def _opened(scopes: Sequence[str], known: dict[str, object]) -> dict[str, object]:
-    """Return the claims of the scopes, without those of which nothing is known."""
+    """Return the known claims of the scopes; unknown values are omitted."""
     opened = (name for scope, names in CLAIMS.items() if scope in scopes for name in names)
     return {name: known[name] for name in opened if known[name] is not None}
 
@@ -101,7 +104,7 @@ def _claims(profile: Profile, rows: Sequence[Row], issuer: str) -> dict[str, obj
         "picture": avatar_url(profile, issuer),
         "zoneinfo": _zone_in(rows),
         "email": profile.email,
-        # Only what was confirmed: people could otherwise impersonate others at an application
-        # that knows them by their address.
+        # True only for confirmed addresses. Otherwise users could impersonate others at an
+        # application that identifies users by email address.
         "email_verified": profile.email_confirmed_at is not None,
     }

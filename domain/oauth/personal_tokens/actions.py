@@ -1,6 +1,6 @@
-"""What can be done with personal access tokens, and with those of projects and groups.
+"""Actions on personal, project and group access tokens.
 
-The operator does it for somebody: `work.actor.id` is whose tokens they are, or None for all users.
+For the operator, `work.actor.id` is the owner of the tokens, or None for the tokens of all users.
 """
 
 from datetime import datetime, timedelta
@@ -51,7 +51,7 @@ def list_tokens(work: Work, query: TokenQuery) -> Found[AccessToken]:
 
 @question("personal_access_tokens.show_self")
 def show_presented_token(work: Work) -> AccessToken:
-    """Show the token that the request is made with."""
+    """Show the token of the request."""
     return AccessToken.model_validate(_get(work, _presented_id(work)))
 
 
@@ -88,13 +88,13 @@ def rotate_token(work: Work, token_id: int, rotation: RotationBody) -> NewAccess
 
 @action("personal_access_tokens.renew")
 def renew_token(work: Work, token_id: int) -> NewAccessToken:
-    """Replace a token by a new one with the same lifetime."""
+    """Replace a token with a new one that has the same lifetime."""
     return _with_value(_renew(work, _get(work, token_id)))
 
 
 @action("personal_access_tokens.revoke_self")
 def revoke_presented_token(work: Work) -> AccessToken:
-    """Revoke the token that the request is made with."""
+    """Revoke the token of the request."""
     return _revoke(work, _presented_id(work), owner_id=_owner_id(work))
 
 
@@ -119,7 +119,7 @@ def create_own_token(work: Work, new: OwnTokenBody) -> NewAccessToken:
 
 
 def end_reused_family(work: Work, presented: str) -> None:
-    """Revoke the successors of a token that was rotated and then presented again."""
+    """Revoke the successors of a rotated token that is presented again."""
     token = tokens.end_family(
         presented, session=work.session, keyring=work.policy(Keyring), now=work.now
     )
@@ -155,7 +155,7 @@ def show_resource_token(work: Work, holder: Holder, token_id: int) -> ResourceAc
 def create_resource_token(
     work: Work, holder: Holder, new: ResourceTokenBody
 ) -> NewResourceAccessToken:
-    """Create an access token and the bot that it acts as."""
+    """Create an access token, and the bot that it acts as."""
     bearer = _bearer(work)
     if bearer is not None and bearer.is_bot:
         raise ForbiddenError("A bot cannot create access tokens.")
@@ -201,7 +201,7 @@ def rotate_resource_token(
 
 @action("resource_tokens.renew")
 def renew_resource_token(work: Work, holder: Holder, token_id: int) -> NewResourceAccessToken:
-    """Replace a token by a new one with the same lifetime."""
+    """Replace a token with a new one that has the same lifetime."""
     return _with_value_of(work, holder, _renew(work, _get_to_end(work, holder, token_id)))
 
 
@@ -222,7 +222,7 @@ def _bearer(work: Work) -> Bearer | None:
 
 
 def _owner_id(work: Work) -> int | None:
-    """Return whose tokens the actor can reach; None for those of all users."""
+    """Return the owner of the tokens that the actor can access; None for all users."""
     is_of_all = work.actor.is_admin and work.actor.means is Means.TOKEN
     return None if is_of_all else work.actor.id
 
@@ -257,7 +257,7 @@ def _get(work: Work, token_id: int) -> TokenView:
 
 
 def _check_no_wider(token: TokenView, bearer: Bearer) -> None:
-    """Refuse to hand out the scopes of administrators to a token that lacks them."""
+    """Reject access to administrator scopes with a token that lacks these scopes."""
     given = {*token.scopes, *((ADMIN_MODE,) if token.keeps_admin_mode else ())}
     own = {*bearer.scopes, *((ADMIN_MODE,) if bearer.keeps_admin_mode else ())}
     for scope in sorted(FOR_ADMINISTRATORS & given - own):
@@ -312,7 +312,7 @@ def _rotate(work: Work, token_id: int, until: datetime | None, *, owner_id: int 
 
 def _revoke(work: Work, token_id: int, *, owner_id: int | None) -> AccessToken:
     gone = tokens.revoke_token(token_id, owner_id=owner_id, session=work.session, now=work.now)
-    if gone.revoked_at == work.now:  # not before
+    if gone.revoked_at == work.now:  # not revoked earlier
         _record(work, EventKind.TOKEN_REVOKED, gone)
     return AccessToken.model_validate(gone)
 

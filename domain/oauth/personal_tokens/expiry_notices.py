@@ -1,4 +1,4 @@
-"""Notices by mail that an access token is about to expire (to its user, or its maintainers)."""
+"""Notices by email to users or maintainers that an access token is about to expire."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from domain.projects.bots import Maintainer, maintainers_of
 from models import Bot, PersonalAccessToken, User
 
 _A_DAY = timedelta(days=1)
-#: The number of messages that one statement puts into the outbox.
+#: Number of messages per statement that adds them to the outbox.
 _SLICE = 200
 
 
 class Notice(StrEnum):
-    """One of the two messages about a token."""
+    """One of the two notices about a token."""
 
     EARLY = "early"
     LAST_DAY = "last day"
@@ -30,7 +30,7 @@ class Notice(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NoticeSettings(Sign):
-    """What messages name, and the time of the first one before the expiry."""
+    """Values for the text of the notices, and the time of the first notice before the expiry."""
 
     ahead: timedelta
 
@@ -67,7 +67,7 @@ class _Maintainers:
 
 
 def queue_expiry_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
-    """Store the messages that are due and not stored yet, and return their number."""
+    """Queue the notices that are due and not queued yet, and return their number."""
     maintainers, written = _Maintainers(session=session, today=now.date()), 0
     waiting: list[NewMessage] = []
     for ending in _endings(sign.ahead, session=session, now=now):
@@ -101,7 +101,7 @@ def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_
 
 
 def _due(ending: _ExpiringToken, ahead: timedelta, now: datetime) -> Notice | None:
-    """Return the message that is due, if any; tokens for a few days get none."""
+    """Return the notice that is due, if any; tokens valid for only a few days get none."""
     lifetime, left = ending.ends_at - ending.token.created_at, ending.ends_at - now
     if left <= _A_DAY:
         return Notice.LAST_DAY if lifetime > 2 * _A_DAY else None
@@ -123,9 +123,9 @@ def _messages(
 
 @dataclass(frozen=True, kw_only=True)
 class _Wording:
-    """The wording for personal tokens and for those of a project or group."""
+    """The wording of notices about personal tokens, or tokens of a project or group."""
 
-    #: Before and after the name of the token.
+    #: Text before the name of the token; `of_whom` follows the name.
     what: str
     of_whom: str
     page: str

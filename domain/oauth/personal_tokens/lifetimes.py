@@ -1,8 +1,9 @@
-"""How long personal, project and group access tokens live.
+"""Lifetimes of personal, project and group access tokens.
 
-Before release 16.0 a token without a requested expiry never ends; from it on it ends in a year, and
-so do those of before, a year after they are found. A longest lifetime under a year is a rule of the
-administrator, which ends tokens in every release. An expiry that a token has got is not taken back.
+Before release 16.0, a token without a requested expiry never expires. From release 16.0, it expires
+after a year. Existing tokens without an expiry are then assigned one, a year after they are found.
+A maximum lifetime under a year is set by the administrator, and applies in every release. Expiry
+dates that have been assigned are never removed.
 """
 
 from collections.abc import Callable
@@ -19,21 +20,21 @@ from models import Bot, PersonalAccessToken
 from models.base import NEVER
 
 A_YEAR = timedelta(days=365)
-#: The number of tokens that one transaction gives an expiry.
+#: Number of tokens that are assigned an expiry in one transaction.
 _SLICE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenLifetimes:
-    """The lifetimes that the settings allow."""
+    """The lifetimes that the settings permit."""
 
     longest: timedelta
-    #: Of a token without a requested expiry; None for no end.
+    #: Lifetime of a token without a requested expiry; None if it never expires.
     usual: timedelta | None
 
     @classmethod
     def of(cls, longest: timedelta, *, may_never_end: bool) -> "TokenLifetimes":
-        """Return the lifetimes up to a longest one."""
+        """Return the lifetimes for a maximum lifetime."""
         is_endless = may_never_end and longest >= A_YEAR
         return cls(longest=longest, usual=None if is_endless else min(longest, A_YEAR))
 
@@ -42,13 +43,13 @@ class TokenLifetimes:
         return now.astimezone(UTC).date() + self.longest
 
     def usual_day(self, now: datetime) -> date | None:
-        """Return the day on which a token without a requested one expires; None for never."""
+        """Return the default expiry date, or None for tokens that never expire."""
         return None if self.usual is None else now.astimezone(UTC).date() + self.usual
 
     def expiry_on(self, day: date | None, *, now: datetime) -> datetime | None:
-        """Return the expiry of a token on a day, at 00:00 UTC; without a day the usual one.
+        """Return the expiry on a day at 00:00 UTC, or the default expiry if no day is given.
 
-        Raises InvalidError for a day that is not to come, or further away than the longest.
+        Raise InvalidError if the day is not in the future, or exceeds the maximum lifetime.
         """
         chosen = self.usual_day(now) if day is None else day
         if chosen is None:
@@ -62,7 +63,7 @@ class TokenLifetimes:
     def renewed_expiry(
         self, created_at: datetime, expires_at: datetime | None, *, now: datetime
     ) -> datetime | None:
-        """Return the expiry of a rotated token: it gets as many days as the old one had."""
+        """Return the expiry of a rotated token, which is valid for as many days as the old one."""
         if expires_at is None:
             return self.expiry_on(None, now=now)
         days = timedelta(days=(expires_at.date() - created_at.date()).days)
@@ -71,17 +72,17 @@ class TokenLifetimes:
 
 
 def count_endless_tokens(*, session: Session) -> int:
-    """Return how many tokens never end."""
+    """Return the number of tokens that never expire."""
     return session.scalar(select(func.count(PersonalAccessToken.id)).where(_is_endless())) or 0
 
 
 def end_endless_tokens(
     lifetimes: TokenLifetimes, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
-    """Give tokens without an end the usual one, each with an audit event; return how many.
+    """Assign the default expiry to tokens without one, and return their number.
 
-    `between` is called after each slice; the caller commits there. Does nothing while the
-    lifetimes allow tokens without an end.
+    Each token gets an audit event. `between` is called after each batch, and must commit. Do
+    nothing while tokens without an expiry are permitted.
     """
     ended = 0
     while found := end_some_endless_tokens(lifetimes, session=session, now=now):
@@ -91,7 +92,7 @@ def end_endless_tokens(
 
 
 def end_some_endless_tokens(lifetimes: TokenLifetimes, *, session: Session, now: datetime) -> int:
-    """Do the same for as many tokens as one transaction should hold."""
+    """Assign the default expiry to one batch of tokens, and return their number."""
     until = lifetimes.expiry_on(None, now=now)
     if until is None:
         return 0

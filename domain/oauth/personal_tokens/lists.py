@@ -15,19 +15,19 @@ from domain.projects.views import Namespace
 from models import AccessToken, Application, Bot, PersonalAccessToken, User
 from models.folding import fold, searchable
 
-#: From here on a page warns that a token is about to end.
+#: Time before the expiry from which pages show a warning.
 _SOON = timedelta(days=14)
-#: So many of those the first page names.
+#: Maximum number of expiring tokens listed on the home page.
 _MOST_EXPIRING = 5
 
-#: The times that a list can be filtered and sorted by.
+#: Columns of times that a list can be filtered and sorted by.
 TIMES: dict[str, InstrumentedAttribute[Any]] = {
     "created": PersonalAccessToken.created_at,
     "expires": PersonalAccessToken.expires_at,
     "last_used": PersonalAccessToken.last_used_at,
 }
 _SORT_COLUMNS: dict[str, InstrumentedAttribute[Any]] = {**TIMES, "name": PersonalAccessToken.name}
-#: How many of each kind a page names.
+#: Maximum number of listed tokens of each kind.
 _MOST = 20
 
 
@@ -40,43 +40,43 @@ class TokenView:
     name: str
     scopes: tuple[str, ...]
     created_at: datetime
-    #: None: never.
+    #: Time of expiry, or None if the token never expires.
     expires_at: datetime | None
     last_used_at: datetime | None
     last_used_address: str | None
     revoked_at: datetime | None
     is_active: bool
     description: str = ""
-    #: An application made it, and it ends with that one's access.
+    #: True if an application created the token; the token ends with the application's access.
     ends_with_application: bool = False
-    #: It is older than the scope `admin_mode`, and has what that gives without it.
+    #: True for a token older than the scope `admin_mode`; it has those rights without the scope.
     keeps_admin_mode: bool = False
 
     def expires_soon(self, now: datetime) -> bool:
-        """Return whether a live token has less than two weeks to go."""
+        """Return whether a live token expires in less than two weeks."""
         ends = self.expires_at
         return self.is_active and ends is not None and ends - now < _SOON
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenFilter:
-    """Which tokens are wanted; what is None does not matter."""
+    """A filter of tokens; fields that are None match all tokens."""
 
-    #: The user that the list is limited to; None for administrators.
+    #: Owner that the list is limited to; None for administrators.
     owner_id: int | None
     user_id: int | None = None
-    #: Only the tokens of this namespace's bots.
+    #: Project or group whose bots own the tokens.
     namespace: Namespace | None = None
     is_active: bool | None = None
     is_revoked: bool | None = None
     search: str = ""
-    #: Limits of the columns in TIMES, each inclusive.
+    #: Inclusive limits of the columns in TIMES.
     at_least: Mapping[str, datetime] = field(default_factory=dict)
     at_most: Mapping[str, datetime] = field(default_factory=dict)
 
 
 def view_of(token: PersonalAccessToken, now: datetime) -> TokenView:
-    """Return a token as it is shown."""
+    """Return the view of a token."""
     return TokenView(
         **{**columns_of(token, TokenView), "scopes": tuple(token.scopes.split())},
         is_active=is_usable(token, now),
@@ -129,7 +129,7 @@ def _order(sort: str | None) -> tuple[UnaryExpression[Any], ...]:
         return (newest,)
     name, _, way = sort.rpartition("_")
     column = _SORT_COLUMNS[name]
-    # A token that was never used comes last, whichever way; the databases do not agree on that.
+    # Unused tokens always come last; the databases differ in their default.
     return ((column.asc() if way == "asc" else column.desc()).nulls_last(), newest)
 
 
@@ -142,7 +142,7 @@ def list_tokens(
     offset: int = 0,
     limit: int | None = None,
 ) -> Listed[TokenView]:
-    """Return tokens in an order such as `name_asc`, by default the newest first."""
+    """Return tokens in an order such as `name_asc`, by default newest first."""
     statement = select(PersonalAccessToken).where(*_conditions(wanted, now))
     rows = session.scalars(statement.order_by(*_order(sort)).offset(offset).limit(limit))
     items = tuple(view_of(token, now) for token in rows)
@@ -152,14 +152,14 @@ def list_tokens(
 def list_expiring(
     owner_id: int, within: timedelta, *, session: Session, now: datetime
 ) -> tuple[TokenView, ...]:
-    """Return a few live tokens of a user that expire within a time, the first to expire first."""
+    """Return a few live tokens of a user that expire within a time, earliest expiry first."""
     wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + within})
     found = list_tokens(wanted, session=session, now=now, sort="expires_asc", limit=_MOST_EXPIRING)
     return found.items
 
 
 def count_tokens(wanted: TokenFilter, *, session: Session, now: datetime) -> int:
-    """Return how many tokens there are of this kind."""
+    """Return the number of tokens that match a filter."""
     counted = select(func.count(PersonalAccessToken.id)).where(*_conditions(wanted, now))
     return session.scalar(counted) or 0
 
@@ -167,7 +167,7 @@ def count_tokens(wanted: TokenFilter, *, session: Session, now: datetime) -> int
 def page_of_tokens(
     wanted: TokenFilter, part: Slice, *, session: Session, now: datetime
 ) -> Page[TokenView]:
-    """Return a part of the tokens, the newest first."""
+    """Return a page of tokens, newest first."""
     statement = select(PersonalAccessToken).where(*_conditions(wanted, now))
     return fetch_page(
         statement,
@@ -179,12 +179,18 @@ def page_of_tokens(
 
 
 def get_token(token_id: int, *, owner_id: int | None, session: Session, now: datetime) -> TokenView:
-    """Return a token of this owner, or of anybody if that is None; else raise NotFoundError."""
+    """Return a token of this owner, or of any user if `owner_id` is None.
+
+    Raise NotFoundError if there is none.
+    """
     return view_of(get_row(token_id, owner_id=owner_id, session=session), now)
 
 
 def get_row(token_id: int, *, owner_id: int | None, session: Session) -> PersonalAccessToken:
-    """Return the row of a token of this owner, or of anybody's; else raise NotFoundError."""
+    """Return the row of a token of this owner, or of any user if `owner_id` is None.
+
+    Raise NotFoundError if there is none.
+    """
     token = session.get(PersonalAccessToken, token_id) if token_id <= LARGEST_ID else None
     if token is None or owner_id not in {None, token.user_id}:
         raise NotFoundError("Personal access token not found.")
@@ -193,17 +199,17 @@ def get_row(token_id: int, *, owner_id: int | None, session: Session) -> Persona
 
 @dataclass(frozen=True, kw_only=True)
 class FormerToken:
-    """A personal access token, or all that an application has of a user."""
+    """A personal token, or all tokens of an application for a user, older than `admin_mode`."""
 
     user_id: int
     username: str
-    #: Of the token or the application; None for tokens of passwords.
+    #: Name of the token or application; None for password grants without an application.
     name: str | None
     is_personal: bool
 
 
 def list_former_tokens(*, session: Session, now: datetime) -> tuple[FormerToken, ...]:
-    """Return the first of them, by the names of their users."""
+    """Return the first tokens older than the scope `admin_mode`, by user name."""
     personal = session.execute(
         select(User.id, User.username, PersonalAccessToken.name)
         .select_from(PersonalAccessToken)

@@ -1,7 +1,7 @@
-"""Personal access tokens that applications create: they end with the authorization behind them.
+"""Personal access tokens that applications create, which end with the authorization.
 
-Otherwise an application could turn two hours of access into a year, and keep its access after a
-user has revoked it.
+Otherwise an application could turn two hours of access into a year, and keep its access after the
+user revoked it.
 """
 
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ from models import AccessToken, Authorization, PersonalAccessToken
 
 @dataclass(frozen=True, kw_only=True)
 class ParentAuthorization:
-    """The authorization of a new token, which ends with it and is bound to its key (RFC 9449)."""
+    """The authorization of a new token, which ends with it and has the same key (RFC 9449)."""
 
     authorization_id: int
     key_thumbprint: str | None
-    #: When the authorization ends by itself, because nothing can renew it.
+    #: Time when the authorization expires, if it cannot be renewed.
     ends_at: datetime | None
 
 
 def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuthorization | None:
     """Return the authorization of a bearer that creates a token; None for a personal token.
 
-    Raises ForbiddenError for a bearer that has no authorization which could end.
+    Raise ForbiddenError for a bearer without an authorization that can be revoked.
     """
     _refuse_exchanged(bearer, session=session)
     if bearer.authorization_id is not None:
@@ -46,9 +46,10 @@ def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuth
 def get_parent_authorization(
     authorization_id: int, key_thumbprint: str | None, *, session: Session
 ) -> ParentAuthorization:
-    """Return a live authorization, or raise ForbiddenError if it was revoked.
+    """Lock and return a live authorization.
 
-    A revocation at the same time goes first, or waits and finds the new token.
+    A concurrent revocation either runs first, or waits and finds the new token. Raise
+    ForbiddenError if the authorization was revoked.
     """
     held = session.scalar(
         select(Authorization.id)
@@ -74,7 +75,10 @@ def get_parent_authorization(
 
 
 def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None:
-    """Raise ForbiddenError if an application rotates a token that it has not created."""
+    """Check that an application rotates only tokens that it has created.
+
+    Raise ForbiddenError for other tokens.
+    """
     if bearer.personal_token_id is not None and bearer.authorization_id is None:
         return
     _refuse_exchanged(bearer, session=session)
@@ -86,14 +90,17 @@ def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None
 
 
 def _refuse_exchanged(bearer: Bearer, *, session: Session) -> None:
-    """Raise ForbiddenError for an exchanged token: what it creates would outlive it."""
+    """Reject an exchanged token, since tokens created with it would outlive it.
+
+    Raise ForbiddenError for such a token.
+    """
     asked = select(AccessToken.is_exchanged).where(AccessToken.id == bearer.access_token_id)
     if bearer.access_token_id is not None and session.scalar(asked):
         raise ForbiddenError("An exchanged token cannot create or rotate access tokens.")
 
 
 def end_made_tokens(authorization_ids: Select[Any], *, session: Session, now: datetime) -> None:
-    """Revoke the tokens that were created with ended authorizations, and remove idle bots."""
+    """Revoke tokens that were created with ended authorizations, and remove unused bots."""
     owners = session.scalars(
         update_rows(PersonalAccessToken)
         .where(

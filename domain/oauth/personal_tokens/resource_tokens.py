@@ -1,4 +1,4 @@
-"""Access tokens of projects and groups: personal tokens of a bot that is a member there."""
+"""Project and group access tokens: personal tokens of a bot that is a member."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from domain.projects.members import check_gift, lock_members
 from domain.projects.views import Namespace, Viewer
 from models import Bot, PersonalAccessToken
 
-#: The scopes of resource access tokens, in words; those of SCOPES are for pages of consent.
+#: Texts for the scopes of resource access tokens; the texts in SCOPES are for consent pages.
 SCOPE_WORDS = {
     name: Scope(name=name, title=title, description=description)
     for name, title, description in (
@@ -68,7 +68,7 @@ class ResourceToken:
 
     token: TokenView
     namespace: Namespace
-    #: None once its bot has left.
+    #: Role of the bot; None if the bot is no longer a member.
     role: Role | None
 
 
@@ -77,14 +77,14 @@ class TokenRequest:
     """The requested details and role of a new token of a project or a group."""
 
     details: TokenDetails
-    #: That of the creator is the highest possible one.
+    #: Role of the bot, which cannot exceed the creator's role.
     role: Role
 
 
 def with_roles(
     tokens: Sequence[TokenView], namespace: Namespace, *, session: Session
 ) -> tuple[ResourceToken, ...]:
-    """Return tokens with the roles that their bots have."""
+    """Return tokens with the roles of their bots."""
     roles = bot_roles([token.user_id for token in tokens], session=session)
     return tuple(
         ResourceToken(token=token, namespace=namespace, role=roles.get(token.user_id))
@@ -95,7 +95,10 @@ def with_roles(
 def get_resource_token(
     namespace: Namespace, token_id: int, *, session: Session, now: datetime
 ) -> ResourceToken:
-    """Return a token of this project or group, or raise NotFoundError."""
+    """Return a token of this project or group.
+
+    Raise NotFoundError if there is none.
+    """
     owner_id = _bot_of(namespace, token_id, session=session)
     token = get_token(token_id, owner_id=owner_id, session=session, now=now)
     return with_roles((token,), namespace, session=session)[0]
@@ -112,10 +115,11 @@ def create_resource_token(
 ) -> NewToken:
     """Create a bot with a role and a token.
 
-    Raises InvalidError naming the field, or ForbiddenError if the viewer has lost the role.
+    Raise InvalidError with the name of the field if a value is invalid. Raise ForbiddenError if the
+    viewer no longer has the required role.
     """
     check_gift(wanted.role, _lock_tokens(namespace, by, session=session))
-    # First, so that no bot is left behind without a token.
+    # Checked first, so that no bot without a token is created.
     details = check_details(wanted.details)
     refuse_scopes_of_administrators(details)
     bot = make_bot(namespace, details.name, wanted.role, session=session, now=now)
@@ -125,9 +129,10 @@ def create_resource_token(
 def get_token_to_end(
     namespace: Namespace, token_id: int, *, by: Viewer, session: Session, now: datetime
 ) -> ResourceToken:
-    """Return a token that the viewer may rotate and revoke, and keep the viewer's role until then.
+    """Return a token that the viewer may rotate and revoke, and lock the viewer's role.
 
-    Nobody ends a token that they could not make. Raises NotFoundError or ForbiddenError.
+    Users cannot end tokens with a role that they could not grant. Raise NotFoundError or
+    ForbiddenError in such cases.
     """
     role = _lock_tokens(namespace, by, session=session)
     token = get_resource_token(namespace, token_id, session=session, now=now)
@@ -140,9 +145,9 @@ def get_token_to_end(
 
 
 def _lock_tokens(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
-    """Lock the members, whose bots belong to tokens; return the present role of the viewer.
+    """Lock the members, which include the bots, and return the viewer's current role.
 
-    Raises ForbiddenError if it is none that manages tokens.
+    Raise ForbiddenError if the role does not permit managing tokens.
     """
     role = lock_members(namespace, viewer, session=session)
     if namespace.group_id is not None and role < Role.OWNER:
@@ -151,7 +156,10 @@ def _lock_tokens(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
 
 
 def _bot_of(namespace: Namespace, token_id: int, *, session: Session) -> int:
-    """Return the id of the bot of a token of this project or group, or raise NotFoundError."""
+    """Return the id of the bot that owns a token of this project or group.
+
+    Raise NotFoundError if there is none.
+    """
     statement = (
         select(Bot.user_id)
         .join(PersonalAccessToken, PersonalAccessToken.user_id == Bot.user_id)

@@ -20,20 +20,20 @@ from domain.oauth.personal_tokens.made_by_applications import (
 from domain.projects.bots import remove_idle_bot
 from models import PersonalAccessToken, User
 
-#: Scopes of OpenID Connect and refresh tokens, which apply to applications only.
+#: Scopes of OpenID Connect and refresh tokens, which apply only to applications.
 _FOR_APPLICATIONS_ONLY = frozenset({"openid", "profile", "email", "offline_access"})
-#: The scopes that pages offer for a personal access token.
+#: Scopes that pages offer for a personal access token.
 PERSONAL_SCOPES = tuple(
     scope.name for scope in SCOPES if scope.is_offered and scope.name not in _FOR_APPLICATIONS_ONLY
 )
-#: The same without those for administrators.
+#: Personal scopes without the scopes for administrators.
 ORDINARY_SCOPES = tuple(name for name in PERSONAL_SCOPES if name not in FOR_ADMINISTRATORS)
 LONGEST_NAME = 100
 LONGEST_DESCRIPTION = 255
 
 
 class NotPersonalError(DomainError):
-    """An OAuth token was used where only a personal access token is allowed."""
+    """Error for an OAuth token where only a personal access token is allowed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +42,10 @@ class TokenDetails:
 
     name: str
     scopes: str
-    #: None: never, unless the access of `parent` ends.
+    #: Time of expiry; None if the token expires only with the access of `parent`, if at all.
     expires_at: datetime | None
     description: str = ""
-    #: Set if an application makes it: it ends no later than that one's access.
+    #: Authorization of the application that creates the token, which the token cannot outlive.
     parent: ParentAuthorization | None = None
 
 
@@ -60,9 +60,10 @@ class NewToken:
 def create_token(
     user_id: int, details: TokenDetails, *, session: Session, keyring: Keyring, now: datetime
 ) -> NewToken:
-    """Store a personal access token, or raise InvalidError naming the field.
+    """Store a personal access token.
 
-    Raises NotFoundError if there is no such user.
+    Raise InvalidError with the name of the field if a value is invalid, or NotFoundError if there
+    is no such user.
     """
     checked = check_details(details)
     user = session.get(User, user_id) if user_id <= LARGEST_ID else None
@@ -74,7 +75,10 @@ def create_token(
 
 
 def check_details(details: TokenDetails) -> TokenDetails:
-    """Return the details as they are stored, or raise InvalidError naming the field."""
+    """Return the details as they are stored.
+
+    Raise InvalidError with the name of the field if a value is invalid.
+    """
     return TokenDetails(
         name=_checked_name(details.name),
         scopes=_checked_scopes(details.scopes),
@@ -85,7 +89,10 @@ def check_details(details: TokenDetails) -> TokenDetails:
 
 
 def refuse_scopes_of_administrators(details: TokenDetails) -> None:
-    """Raise InvalidError for a scope that only the token of an administrator has."""
+    """Reject scopes that only tokens of administrators may have.
+
+    Raise InvalidError for such a scope.
+    """
     for scope in details.scopes.split():
         if scope in FOR_ADMINISTRATORS:
             message = f"The scope {scope} is for personal access tokens of administrators."
@@ -159,7 +166,7 @@ def _store(
         key_thumbprint=parent.key_thumbprint if parent else None,
     )
     session.add(row)
-    session.flush()  # to learn the id
+    session.flush()  # assigns the id
     return NewToken(clear=credential.clear, token=view_of(row, now))
 
 
@@ -172,10 +179,10 @@ def rotate_token(
     keyring: Keyring,
     now: datetime,
 ) -> NewToken:
-    """Replace a live token by a new one; the old one is revoked at once.
+    """Replace a live token with a new one; the old one is revoked immediately.
 
-    Raises NotFoundError for a token of somebody else unless `owner_id` is None, and InvalidError
-    for one that cannot be used any more: of parallel rotations one wins.
+    Only one of several concurrent rotations succeeds. Raise NotFoundError for a token of another
+    user unless `owner_id` is None. Raise InvalidError for a token that can no longer be used.
     """
     old = get_row(token_id, owner_id=owner_id, session=session)
     family_id = old.family_id or old.id
@@ -220,8 +227,8 @@ def end_family(
 ) -> TokenView | None:
     """Revoke the family of a rotated token that is presented for another rotation.
 
-    One of its two holders stole it, and nobody can tell which. Returns the token that was
-    presented, or None if it is not one that was rotated: then nothing happens.
+    One of its two holders has stolen the token, and it is unknown which. Return the presented
+    token, or None without any change if it was not rotated.
     """
     token = PersonalAccessToken
     digests = keyring.digests(presented, CredentialType.PERSONAL_ACCESS_TOKEN)
@@ -256,11 +263,11 @@ def revoke_token(
 ) -> TokenView:
     """Revoke a token and return it; idempotent.
 
-    Raises NotFoundError for a token of somebody else unless `owner_id` is None.
+    Raise NotFoundError for a token of another user unless `owner_id` is None.
     """
     token = get_row(token_id, owner_id=owner_id, session=session)
     if token.revoked_at is None:
         token.revoked_at = now
-        session.flush()  # so that its bot, if it is one's, is seen to have none any more
+        session.flush()  # so that a bot without live tokens is detected
         remove_idle_bot(token.user_id, session=session, now=now)
     return view_of(token, now)

@@ -1,4 +1,4 @@
-"""Access tokens of people, projects and groups."""
+"""Parameters and resources for access tokens of users, projects and groups."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
@@ -37,12 +37,12 @@ def _day(moment: datetime | None) -> date | None:
 
 
 class TokenQuery(OffsetQuery, GitLabQuery):
-    """Which tokens a list has."""
+    """The filter and the order of a list of tokens."""
 
     user_id: Id | None = None
     state: Literal["active", "inactive"] | None = None
     revoked: bool | None = None
-    #: Of the name; a character that no name can have finds nothing.
+    #: Part of the name; a character that names cannot contain matches no token.
     search: Annotated[str, Field(max_length=LONGEST_SEARCH)] = ""
     created_after: GivenTimeOrDay | None = None
     created_before: GivenTimeOrDay | None = None
@@ -51,7 +51,7 @@ class TokenQuery(OffsetQuery, GitLabQuery):
     last_used_after: GivenTimeOrDay | None = None
     last_used_before: GivenTimeOrDay | None = None
     order_by: Literal["id"] = "id"
-    #: `desc` stands for the newest first.
+    #: Sort order; `desc` is newest first.
     sort: Literal[
         "desc",
         "created_asc",
@@ -66,7 +66,7 @@ class TokenQuery(OffsetQuery, GitLabQuery):
 
     @property
     def order(self) -> str | None:
-        """The order, or None for the newest first."""
+        """The sort order, or None for newest first."""
         return None if self.sort == "desc" else self.sort
 
     def wanted(
@@ -110,7 +110,7 @@ class TokenBody(Body):
 
 
 class OwnTokenBody(TokenBody):
-    """A new token of a user's own."""
+    """A new token of the current user."""
 
     name: str = Field(description="What the token is for.")
     scopes: Annotated[Words, BeforeValidator(one_text)] = Field(description="Separated by spaces.")
@@ -151,7 +151,7 @@ class NewAccessToken(AccessToken, SecretResource):
 class ResourceAccessToken(AccessToken):
     """A token of a project or a group, without its value."""
 
-    #: None once its bot has left.
+    #: Access level of the bot; null if the bot is no longer a member.
     access_level: int | None
     resource_type: Literal["project", "group"]
     resource_id: int

@@ -1,1 +1,1 @@
-"""Presented access tokens: bearer tokens, and those bound to a key (DPoP)."""
+"""Presented access tokens: bearer tokens and tokens bound to a key (DPoP)."""

@@ -1,4 +1,4 @@
-"""Finds a bearer token and its user (RFC 6750) with one statement, without the ORM."""
+"""Looks up bearer tokens and their users (RFC 6750) with one statement, without the ORM."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ from domain.core.keyring import CredentialType, Keyring
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 from models.base import NEVER, UTCDateTime
 
-#: How exact "last used" is: often enough for people, seldom enough for the database.
+#: Resolution of "last used" times: fine enough for users, without too many writes.
 _USE_RESOLUTION = timedelta(minutes=1)
 
 
 class Refusal(StrEnum):
-    """The reason why a token is refused."""
+    """The reason why a token is rejected."""
 
     MISSING = "The request has no access token."
     UNKNOWN = "The access token is invalid."
@@ -42,7 +42,7 @@ class BearerRefusedError(Exception):
 
 
 class InsufficientScopeError(Exception):
-    """insufficient_scope (RFC 6750 section 3.1); `accepted` are the scopes that would do."""
+    """insufficient_scope (RFC 6750 section 3.1); any of the `accepted` scopes suffices."""
 
     def __init__(self, accepted: tuple[str, ...]) -> None:
         """Store the accepted scopes."""
@@ -58,57 +58,65 @@ class Bearer:
     scopes: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None
-    #: client_id of the application; nothing for a personal token.
+    #: client_id of the application; None for a personal token.
     application_uid: str | None
-    #: The bot of a project's or group's access token, or the service account of an application.
+    #: True for the bot of a project or group access token, and for a service account.
     is_bot: bool = False
-    #: Row of an OAuth token, or else …
+    #: Row id of an OAuth token.
     access_token_id: int | None = None
-    #: … of a personal one.
+    #: Row id of a personal token.
     personal_token_id: int | None = None
-    #: Its keyed hash, of a personal token.
+    #: Keyed hash of a personal token.
     digest: bytes = field(default=b"", repr=False)
-    #: Its grant; of a personal token, the grant of the application that made it, if one did.
+    #: Grant of an OAuth token. For a personal token created by an application, the grant of that
+    #: application; otherwise None.
     authorization_id: int | None = None
-    #: To the minute.
+    #: Time of the last use, to the minute.
     last_used_at: datetime | None = None
-    #: Of the key that has to be proved with it (RFC 9449), if it is bound to one.
+    #: Thumbprint of the key that the token is bound to (RFC 9449), or None.
     key_thumbprint: str | None = None
-    #: It is older than the scope `admin_mode`, and has what that gives without it.
+    #: True for a token older than the scope `admin_mode`; it has those rights without the scope.
     keeps_admin_mode: bool = False
-    #: The administrator whose token it is, if it acts as another user: `profile` is that one's.
+    #: Administrator who acts as the user in `profile`, or None.
     sudo_by: Profile | None = None
 
     @property
     def user_id(self) -> int:
-        """The user's id."""
+        """The id of the user."""
         return self.profile.id
 
     @property
     def username(self) -> str:
-        """The user's name."""
+        """The user name of the user."""
         return self.profile.username
 
     @property
     def is_admin(self) -> bool:
-        """Whether it has the rights of an administrator of the instance."""
+        """True if the token has the rights of an administrator of the instance."""
         has_admin_mode = self.keeps_admin_mode or ADMIN_MODE in self.scopes
         return self.profile.is_admin and has_admin_mode
 
     @property
     def is_of_application(self) -> bool:
-        """Whether an application has it: of OAuth, or made by one with such a token."""
+        """True for tokens of applications, including personal tokens that applications created."""
         return self.application_uid is not None or self.authorization_id is not None
 
     def require_administrator(self) -> None:
-        """Raise ForbiddenError, or InsufficientScopeError if the scope is what lacks."""
+        """Check that the token has the rights of an administrator.
+
+        Raise ForbiddenError for other users, and InsufficientScopeError if only the scope is
+        missing.
+        """
         if not self.profile.is_admin:
             raise ForbiddenError("Only administrators of the instance can do this.")
         if not self.is_admin:
             raise InsufficientScopeError((ADMIN_MODE,))
 
     def require_sudo(self) -> None:
-        """Raise InsufficientScopeError or ForbiddenError unless it may act as another user."""
+        """Check that the token may act as another user.
+
+        Raise InsufficientScopeError or ForbiddenError if it may not.
+        """
         is_personal = self.personal_token_id is not None and not self.is_of_application
         if not is_personal or SUDO not in self.scopes:
             raise InsufficientScopeError((SUDO,))
@@ -116,19 +124,22 @@ class Bearer:
             raise ForbiddenError("Only administrators of the instance can act as another user.")
 
     def seconds_left(self, now: datetime) -> int | None:
-        """Remaining lifetime in whole seconds; None if it never expires."""
+        """Return the remaining lifetime in whole seconds, or None if the token never expires."""
         if self.expires_at is None:
             return None
         return max(0, int((self.expires_at - now).total_seconds()))
 
     def require(self, *accepted: str) -> None:
-        """Raise InsufficientScopeError unless the token has one of these scopes."""
+        """Check that the token has one of these scopes.
+
+        Raise InsufficientScopeError if it has none of them.
+        """
         if not set(accepted) & set(self.scopes):
             raise InsufficientScopeError(accepted)
 
 
 class FoundAccessToken(NamedTuple):
-    """An OAuth access token: the columns of `ACCESS_TOKEN` that follow those of PROFILE."""
+    """An OAuth access token: the columns of `ACCESS_TOKEN` after the columns of PROFILE."""
 
     kind: str
     access_token_id: int
@@ -140,12 +151,12 @@ class FoundAccessToken(NamedTuple):
     revoked_at: datetime | None
     key_thumbprint: str | None
     keeps_admin_mode: bool
-    #: The client_id of its application.
+    #: client_id of the application.
     uid: str | None
 
 
 class FoundPersonalToken(NamedTuple):
-    """A personal access token: the columns of `PERSONAL_TOKEN` that follow those of PROFILE."""
+    """A personal access token: the columns of `PERSONAL_TOKEN` after the columns of PROFILE."""
 
     kind: str
     personal_token_id: int
@@ -153,7 +164,7 @@ class FoundPersonalToken(NamedTuple):
     last_used_at: datetime | None
     scopes: str
     created_at: datetime
-    #: NEVER for one that does not expire.
+    #: End of validity; NEVER for a token that does not expire.
     expires_at: datetime
     revoked_at: datetime | None
     authorization_id: int | None
@@ -184,7 +195,7 @@ PERSONAL_TOKEN = (
             FoundPersonalToken._fields,
             {"personal_token_": PersonalAccessToken, "": PersonalAccessToken},
             kind=User.kind,
-            # As it is stored: a type that converts costs every row of the driver more than this.
+            # Read in its stored form, since a type conversion would slow down every row.
             expires_at=type_coerce(PersonalAccessToken.expires_at, UTCDateTime),
             grant_revoked_at=Authorization.revoked_at,
         ),
@@ -196,8 +207,8 @@ PERSONAL_TOKEN = (
 
 
 def _recording_use(table: type[AccessToken | PersonalAccessToken]) -> Update:
-    # Of many requests at once the first one writes, and it does not wait for the disk: who uses a
-    # thousand tokens would wait for it with each of them once a minute.
+    # Only the first of several concurrent requests writes, without waiting for the disk. Otherwise
+    # a client with a thousand tokens would wait for the disk with each token once a minute.
     return (
         update(table)
         .where(
@@ -229,7 +240,10 @@ _STATEMENTS = {
 def get_access_token_bearer(
     token: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
-    """Return the bearer of a live OAuth access token, or raise BearerRefusedError."""
+    """Return the bearer of a live OAuth access token.
+
+    Raise BearerRefusedError if there is none.
+    """
     row = _find(token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring)
     if row is None:
         raise BearerRefusedError(Refusal.UNKNOWN)
@@ -239,7 +253,10 @@ def get_access_token_bearer(
 def get_bearer(
     token: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
-    """Return the bearer of a live OAuth or personal access token, or raise BearerRefusedError."""
+    """Return the bearer of a live OAuth or personal access token.
+
+    Raise BearerRefusedError if there is none.
+    """
     row = _find(token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring)
     if row is not None:
         return _access_token_bearer(row, now)
@@ -266,7 +283,7 @@ def record_use(
         "moment": now,
         "sender": address,
     }
-    # That it cannot be written down just now is no reason to refuse the request.
+    # A failure to store the last use must not fail the request.
     with suppress(DBAPIError):
         connection.all(statement, values)
 
@@ -284,12 +301,15 @@ def _find(
 def _rekey(
     token: str, bearer: Bearer, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> None:
-    """Store the hash of a personal token under the newest secret key: it may live for years."""
+    """Store the hash of a personal token under the newest secret key.
+
+    Personal tokens may live longer than a secret key.
+    """
     newest = keyring.rehashed(token, bearer.digest)
     if newest is None:
         return
     values = {"token_id": bearer.personal_token_id, "former": bearer.digest}
-    # That it cannot be written down just now is no reason to refuse the request.
+    # A failure to store the new hash must not fail the request.
     with suppress(DBAPIError):
         connection.all(_REKEY, {**values, "newest": newest, "moment": now})
 
@@ -334,7 +354,10 @@ def _personal_token_bearer(row: Row, now: datetime) -> Bearer:
 def _check_live(
     profile: Profile, revoked_at: datetime | None, expires_at: datetime | None, now: datetime
 ) -> None:
-    """Raise BearerRefusedError for a token that is revoked or expired, or of an inactive user."""
+    """Check that a token is neither revoked nor expired, and that its user is active.
+
+    Raise BearerRefusedError otherwise.
+    """
     if profile.state != ACTIVE:
         raise BearerRefusedError(Refusal.UNKNOWN)
     if revoked_at is not None:

@@ -1,8 +1,8 @@
 """DPoP (RFC 9449): each request with a bound token proves possession of its key.
 
-A proof is a small JWT in the header `DPoP`, signed by the key that it carries. It is valid for
-one request: for its method, its URL and its minute, and only once. Tokens that are bound to a key
-are only accepted with such a proof (section 7).
+A proof is a small JWT in the header `DPoP`, signed with the key that it contains. It is valid for
+the method, the URL and the time of one request, and can be used only once. Tokens that are bound to
+a key are only accepted with such a proof (section 7).
 """
 
 import re
@@ -26,9 +26,9 @@ from domain.oauth.context import OAuthContext
 from domain.oauth.presented_tokens.bearer import Bearer
 
 _TYPE = "dpop+jwt"
-#: How far the clock of a client may be from ours, either way (section 11.1).
+#: Maximum difference between the clock of a client and ours, in either direction (section 11.1).
 _WINDOW = timedelta(seconds=60)
-#: RFC 7638: the base64url form, without padding, of 32 bytes.
+#: SHA-256 thumbprint (RFC 7638): 32 bytes in base64url without padding.
 _THUMBPRINT = re.compile(r"[A-Za-z0-9_-]{43}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -40,19 +40,19 @@ class InvalidProofError(OAuth2Error):
 
 
 class UsedProofError(InvalidProofError):
-    """The proof was already used (section 11.1)."""
+    """Error for a proof that was already used (section 11.1)."""
 
     description = "The DPoP proof has already been used."
 
 
 @dataclass(frozen=True)
 class ProofTarget:
-    """The request that a proof has to match (htm, htu)."""
+    """The method and URL that a proof must match (`htm` and `htu`)."""
 
     method: str
-    #: Without query and fragment.
+    #: URL without query and fragment.
     url: str
-    #: The access token that is presented with it, at a resource (section 7).
+    #: Access token sent with the proof to a resource (section 7), if any.
     access_token: str | None = None
 
 
@@ -60,13 +60,16 @@ class ProofTarget:
 class Proof:
     """A proof that matches its request, not yet checked for reuse."""
 
-    #: RFC 7638, of the key that signed it.
+    #: Thumbprint of the signing key (RFC 7638).
     thumbprint: str
     jti: str
 
 
 def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:
-    """Check a proof (section 4.3) except for reuse, or raise InvalidProofError."""
+    """Return the checked proof (section 4.3); reuse is not checked.
+
+    Raise InvalidProofError if the proof is invalid.
+    """
     key, claims = _verified(text)
     jti, issued_at = claims.get("jti"), claims.get("iat")
     if not isinstance(jti, str) or not 0 < len(jti) <= LONGEST_JTI:
@@ -75,7 +78,7 @@ def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:
         raise InvalidProofError("The DPoP proof is for another method or address.")
     if not isinstance(issued_at, int | float) or isinstance(issued_at, bool):
         raise InvalidProofError("The DPoP proof needs an iat.")
-    # In whole seconds: an integer of any size can be compared with them.
+    # Whole seconds, since integers of any size can be compared with an integer.
     if not abs(issued_at - int(now.timestamp())) <= _WINDOW.total_seconds():
         raise InvalidProofError("The DPoP proof is too old, or from the future.")
     if target.access_token is not None and claims.get("ath") != _hash(target.access_token):
@@ -84,7 +87,7 @@ def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:
 
 
 def _verified(text: str) -> tuple[Key, Mapping[str, object]]:
-    """Return the key and the claims of a proof that this key has signed."""
+    """Return the key and the claims of a proof that is signed with this key."""
     keys: list[Key] = []
 
     def own_key(token: GuestProtocol) -> Key:
@@ -101,7 +104,10 @@ def _verified(text: str) -> tuple[Key, Mapping[str, object]]:
 
 
 def _key_in(header: Mapping[str, object]) -> Key:
-    """Return the public key in a header, or raise InvalidProofError (section 4.2)."""
+    """Return the public key in a header (section 4.2).
+
+    Raise InvalidProofError if it has none.
+    """
     jwk = header.get("jwk")
     if not isinstance(jwk, dict):
         raise InvalidProofError("The DPoP proof needs a public key as jwk.")
@@ -115,7 +121,7 @@ def _key_in(header: Mapping[str, object]) -> Key:
 
 
 def _is_at(htu: object, url: str) -> bool:
-    """Return whether two URLs are the same but for query and fragment (section 4.3)."""
+    """Return whether two URLs are equal except for query and fragment (section 4.3)."""
     try:
         return isinstance(htu, str) and _normalized(htu) == _normalized(url)
     except ValueError:
@@ -135,15 +141,18 @@ def _hash(access_token: str) -> str:
 
 
 def check_thumbprint(text: str | None) -> None:
-    """Raise invalid_request for a dpop_jkt that is no SHA-256 thumbprint (section 10)."""
+    """Check that a dpop_jkt is a SHA-256 thumbprint (section 10).
+
+    Raise invalid_request if it is not.
+    """
     if text is not None and not _THUMBPRINT.fullmatch(text):
         raise InvalidRequestError("dpop_jkt must be 43 characters of base64url.")
 
 
 def consume_proof(proof: Proof, context: OAuthContext) -> None:
-    """Record that a proof is used; raise UsedProofError if it was used before.
+    """Record the use of a proof; only one of several concurrent requests with it succeeds.
 
-    Of parallel requests with the same proof one goes on.
+    Raise UsedProofError if the proof was used before.
     """
     dialect_name = context.connection.dialect_name
     statement = consuming_statement(proof, dialect_name, keyring=context.keyring, now=context.now)
@@ -154,19 +163,19 @@ def consume_proof(proof: Proof, context: OAuthContext) -> None:
 def consuming_statement(
     proof: Proof, dialect: str, *, keyring: Keyring, now: datetime
 ) -> Executable:
-    """Return the statement that stores a proof as used; it returns a row for a new one only."""
+    """Return the statement that stores a proof as used; it returns a row only for a new proof."""
     text = f"DPoP proof {proof.jti} of {proof.thumbprint}"
     return storing_use(text, now + 2 * _WINDOW, dialect, keyring=keyring)
 
 
 class KeyNotProvedError(OAuth2Error):
-    """The token is valid, but the request does not prove the key of the token (section 7.1)."""
+    """Error for a valid token whose key the request does not prove (section 7.1)."""
 
     error = "invalid_token"
     status_code = 401
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the response, with the challenge of section 7.1."""
+        """Return the response headers, with the challenge of section 7.1."""
         challenge = (
             f'DPoP realm="Gatebell", error="{self.error}", '
             f'error_description="{self.description}", algs="{" ".join(ALGORITHMS)}"'
@@ -179,7 +188,7 @@ class PresentedToken:
     """A presented token with its scheme and its proof."""
 
     target: ProofTarget
-    #: By the scheme DPoP, and not as a bearer token.
+    #: True if the token was sent with the scheme DPoP, and not as a bearer token.
     is_with_proof: bool
     proof: str | None = field(repr=False)
 
@@ -192,7 +201,10 @@ def check_bound(
     keyring: Keyring,
     now: datetime,
 ) -> None:
-    """Raise KeyNotProvedError unless an unbound token comes alone and a bound one with its key."""
+    """Check that a bound token has a proof of its key, and an unbound token has none.
+
+    Raise KeyNotProvedError otherwise.
+    """
     if bearer.key_thumbprint is None:
         if presented.is_with_proof:
             raise KeyNotProvedError("The access token is not bound to a key.")
@@ -210,7 +222,7 @@ def check_bound(
 
 
 def _proof_of(bearer: Bearer, presented: PresentedToken, now: datetime) -> Proof:
-    """Return the proof of the token's own key."""
+    """Return the checked proof, which must be signed with the token's key."""
     if presented.proof is None:
         raise InvalidProofError("The request needs the header DPoP with a proof.")
     proof = check_proof(presented.proof, presented.target, now=now)
