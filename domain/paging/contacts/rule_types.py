@@ -114,7 +114,10 @@ def _clock(minutes: int) -> time:
 
 
 def sentences(rules: Iterable[Rule], labels: Mapping[int, str]) -> Iterator[str]:
-    """Yield sentences about rules, grouped by alerts and times; `labels` maps contact ids."""
+    """Yield sentences about rules, grouped by alerts and times.
+
+    `labels` maps the ids of contacts to their labels.
+    """
     together: dict[tuple[Concern, Window | None], list[Rule]] = {}
     for each in rules:
         together.setdefault((each.concern, each.only), []).append(each)

@@ -74,9 +74,9 @@ class AlertInBrief:
     project_id: int
     project_path: str
     is_critical: bool
-    #: Whether the alert requires paging, unless a silence or another hold applies.
+    #: True if the alert requires paging, unless a silence or another hold applies.
     is_triggered: bool
-    #: Whether the project of the alert is archived, which holds pages back.
+    #: True if the project of the alert is archived, which holds pages back.
     is_archived: bool
 
     @property

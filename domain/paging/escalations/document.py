@@ -47,7 +47,7 @@ def _words(state: str) -> str:
 
 
 def with_tables(text: str) -> str:
-    """Return the document with its last part, the tables, updated."""
+    """Return the document with the current tables, which are its last part."""
     before, _, _ = text.partition(BEGIN)
     return f"{before}{BEGIN}\n{tables()}"
 

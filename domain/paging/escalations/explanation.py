@@ -91,11 +91,11 @@ class EscalationView:
     #: State of the escalation. None without an escalation.
     state: State | None
     sentence: str
-    #: Whether similar alerts page nobody until a maintainer changes the configuration.
+    #: True if similar alerts page nobody until a maintainer changes the configuration.
     lacks_policy: bool = False
     #: Name of the policy. None if no policy was chosen, or if the policy was deleted.
     policy: str | None = None
-    #: Reason in words why this policy was chosen.
+    #: Reason for the choice of the policy, in words.
     reason: str = ""
     #: Number of the next step, starting at 1, and the time when it is due. None if no step follows.
     next_step: int | None = None
@@ -108,7 +108,7 @@ class EscalationView:
     was_paged: bool = False
     #: Delay of the worker. None if it is on time.
     waiting: timedelta | None = None
-    #: Whether escalating the alert now would page anyone.
+    #: True if escalating the alert now would page anyone.
     can_escalate: bool = False
     #: Recipients of the step that escalating the alert takes, in words.
     escalates_to: str = ""

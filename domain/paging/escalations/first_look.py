@@ -19,7 +19,7 @@ from domain.paging.escalations.state import State
 from models import Alert, Escalation
 
 _TRIGGERED = "triggered"
-#: States of escalations that former releases created for snoozes without choosing a policy.
+#: States of escalations that a snooze created without choosing a policy.
 _CREATED_BY_SNOOZE = (State.SNOOZED.value, State.STOPPED.value)
 
 

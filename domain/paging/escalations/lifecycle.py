@@ -68,8 +68,8 @@ BATCH = 200
 _NEWS = 1_000
 _ROUTED_AGAIN = "Its policy is gone. Paging begins again with another one."
 _ENDED = "Paging ended: its policy is gone, and no other one is for this alert."
-#: Condition that unprocessed page outcomes exist. SQLite uses the partial index only for this exact
-#: wording.
+#: Condition that is true if there are unprocessed page outcomes. SQLite uses the partial index only
+#: for this exact wording.
 NEWS_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
 
 
@@ -262,7 +262,7 @@ def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> S
     """Return the ids of escalations that are due for a step, a check of holds, or an evaluation.
 
     This function writes nothing. The most severe alerts come first, then the longest waiting
-    escalations, since many are due at the same time after downtime or in an alert storm.
+    escalations. Many escalations are due at the same time after downtime or in an alert storm.
     """
     first = Alert.severity, Escalation.next_at, Escalation.id
     return session.scalars(
@@ -280,7 +280,7 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(Escalation.next_at <= now, is_ahead)
 
 
-#: Condition that any escalation is due.
+#: Condition that is true if an escalation is due.
 STEPS_ARE_DUE = exists().where(_is_due(NOW))
 
 

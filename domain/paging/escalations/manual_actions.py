@@ -159,7 +159,8 @@ def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody)
     """Page a member of the project about an alert now.
 
     The page does not depend on the escalation policy. Raise NotFoundError if there is no such
-    alert, ConflictError if it is closed, or InvalidError if a page would not reach the user now.
+    alert, or ConflictError if it is closed. Raise InvalidError if a page would not reach the user
+    now.
     """
     alert = _open_alert(work, project, iid)
     is_critical = alert.severity == _CRITICAL

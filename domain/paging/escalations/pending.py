@@ -45,7 +45,7 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(PendingEscalation.due_at <= now, is_too_late)
 
 
-#: Condition that any escalation can no longer be undone but has not happened yet.
+#: Condition that is true if an escalation can no longer be undone but has not happened yet.
 PENDING_ARE_DUE = exists().where(_is_due(NOW))
 
 

@@ -234,9 +234,9 @@ def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, 
 def lock_rules(holder: Holder, *, session: Session) -> None:
     """Serialize changes of policies and routes with changes in the groups above and below.
 
-    While the locks are held, nothing is created in the group or transferred, so the set of projects
-    that use the group's rules is stable. Alerts can still be stored. Raise ConflictError if the
-    holder was transferred or deleted in the meantime.
+    While the locks are held, nothing is created in the group or transferred. The set of projects
+    that use the group's rules is therefore stable. Alerts can still be stored. Raise ConflictError
+    if the holder was transferred or deleted in the meantime.
     """
     if holder.is_group:
         AdvisoryLock.MOVES.take(session)

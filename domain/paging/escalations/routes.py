@@ -90,7 +90,7 @@ class Routing:
 
     routes: tuple[tuple[Conditions, Choice], ...] = ()
     default_policy_id: int | None = None
-    #: Whether any policy exists for the project, even if no route uses it.
+    #: True if any policy exists for the project, even if no route uses it.
     has_policies: bool = False
 
     def choose(self, alert: AlertLabels) -> Choice:

@@ -28,11 +28,11 @@ LONGEST_PAUSE = timedelta(days=1)
 USUAL_PAUSE = timedelta(minutes=5)
 SHORTEST_TIMEOUT = timedelta(minutes=5)
 LONGEST_TIMEOUT = timedelta(days=1)
-#: Tolerance for late steps. If a step is later because no worker ran, the following steps move with
-#: it, so that users have the full time to respond.
+#: Tolerance for late steps. If a step is later because no worker ran, the following steps move too,
+#: so that users have the full time to respond.
 _PUNCTUAL = timedelta(seconds=30)
 #: Bounds of the pause after a round that reached nobody. The pause is a quarter of the elapsed
-#: time, at least five minutes or the plan's shorter pause, and at most half an hour.
+#: time. It is at least five minutes, or the pause of the plan if that is shorter.
 _SOON = timedelta(minutes=5)
 LONGEST_UNREACHED = timedelta(minutes=30)
 #: Phrases for the reasons of mutes; `{}` is the name.
@@ -81,7 +81,7 @@ class Step:
     #: Delay of the step, counted from the start of the round.
     after: timedelta
     targets: tuple[Target, ...]
-    #: Whether each new alert pages only the next target.
+    #: True if each new alert pages only the next target.
     takes_turns: bool = False
 
 
@@ -104,7 +104,7 @@ class Plan:
     pause: timedelta = USUAL_PAUSE
     #: Validity of an acknowledgement. None if it does not expire.
     timeout: timedelta | None = None
-    #: Whether an alert that was acknowledged below critical is triggered again when it becomes
+    #: True if an alert that was acknowledged below critical is triggered again when it becomes
     #: critical.
     retriggers: bool = True
 

@@ -75,7 +75,7 @@ class ImportedStep:
     after: timedelta
     users: tuple[str, ...] = ()
     schedules: tuple[str, ...] = ()
-    #: Whether each new alert pages only the next user.
+    #: True if each new alert pages only the next user.
     takes_turns: bool = False
 
 
@@ -89,7 +89,7 @@ class ImportedPolicy:
     steps: tuple[ImportedStep, ...]
     repeats: int = 0
     pause: timedelta | None = None
-    #: Whether alerts without a matching rule went to this policy.
+    #: True if alerts without a matching rule went to this policy.
     is_default: bool = False
     notes: tuple[str, ...] = ()
 

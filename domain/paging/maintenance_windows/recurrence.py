@@ -54,7 +54,7 @@ _LIBRARY_WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Recurrence:
-    """A valid rule, which has at least one occurrence."""
+    """A checked recurrence rule."""
 
     frequency: Frequency
     interval: int = 1
@@ -115,7 +115,7 @@ class Recurrence:
             year, month = divmod(first.year * _MONTHS + first.month - 1 + whole, _MONTHS)
             return first.replace(year=year, month=month + 1, day=1)
         step = self.interval * (7 if self.frequency is Frequency.WEEKLY else 1) * _DAY
-        # One step earlier than necessary, since a week may include earlier weekdays than the first
+        # Start one interval earlier, since a week may have occurrences on weekdays before the first
         # day.
         return first + max((after - first) // step - 1, 0) * step
 

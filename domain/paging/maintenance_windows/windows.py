@@ -83,7 +83,8 @@ class WindowTimes:
         until = self.recurrence.until
         if until is None:
             return None
-        # The end of the last possible day, plus the length of the window.
+        # The last occurrence can start until the end of the day `until`. A day is added as a
+        # margin.
         midnight = self.local_start.replace(
             year=until.year, month=until.month, day=until.day, hour=0, minute=0
         )
@@ -117,7 +118,7 @@ class WindowTimes:
 
 
 def wall_time_of(moment: datetime, time_zone: str) -> datetime:
-    """Return the local time for a given time.
+    """Convert a time to local time in a time zone.
 
     Raise InvalidError for the second pass of an hour that occurs twice, since a local time refers
     to the first pass. Raise OverflowError if the time is out of range.

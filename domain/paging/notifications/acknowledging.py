@@ -111,7 +111,7 @@ class Acknowledgeable:
     user: Actor
     #: Number of alerts and incidents that still need attention.
     waiting: int
-    #: Whether they include alerts, which can be snoozed.
+    #: True if they include alerts, which can be snoozed.
     has_alerts: bool
     #: Projects with alerts or incidents that need attention, the most severe first.
     projects: tuple[PagedProject, ...]

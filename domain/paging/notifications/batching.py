@@ -46,7 +46,7 @@ _NO_CONTACT = "could not be paged: there is no confirmed contact"
 _QUIET = "has quiet hours: the page that was held back waits until they end"
 
 
-#: Conditions that pages can be batched now, or within the batching pause.
+#: Conditions that are true if pages can be batched now, or within the batching pause.
 RECIPIENTS_ARE_DUE = exists().where(PageRecipient.due_at <= NOW)
 RECIPIENTS_ARE_DUE_SOON = exists().where(PageRecipient.due_at <= later(NOW, GATHERING_PAUSE))
 
@@ -207,8 +207,8 @@ def _confirmed(user_id: int, *, session: Session) -> Mapping[int, bool]:
     """Return the contacts of a user, and whether messages may reach them.
 
     If there is no contact, or all of them fail, the account's address is used as well. A failing
-    email contact counts as reachable, since the mail server may be the cause; the account's address
-    is tried after the next attempt has shown otherwise.
+    email contact counts as reachable, since the mail server may be the cause. The account's address
+    then follows only after another attempt at the contact has failed.
     """
     by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
     is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
@@ -247,7 +247,7 @@ def _leave_at(
 
 
 class Reach(StrEnum):
-    """Whether a page would be sent. The value follows the name of a user in a sentence."""
+    """Reachability of a user. The value follows the name of the user in a sentence."""
 
     REACHABLE = "can be paged"
     #: The page is sent when the quiet hours end.

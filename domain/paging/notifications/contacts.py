@@ -62,7 +62,7 @@ class Contact(Resource):
     group_id: int | None = Field(exclude=True)
     #: Number of failed attempts since the last success.
     tries: int = Field(exclude=True)
-    #: Whether the contact is the account's own email address, used as a fallback.
+    #: True if the contact is the account's own email address, used as a fallback.
     is_account_email: bool = Field(exclude=True)
 
 
@@ -96,7 +96,7 @@ class NewContact:
     owner: Owner
     address: Address
     label: str = ""
-    #: Whether the contact needs no code: a channel, or a contact that an administrator created.
+    #: True if the contact needs no code: a channel, or a contact that an administrator created.
     is_confirmed: bool = False
     #: Id of the authorization of the application that creates the contact.
     authorization_id: int | None = None

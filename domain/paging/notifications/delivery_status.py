@@ -1,8 +1,8 @@
 """Records the outcomes of pages: accepted by a contact, or failed at all contacts.
 
 The escalation of a page then processes the outcome (`domain/paging/escalations/lifecycle.py`).
-Several contacts of a batch may end at the same time, so each locks the batch before it reads the
-outcomes of the others.
+Several contacts of a batch may end at the same time. Each transaction therefore locks the batch
+before it reads the outcomes of the other contacts.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -79,10 +79,11 @@ def _end(outcome: PageState, *pages: ColumnElement[bool], session: Session, now:
 
 
 def failed_batches(batch_ids: Iterable[int], *, session: Session, now: datetime) -> Sequence[int]:
-    """Lock batches and return those whose live pages no contact has accepted or will still try.
+    """Lock batches and return the batches that failed at all contacts.
 
-    The caller must have stored the attempts that it knows of. Messages that notification rules
-    delay become due now, and their batches are not returned.
+    A batch has failed if it has live pages, no contact has accepted it, and no due message is
+    untried. The caller must have stored the attempts that it knows of. If notification rules delay
+    further messages of a failed batch, these become due now, and the batch is not returned.
     """
     wanted = sorted(set(batch_ids))
     session.execute(

@@ -256,8 +256,11 @@ def follow_ups_of(
 ) -> Sequence[FollowUp]:
     """Return the follow-ups for a contact, ordered by project and number.
 
-    Alerts and incidents are included if the contact may have read about them, if they are not
-    firing again, and if another user changed their state.
+    An alert or incident is included under these conditions:
+
+    - The contact may have read about it.
+    - It is not firing again.
+    - Its state was not last changed by the user of the contact.
     """
     found = []
     for about, thing, _severity in _things(PageKind.FOLLOW_UP, batches, session=session):

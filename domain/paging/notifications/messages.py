@@ -274,7 +274,7 @@ class Content:
     text: str
     #: Text for services with short messages, such as SMS. None if the text is short.
     short_text: str | None = None
-    #: Whether the message is an alarm, which some services show in another color.
+    #: True if the message is an alarm, which some services show in another color.
     is_alarm: bool = False
 
 

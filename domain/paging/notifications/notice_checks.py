@@ -32,7 +32,7 @@ class NotSent(NamedTuple):
     """The reason why a notice is not sent now."""
 
     reason: str
-    #: Whether the notice waits, because the reason may end; otherwise it is cancelled.
+    #: True if the notice waits, because the reason may end; otherwise it is cancelled.
     waits: bool = False
 
 

@@ -117,7 +117,7 @@ def _is_due(now: Moment) -> tuple[ColumnElement[bool], ...]:
     return Contact.next_try_at <= now, is_free
 
 
-#: Condition that any contact can be claimed.
+#: Condition that is true if a contact can be claimed.
 CONTACTS_ARE_DUE = exists().where(*_is_due(NOW))
 
 
@@ -237,7 +237,8 @@ def _withdraw(
 
 
 def _fail_unsaid(messages: Sequence[PageMessage], *, session: Session, now: datetime) -> None:
-    """Mark the pages of these messages as failed if no other contact is left."""
+    """Mark the pages of messages without content as failed, so that no escalation waits for them.
+    """
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     if batches:
         of_batches = Page.batch_id.in_(batches)
@@ -390,9 +391,9 @@ def _judge(
     session: Session,
     now: datetime,
 ) -> None:
-    """Send the pages of a failing contact to other contacts, or mark them as failed.
+    """Pass on batches that failed at all contacts so far, or mark their pages as failed.
 
-    Pages go to all other confirmed contacts and to the email address of the account.
+    The pages go to the user's other confirmed contacts and to the email address of the account.
     """
     of_batches = {each.batch_id: each for each in tried if each.batch_id is not None}
     lost = failed_batches(of_batches, session=session, now=now) if of_batches else ()

@@ -33,12 +33,12 @@ from models import ContactRule, Page, PageMessage, PageRecipient
 #: Prefix of the keys of manual pages to users. They are sent even if their alert or incident is
 #: acknowledged.
 ASKED = "asked: "
-#: Prefix of the keys of pages that replace or follow other pages. The reasons are rules for
-#: critical alerts, and holds on the remaining messages of a page.
+#: Prefix of the keys of pages that follow other pages. They are caused by rules for critical
+#: alerts, or by holds on the remaining messages of a page.
 AGAIN = "page "
-#: Condition that a page is the only page, or the first of several.
+#: Condition for pages that are the only page, or the first of several.
 IS_FIRST = and_(Page.key.not_like(f"{AGAIN}%"), Page.key.not_like(f"{ASKED}{AGAIN}%"))
-#: Condition that a message may have been read: it was sent, or the outcome of an attempt is
+#: Condition for messages that may have been read: they were sent, or the outcome of an attempt is
 #: unknown.
 MAY_BE_READ = or_(PageMessage.outcome == MessageState.SENT.value, PageMessage.is_under_way)
 
@@ -99,8 +99,8 @@ def withdraw_pages(
     """Cancel the pages of alerts or incidents that need no attention any more.
 
     Unsent pages are not sent. Recipients that may have received a page get an update, unless they
-    turned updates off; its content is written when it is sent. `keeps_asked` keeps manual pages to
-    users, which is meant for acknowledged alerts.
+    turned updates off. The content of an update is written when it is sent. `keeps_asked` keeps
+    manual pages to users, which is meant for acknowledged alerts.
     """
     for part in slices(sorted(set(ids))):
         kept = Page.key.not_like(f"{ASKED}%") if keeps_asked else true()
@@ -222,7 +222,7 @@ class Urgency(NamedTuple):
 
     #: Rank of the severity of the alert or incident: 0 for critical.
     severity: int
-    #: Whether the page may break quiet hours.
+    #: True if the page may break quiet hours.
     is_critical: bool = False
 
 

@@ -75,7 +75,7 @@ class PagingPolicy:
     #: Base URL, without a trailing slash.
     base_url: str
     instance_name: str
-    #: Whether email can be sent (MAIL_URL is set).
+    #: True if email can be sent (MAIL_URL is set).
     sends_mail: bool
     #: Keys for the links in messages. The first key signs, and all keys verify.
     link_keys: tuple[str, ...] = field(repr=False)

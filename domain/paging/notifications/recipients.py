@@ -33,7 +33,7 @@ class QuietHours:
     #: Start and end in minutes after midnight.
     starts: int
     ends: int
-    #: Whether pages about critical alerts are sent during quiet hours.
+    #: True if pages about critical alerts are sent during quiet hours.
     lets_critical_through: bool = True
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class PagingPreferences:
 
     #: Quiet hours. None if the user can be paged at any time.
     quiet_hours: QuietHours | None = None
-    #: Whether the user is notified when another user acknowledges the alert, or when it ends.
+    #: True if the user is notified when another user acknowledges the alert, or when it ends.
     wants_follow_ups: bool = True
 
 

@@ -135,8 +135,8 @@ def first_delays(
 ) -> Sequence[tuple[int, int, int | None]]:
     """Return the delay of the first notification, by periods of the week.
 
-    Each item has the start and end in minutes of the week, and the delay in minutes, or None if no
-    rule applies. Items are in order, and the delays of adjacent items differ.
+    Each item has the start and end in minutes of the week, and the delay in minutes. The delay is
+    None if no rule applies. Items are in order, and the delays of adjacent items differ.
     """
     own = [each for each in rules if each.concern in {Concern.ALL, concern}]
     times = [time for each in own if each.only for time in each.only.times]

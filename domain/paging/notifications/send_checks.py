@@ -1,6 +1,6 @@
 """Checks whether pages may be sent now, and cancels or holds pages that may not.
 
-The checks run when pages are combined into a batch, and again before each attempt to send a
+The checks run when pages are combined into a batch. They run again before each attempt to send a
 message, in the transaction that claims it. All pages of a batch are checked together.
 
 A page is cancelled if its recipient no longer has access to its subject. A page is held while its

@@ -43,7 +43,7 @@ class OpenedFeed:
     """The calendar that a token gives access to."""
 
     user_id: int
-    #: Whether the calendar contains only the shifts of the user, in all schedules.
+    #: True if the calendar contains only the shifts of the user, in all schedules.
     is_own: bool
     schedules: tuple[tuple[Holder, Schedule], ...]
 
@@ -154,8 +154,8 @@ def _record(
 def open_feed(work: Work, token: str) -> OpenedFeed:
     """Return the calendar of a token.
 
-    Schedules are included if the owner has been on call there since the start of the shown period.
-    Raise NotFoundError for any failure, without a reason.
+    The calendar of the owner's shifts also covers schedules that the owner left within the shown
+    period. Raise NotFoundError for any failure, without a reason.
     """
     digests = work.policy(Keyring).digests(token, CredentialType.CALENDAR_FEED)
     row = work.session.execute(

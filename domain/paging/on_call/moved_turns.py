@@ -108,7 +108,7 @@ def _moved_overrides(before: Plan, after: Plan, within: Period) -> Mapping[int, 
         during = _turn_after(each.instead_of_id, _rest(each.during, within.start), new)
         if during is not None:
             during = _with_past(each.during, during, within.start)
-        # An override of everyone applies to any user who has the turn.
+        # An override of everyone stays if its turn no longer exists, since it applies to any user.
         if during != each.during and (during is not None or each.instead_of_id is not None):
             moved[each.id] = during
     return moved

@@ -43,7 +43,7 @@ from domain.projects.views import Holder, viewer_of
 from domain.projects.visibility_sql import groups_with_role
 from models import Alert, Incident, Page, PageRecipient, Project
 
-#: Longest time by which a current turn may have started earlier.
+#: Time before now in which the start of a current turn is searched.
 TURNS_BEGAN_WITHIN = timedelta(days=56)
 _MOST_ALERTS = 50
 
@@ -63,7 +63,7 @@ def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
 
 @question("own_on_call.preview_cover", command="preview-cover")
 def preview_cover(work: Work, query: CoverQuery) -> OnCallCover:
-    """Preview which of your shifts somebody would cover.
+    """Preview which of your shifts another user would cover.
 
     Raise InvalidError if there are none, or if the user cannot be on call there.
     """
@@ -72,7 +72,7 @@ def preview_cover(work: Work, query: CoverQuery) -> OnCallCover:
 
 @action("own_on_call.cover")
 def cover_shifts(work: Work, new: NewCover) -> OnCallCover:
-    """Assign somebody to cover your shifts, in one schedule or in all.
+    """Assign another user to cover your shifts, in one schedule or in all.
 
     Each schedule gets an override for your shifts only; other users on call stay. Raise
     InvalidError if there are no shifts, or if the user cannot be on call there.

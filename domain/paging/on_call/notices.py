@@ -347,7 +347,7 @@ def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[User
 
 def _tell(notice: _Notice, change: ShiftChange) -> None:
     work = change.work
-    # The operator acts on behalf of a user, who then gets the message too.
+    # If the operator makes the change, no recipient counts as its author.
     made_by_id = None if work.actor.is_trusted else work.actor.id
     told = [each for each in notice.told if each.id != made_by_id]
     rows = work.session.execute(

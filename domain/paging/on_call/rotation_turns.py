@@ -48,8 +48,8 @@ def turns(plan: Plan, within: Period) -> list[UserTurn]:
         number = numbers[duty.source_id](span) if is_turn else _ONLY
         key = (duty.source, duty.source_id)
         before = last.get(key)
-        # A handoff from a user to the same user continues the turn. With one user, all handoffs are
-        # such.
+        # Consecutive turns of the same user count as one turn. A rotation with only one user is the
+        # exception, since otherwise all its turns would be one.
         step = 1 if is_turn and len(set(rotations[duty.source_id].user_ids)) > 1 else 0
         if before is None or before.duty.user_id != duty.user_id or number > before.number + step:
             before = last[key] = UserTurn(duty=duty, number=number)

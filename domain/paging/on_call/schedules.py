@@ -51,7 +51,7 @@ _NONE: Mapping[int, int] = MappingProxyType({})
 def all_schedules(
     work: Work, holder: Holder, *, with_groups_above: bool = False
 ) -> Sequence[OnCallSchedule]:
-    """Return the schedules of a project or group by name, optionally with those of groups above."""
+    """Return the schedules of a project or group by name, optionally with inherited schedules."""
     here = is_listed_by(
         ScheduleRow, holder, with_groups_above=with_groups_above, session=work.session
     )
@@ -203,7 +203,7 @@ def _named(wanted: Sequence[NewRotation]) -> dict[str, NewRotation]:
 def _plan(
     wanted: NewRotation, name: str, layer: int, before: RotationPlan | None, change: _Change
 ) -> RotationPlan:
-    """Return the wanted rotation, or the current rotation if they are the same."""
+    """Return the requested rotation, or the current rotation if they are the same."""
     _check(wanted, layer)
     session, now = change.work.session, change.work.now
     user_ids = ids_of(wanted.users, field=_FIELD, session=session)

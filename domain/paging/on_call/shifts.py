@@ -46,7 +46,7 @@ class _OnCall:
     now: Span
     #: Next span in which any user is on call. None if there is none within 400 days.
     next: Span | None
-    #: Whether the users on call change within 400 days.
+    #: True if the users on call change within 400 days.
     changes: bool
 
 

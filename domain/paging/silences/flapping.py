@@ -1,8 +1,9 @@
 """Detects flapping and recurring alerts by the stored alerts with the same fingerprint.
 
-Recipients whom a flapping alert has paged are paged again at intervals, not at each opening. An
-alert may open shortly after an acknowledged alert with the same fingerprint ended. The user who
-acknowledged that alert may still be working on it, so the new alert pages only if it stays open.
+If a flapping alert has paged a recipient, it pages the recipient again at intervals, not at each
+opening. An alert may open shortly after an acknowledged alert with the same fingerprint ended. The
+user who acknowledged that alert may still be working on it, so the new alert pages only if it stays
+open.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,7 +39,7 @@ USUAL = FlapSettings()
 
 
 def find_settings(project_ids: Iterable[int], *, session: Session) -> Mapping[int, FlapSettings]:
-    """Return the settings of projects by id, including default settings."""
+    """Return the settings of projects by id; projects without settings get the defaults."""
     wanted = set(project_ids)
     rows = session.scalars(select(FlapSetting).where(FlapSetting.project_id.in_(wanted)))
     return dict.fromkeys(wanted, USUAL) | {
@@ -163,7 +164,8 @@ def _flapping(
     """
     within, hold = settings.within_minutes * _MINUTE, settings.hold_minutes * _MINUTE
     earlier = aliased(Alert)
-    # The query reads one row of the index and the table per alert, for any number of openings.
+    # The query reads only as many rows of the index and the table as the limit requires, regardless
+    # of how often the alert opened.
     opened_at = (
         select(earlier.created_at)
         .where(

@@ -1,8 +1,8 @@
 """Determines whether the pages of alerts are held, by which mute, and until when.
 
-Muted alerts are stored and shown as usual. The worker checks for mutes before it sends each page,
-holds the page until the time of the next check, and checks again. By then, mutes may have ended,
-changed or been added.
+Muted alerts are stored and shown as usual. The worker checks for mutes before it sends each page.
+It holds a muted page until the time of the next check. By then, mutes may have ended, changed or
+been added.
 
 A silence, a maintenance window or an incident holds every page. A flapping alert holds only
 repeated pages. The stronger mute takes precedence, regardless of the ends.
@@ -200,9 +200,9 @@ class _Rules:
 def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Mapping[int, Mute]:
     """Return the mutes of alerts at a given time, by alert id.
 
-    The strongest mute of each alert is returned; among equally strong mutes, the one that ends
-    last. Open alerts are matched by their current labels. The number of queries does not depend on
-    the number of silences or windows, and grows by a few for each thousand alerts.
+    If an alert has several mutes, the strongest is returned, or the last to end among equally
+    strong mutes. Open alerts are matched by their current labels. The number of queries does not
+    depend on the number of silences or windows. It grows by a few for each thousand alerts.
     """
     rules = _rules({alert.project_id for alert in alerts}, at=at, session=session)
     mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
@@ -299,8 +299,8 @@ def _quieted(
 ) -> list[tuple[int, Mute]]:
     """Return mutes by acknowledged incidents, for their alerts and alerts that may join them.
 
-    The worker chooses the incident of a new alert at the same time as its first step
-    (`domain/incidents/`), so the step waits for that.
+    The incident of a new alert is chosen separately (`domain/incidents/`). The first step of the
+    escalation waits for that choice.
     """
     rows = session.execute(
         select(Incident.id, Incident.iid, Incident.project_id).where(

@@ -30,7 +30,7 @@ class Delivery:
     message_ids: tuple[int, ...]
     #: Id of the attempt. It stays the same until an attempt is known to have failed.
     attempt_id: int
-    #: Whether an earlier attempt may have succeeded.
+    #: True if an earlier attempt may have succeeded.
     is_repeat: bool = False
     tries: int
     created_at: datetime
@@ -43,11 +43,11 @@ class Problem(NamedTuple):
     reason: str
     #: Response of the service, for users who may see the contact.
     words: str = ""
-    #: Whether retrying is useless.
+    #: True if retrying is useless.
     is_final: bool = False
-    #: Whether no email can be sent at all, to any address.
+    #: True if no email can be sent at all, to any address.
     is_of_all_mail: bool = False
-    #: Whether the message may have arrived although no answer came.
+    #: True if the message may have arrived although no answer came.
     may_have_arrived: bool = False
 
 
@@ -104,8 +104,8 @@ class ContactType(ABC):
     help: ClassVar[str]
     #: Name for any contact of this type in texts about pages. None if its label is used.
     spoken: ClassVar[str | None] = None
-    #: Whether messages go through the mail server of the instance. Such messages wait until a
-    #: server is configured. A failure may be caused by the server rather than the contact, and the
+    #: True if messages go through the mail server of the instance. Such messages wait until a
+    #: server is configured. Failures may be caused by the server rather than the contact. The
     #: server's response may be shown to the user who entered the address.
     uses_mail_server: ClassVar[bool] = False
 
