@@ -131,7 +131,8 @@ def change_policy(
     """Change an escalation policy.
 
     Omitted fields are kept. Escalations under way use the new steps immediately, and continue at
-    the number of their next step. Raise NotFoundError, InvalidError or ConflictError.
+    the number of their next step. Raise NotFoundError if there is no such policy, InvalidError if a
+    field is invalid, or ConflictError if the name is taken.
     """
     lock_rules(holder, session=work.session)
     row = _policy(work, holder, policy_id)
@@ -352,7 +353,8 @@ def create_route(work: Work, holder: Holder, new: NewRoute) -> AlertRoute:
 def change_route(work: Work, holder: Holder, route_id: int, change: RouteChange) -> AlertRoute:
     """Change an alert route.
 
-    Omitted fields are kept. Raise NotFoundError or InvalidError.
+    Omitted fields are kept. Raise NotFoundError if there is no such route, or InvalidError if a
+    field is invalid.
     """
     lock_rules(holder, session=work.session)
     row = _route(work, holder, route_id)

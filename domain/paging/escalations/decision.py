@@ -196,7 +196,7 @@ class NamedPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Beginnings:
-    """Reasons why escalations start, for alerts that are not simply new; by alert id."""
+    """Special reasons why escalations start, by alert id. New alerts need no entry."""
 
     stories: Mapping[int, Story] = field(default_factory=dict)
     #: Alerts whose severity increased.

@@ -1,4 +1,4 @@
-"""Creates the escalations of alerts that were closed or answered before the worker saw them.
+"""Creates the escalations of alerts whose status changed before the worker processed them.
 
 The worker processes an alert a moment after it opens, or much later if no worker was running. Users
 may acknowledge, snooze, escalate or resolve the alert before. Such an alert still gets an

@@ -25,7 +25,7 @@ from models import Alert, Escalation, PendingEscalation, Project, User
 
 #: Time for which a user can undo an escalation.
 UNDO_WITHIN = timedelta(seconds=5)
-#: Tolerance for clocks. A row that is due later was written by a clock that was ahead.
+#: Clock tolerance. A row that is due later was written by a clock that was ahead.
 _LATEST = timedelta(minutes=1)
 #: Maximum number of escalations that the worker reads at a time.
 _BATCH = 100

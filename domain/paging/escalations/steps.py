@@ -102,7 +102,7 @@ class Plan:
     repeats: int = 0
     #: Pause between the last step and the next round.
     pause: timedelta = USUAL_PAUSE
-    #: Validity of an acknowledgement. None if it does not expire.
+    #: Time for which an acknowledgement is valid. None if it does not expire.
     timeout: timedelta | None = None
     #: True if an alert that was acknowledged below critical is triggered again when it becomes
     #: critical.
@@ -293,7 +293,7 @@ def repeat_words(repeats: int, pause: timedelta) -> str:
 
 
 def timeout_words(timeout: timedelta) -> str:
-    """Return the validity of an acknowledgement as a sentence."""
+    """Return the time for which an acknowledgement is valid, as a sentence."""
     return f"An acknowledgement holds for {length_words(timeout)}."
 
 

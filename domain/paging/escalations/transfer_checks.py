@@ -1,4 +1,4 @@
-"""Checks that prevent transfers of projects and groups from breaking the paging.
+"""Checks that prevent transfers of projects and groups from breaking paging.
 
 Policies, routes and incident rules must not refer to groups that a transfer leaves.
 """

@@ -53,8 +53,8 @@ from domain.paging.escalations.steps import (
 from domain.paging.notifications.states import MessageState, PageState
 
 LONGEST_NAME = 255
-#: Retention of page records and their outcomes. No report starts earlier. Entries in the activity
-#: of an alert are kept as long as the alert.
+#: Retention period of page records and their outcomes. No report starts earlier. Entries in the
+#: activity of an alert are kept as long as the alert.
 PAGES_KEPT_FOR = timedelta(days=90)
 _Kind = Literal["user", "schedule", "channel"]
 

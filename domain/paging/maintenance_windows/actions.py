@@ -112,7 +112,8 @@ def change_window(
 ) -> MaintenanceWindow:
     """Change a maintenance window.
 
-    Raise InvalidError or NotFoundError.
+    Omitted fields are kept. Raise InvalidError if a field is invalid, or NotFoundError if there is
+    no such window.
     """
     row = _lock(work, holder, window_id)
     present = {

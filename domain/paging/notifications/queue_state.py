@@ -38,7 +38,7 @@ class TypeState:
 
     type: ContactType
     waiting: int
-    #: Time since which the oldest message waits.
+    #: Time since which the oldest message has been waiting.
     oldest_at: datetime | None
     #: Number of contacts whose last attempt failed.
     failing: int

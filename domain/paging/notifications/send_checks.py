@@ -113,9 +113,9 @@ class Verdicts:
     """The pages that may be sent now, and the reasons why others may not."""
 
     allowed: Sequence[_Checked]
-    #: Cancelled pages by reason. A reason follows the name of the recipient in a sentence.
+    #: Cancelled pages, grouped by reason. A reason follows the name of the recipient in a sentence.
     cancelled: Mapping[str, Sequence[_Checked]]
-    #: Held pages by hold.
+    #: Held pages, grouped by hold.
     held: Mapping[PageHold, Sequence[_Checked]]
 
     @property

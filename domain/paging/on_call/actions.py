@@ -116,7 +116,9 @@ def change_schedule(
     Past shifts are kept. Unchanged rotations continue, and changed rotations start again. If the
     time zone changes, all handoffs use the new time zone from now on. Swaps and overrides of whole
     turns move with these turns, and end if their turn no longer exists. Their users get an email.
-    Raise NotFoundError, InvalidError or ConflictError.
+
+    Raise NotFoundError if there is no such schedule, InvalidError if a field is invalid, or
+    ConflictError if the name is taken.
     """
     row = lock_row(work, holder, schedule_id)
     before, ahead = schedules_of(work, holder, [row])[0], read_ahead(work, row.id)

@@ -92,7 +92,7 @@ def create_override(
     """Create an override that puts one user on call for a time.
 
     The user replaces everyone else or one other user, or is on call in addition to them. Members
-    without the Maintainer role can override their own shifts and gaps. They can also add themselves
+    without the Maintainer role can override gaps and their own shifts. They can also add themselves
     to any shift, and add other users while they are on call. Raise InvalidError if a field is
     invalid, or ForbiddenError if the override would change the shifts of other users.
     """

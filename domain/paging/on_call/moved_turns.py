@@ -27,7 +27,7 @@ from domain.paging.on_call.types import OnCallOverride, OnCallSwap
 from models import OnCallOverride as OverrideRow
 from models import OnCallSwap as SwapRow
 
-#: Time after the last swap or override in which turns are searched.
+#: Period after the last swap or override that is searched for turns.
 _HORIZON = timedelta(days=62)
 
 

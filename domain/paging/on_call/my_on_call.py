@@ -43,7 +43,7 @@ from domain.projects.views import Holder, viewer_of
 from domain.projects.visibility_sql import groups_with_role
 from models import Alert, Incident, Page, PageRecipient, Project
 
-#: Time before now in which the start of a current turn is searched.
+#: Period before now that is searched for the start of a current turn.
 TURNS_BEGAN_WITHIN = timedelta(days=56)
 _MOST_ALERTS = 50
 

@@ -65,7 +65,7 @@ class _Notice:
 def tell(
     what: Callable[[Changed, ShiftChange], None], changed: Changed, change: ShiftChange
 ) -> None:
-    """Send the notices of one of the functions below, if the instance sends email."""
+    """Queue the messages about a change by one of the functions below, if email is configured."""
     if change.work.settings.mail_url:
         what(changed, change)
 
@@ -252,7 +252,7 @@ def _taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
 
 
 def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> None:
-    """Queue messages to the user of an ended override, and to the users on call again."""
+    """Queue messages to the user of an ended override, and to the users who are on call again."""
     when = change.period(override.starts_at, override.ends_at)
     ended = _Notice(
         key=_key(override, "ended"),
@@ -321,10 +321,10 @@ def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[tuple[s
 
 
 def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[UserReference, ...]:
-    """Return the other users who are on call if an override does not apply.
+    """Return the other users who would be on call without an override.
 
-    For an override of a single user, this is that user. An override in addition changes no shifts
-    of others.
+    For an override of a single user, this is that user. An override in addition does not change the
+    shifts of others, so there are none.
     """
     if override.in_addition:
         return ()

@@ -38,7 +38,7 @@ from models import OnCallSchedule as ScheduleRow
 from models import OnCallTurn
 from models.folding import fold
 
-#: Retention of overrides, swaps and former rotations, which past shifts depend on.
+#: Retention period of overrides, swaps and former rotations, which past shifts depend on.
 PAST_KEPT_FOR = timedelta(days=400)
 FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
 _FIELD = "rotations"
@@ -179,7 +179,7 @@ def store_rotations(
 
 
 def move_rotations(work: Work, holder: Holder, schedule: ScheduleRow) -> None:
-    """Continue all rotations in the current time zone of the schedule."""
+    """Move all rotations to the current time zone of the schedule."""
     change = _Change(work, holder, schedule)
     elsewhere = [each for each in change.present().values() if each.time_zone != schedule.time_zone]
     _end([each.id for each in elsewhere], change)

@@ -33,7 +33,8 @@ from models.folding import fold
 #: Id that no user has.
 _NOBODY = 0
 _MOMENT = timedelta(microseconds=1)
-#: Periods in which the next change is searched, in turn. Most schedules change within a week.
+#: Periods that are searched for the next change, in this order. Most schedules change within a
+#: week.
 _HORIZONS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
 
 
@@ -195,7 +196,7 @@ class MyDuty:
     time_zone: str
     place: Namespace
     is_now: bool
-    #: Start of the shift, if it is the next shift.
+    #: Start of the next shift. For a current shift, this is the time of the query.
     start: datetime
     #: End of the shift. None for the current shift if nothing changes within 400 days.
     end: datetime | None

@@ -69,14 +69,15 @@ _Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _Kind = Literal["daily", "weekly", "custom"]
 _Unit = Literal["hours", "days", "weeks"]
 _UNITS: Mapping[str, Unit] = {"daily": Unit.DAYS, "weekly": Unit.WEEKS}
-#: Default of a handoff time. It is parsed like other values, so that the schema shows it as text.
+#: Default handoff time. It is parsed like other values, so that the schema shows it in the same
+#: format.
 _USUAL_TIME: Any = "09:00"
 SomeQuery = TypeVar("SomeQuery", bound=Query)
 SomeBody = TypeVar("SomeBody", bound=Body)
 
 
 def _with_times_in(body: SomeBody, time_zone: str) -> SomeBody:
-    """Return a body in which times without an offset are converted from a time zone."""
+    """Return a copy of a body whose times without an offset are interpreted in a time zone."""
     times = {
         name: instant(value, zone(time_zone))
         for name in type(body).model_fields
@@ -482,7 +483,7 @@ class NewOverride(Body):
     """A new override, which puts one user on call for a period.
 
     The user replaces everyone else or one other user, or is on call in addition to the others.
-    Members without the Maintainer role can override their own shifts and gaps. They can also add
+    Members without the Maintainer role can override gaps and their own shifts. They can also add
     themselves to any shift, and add other users while they are on call.
     """
 
@@ -500,7 +501,7 @@ class NewOverride(Body):
     ends_at: GivenLocalTime
 
     def in_zone(self, time_zone: str) -> Self:
-        """Return the body with its local times converted from a time zone."""
+        """Return a copy of the body whose local times are interpreted in a time zone."""
         return _with_times_in(self, time_zone)
 
 
@@ -533,7 +534,7 @@ class NewSwap(Body):
     other_ends_at: GivenLocalTime
 
     def in_zone(self, time_zone: str) -> Self:
-        """Return the body with its local times converted from a time zone."""
+        """Return a copy of the body whose local times are interpreted in a time zone."""
         return _with_times_in(self, time_zone)
 
 

@@ -44,7 +44,8 @@ from models import (
 _ASK_AGAIN = timedelta(seconds=30)
 #: Time until the next check while the worker looks for an incident for the alert.
 _MOMENT = timedelta(seconds=1)
-#: Strengths of mutes. Kinds that are not listed hold every page, and are the strongest.
+#: Strengths of mutes; larger numbers are stronger. Kinds that are not listed are the strongest, and
+#: hold every page.
 _STRENGTHS: Mapping[MuteKind, int] = {MuteKind.FLAPPING: 0, MuteKind.REOPENED: 1}
 _STRONGEST = 2
 

@@ -5,7 +5,7 @@ from domain.paging.notifications.contact_types.apprise import APPRISE
 from domain.paging.notifications.contact_types.base import ContactType
 from domain.paging.notifications.contact_types.mail import EMAIL
 
-#: Types in the order of forms. The first usable type is proposed.
+#: Types in the order in which forms list them. The first usable type is the default choice.
 CONTACT_TYPES: tuple[ContactType, ...] = (EMAIL, APPRISE)
 _BY_NAME = {each.name: each for each in CONTACT_TYPES}
 CONTACT_TYPE_NAMES = tuple(_BY_NAME)
