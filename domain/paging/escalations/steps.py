@@ -28,8 +28,8 @@ LONGEST_PAUSE = timedelta(days=1)
 USUAL_PAUSE = timedelta(minutes=5)
 SHORTEST_TIMEOUT = timedelta(minutes=5)
 LONGEST_TIMEOUT = timedelta(days=1)
-#: Tolerance for late steps. If a step is later because no worker ran, the following steps move too,
-#: so that users have the full time to respond.
+#: Tolerance for late steps. If a step is later because no worker ran, the following steps move too.
+#: Users then have the full time to respond.
 _PUNCTUAL = timedelta(seconds=30)
 #: Bounds of the pause after a round that reached nobody. The pause is a quarter of the elapsed
 #: time. It is at least five minutes, or the pause of the plan if that is shorter.

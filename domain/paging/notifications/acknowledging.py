@@ -111,7 +111,7 @@ class Acknowledgeable:
     user: Actor
     #: Number of alerts and incidents that still need attention.
     waiting: int
-    #: True if they include alerts, which can be snoozed.
+    #: True if alerts are among them. Only alerts can be snoozed.
     has_alerts: bool
     #: Projects with alerts or incidents that need attention, the most severe first.
     projects: tuple[PagedProject, ...]

@@ -184,13 +184,13 @@ def note_pages(
 class Notice:
     """A notice to maintainers."""
 
-    #: Key that prevents a second copy to the same recipient.
+    #: Unique key, which prevents a second notice to the same recipient.
     key: str
     subject: str
     #: Text between the greeting and the signature.
     text: str
-    #: Ids of alerts. The notice is sent only while any of them needs attention. Empty for no
-    #: condition.
+    #: Ids of alerts. The notice is sent only while one of them needs attention. If empty, it is
+    #: always sent.
     alerts: tuple[int, ...] = ()
 
 

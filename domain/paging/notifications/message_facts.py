@@ -29,7 +29,7 @@ from models import (
     Project,
 )
 
-#: Maximum number of alerts and incidents that a message names. It only counts the others.
+#: Maximum number of alerts and incidents that a message names. Others are only counted.
 MOST_NAMED = 10
 _log = logging.getLogger("gatebell.pages")
 _WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}

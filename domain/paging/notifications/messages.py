@@ -25,7 +25,7 @@ from domain.paging.notifications.policy import PageReason, PagingPolicy
 from domain.paging.notifications.recipients import NO_ZONE, zone_of
 from models import Contact, PageMessage
 
-#: Maximum number of follow-ups that a message names. It only counts the others.
+#: Maximum number of follow-ups that a message names. Others are only counted.
 _MOST_FOLLOW_UPS = 10
 _LONGEST_DESCRIPTION = 500
 _LONGEST_SUBJECT = 150

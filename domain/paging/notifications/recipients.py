@@ -17,7 +17,7 @@ _DAY_MINUTES = 24 * 60
 GATHERING_PAUSE = timedelta(seconds=1)
 #: Pause after a page, during which further pages of the same recipient are combined.
 BETWEEN_PAGES = timedelta(seconds=30)
-#: Rank below all severities.
+#: Rank that is less severe than every severity.
 NO_SEVERITY = 6
 NO_ZONE = "UTC"
 #: A user id and None, or None and a contact id.

@@ -164,8 +164,8 @@ def _flapping(
     """
     within, hold = settings.within_minutes * _MINUTE, settings.hold_minutes * _MINUTE
     earlier = aliased(Alert)
-    # The query reads only as many rows of the index and the table as the limit requires, regardless
-    # of how often the alert opened.
+    # The limit bounds the number of rows that the query reads from the index and the table, even if
+    # the alert opened far more often.
     opened_at = (
         select(earlier.created_at)
         .where(
