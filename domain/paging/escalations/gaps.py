@@ -138,7 +138,7 @@ def _gaps_of(place: Namespace, *, session: Session, now: datetime) -> Iterator[G
 def _gaps_of_people(
     place: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
 ) -> Iterator[Gap]:
-    """Yield a gap for each user in the policies whom pages do not reach.
+    """Yield a gap for each user in the policies that pages cannot reach.
 
     `policies` maps the ids of users to names of policies.
     """

@@ -186,7 +186,10 @@ def _given_up(session: Session) -> list[GivenUpMessage]:
 
 @action("paging_queue.try_now")
 def try_now(work: Work, contact_id: int) -> bool:
-    """Retry a failing contact now; return False if no message waits for it."""
+    """Retry a failing contact now.
+
+    Return False if no message waits for it.
+    """
     found = work.session.execute(
         update_rows(Contact)
         .where(Contact.id == contact_id, Contact.next_try_at.is_not(None))
@@ -198,9 +201,10 @@ def try_now(work: Work, contact_id: int) -> bool:
 
 @action("paging_queue.send_again")
 def send_again(work: Work, message_id: int) -> bool:
-    """Queue a message that was given up again; return False if it was not given up.
+    """Requeue a message that was given up.
 
-    The content is written when it is sent, without alerts that no longer need attention.
+    The content is written when it is sent, without alerts that no longer need attention. Return
+    False if the message was not given up.
     """
     found = work.session.execute(
         update_rows(PageMessage)

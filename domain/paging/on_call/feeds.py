@@ -62,9 +62,9 @@ def find_feed(
 
 @action("on_call_calendars.renew")
 def renew_feed(work: Work, holder: Holder, schedule_id: int) -> str:
-    """Create a new address for the actor and revoke the former address; return its token.
+    """Create a secret calendar address of a schedule and revoke the former address.
 
-    The token is shown only once.
+    Return the token of the actor's new address, which is shown only once.
     """
     schedule = get_row(work, holder, schedule_id)
     token = _renew(work, schedule.id)
@@ -74,7 +74,10 @@ def renew_feed(work: Work, holder: Holder, schedule_id: int) -> str:
 
 @action("on_call_calendars.end")
 def end_feed(work: Work, holder: Holder, schedule_id: int) -> None:
-    """Revoke the actor's address, if there is one."""
+    """Revoke your calendar address of a schedule.
+
+    Nothing changes if there is no address.
+    """
     schedule = get_row(work, holder, schedule_id)
     if _end(work, schedule.id):
         _record(work, "address ended", holder=holder, schedule=schedule)
