@@ -1,1 +1,1 @@
-"""Everything between an alert and a page: schedules, policies, silences, contacts, messages."""
+"""Paging for alerts: schedules, escalation policies, silences, contacts and messages."""

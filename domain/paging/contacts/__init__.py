@@ -1,1 +1,1 @@
-"""Contacts of people and channels of projects, as every face changes them."""
+"""Actions on the contacts of users and on the channels of projects and groups."""

@@ -1,6 +1,6 @@
-"""What people do with their contacts, and maintainers with the channels of projects and groups.
+"""Actions of users on their contacts, and of maintainers on channels of projects and groups.
 
-The operator does it for somebody, without a code: `work.actor.id` is whose contacts they are.
+The operator can act for a user without a code; `work.actor.id` is the id of that user.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,17 +36,18 @@ from domain.paging.notifications.states import MessageState
 from domain.projects.owners import groups_above, groups_of, owner_columns
 from domain.projects.views import Holder
 
-#: The worker sends a message within a moment; a service may take its time.
+#: Time to wait for the result of a test, since a service may take several seconds.
 _PATIENCE_SECONDS = 12.0
 _LOOK_SECONDS = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContactMeans:
-    """What a deployment has for contacts."""
+    """The functions that a deployment provides for contacts."""
 
     read_url: UrlReader
-    #: Finds how a message ended, or None while it waits, and its last error; None if it is gone.
+    #: Function that returns the outcome of a message, or None while it is queued, and its last
+    #: error. It returns None if the message was deleted.
     find_outcome: Callable[[int], Sequence[str | None] | None]
 
 
@@ -100,7 +101,7 @@ def confirm_contact(work: Work, contact_id: int, given: ContactCodeBody) -> Cont
         now=work.now,
     )
     if problem is not None:
-        release_locks(work.session)  # The guess counts, whatever becomes of the request.
+        release_locks(work.session)  # Commits the guess, even though the request fails.
         raise InvalidError(problem, field="code")
     if held_authorization(work) is None:
         contacts.detach_from_application(contact_id, session=work.session)
@@ -177,7 +178,7 @@ def send_channel_test(work: Work, holder: Holder, channel_id: int) -> ContactTes
 def delete_channel(work: Work, holder: Holder, channel_id: int) -> Channel:
     """Delete a channel with its waiting messages.
 
-    Raises ConflictError if an escalation policy pages it, here or below the group.
+    Raise ConflictError if an escalation policy pages it, in the project, the group or below it.
     """
     target = Target(kind=TargetKind.CHANNEL, id=channel_id)
     check_unused(target, holder, session=work.session)
@@ -206,7 +207,7 @@ def _create(work: Work, owner: Owner, new: ContactBody, *, is_confirmed: bool) -
     means = work.policy(ContactMeans)
 
     def read_url(url: str) -> UrlService:
-        release_locks(work.session)  # The process that reads the URL takes a moment to start.
+        release_locks(work.session)  # Starting the process that reads the URL takes a moment.
         return means.read_url(url)
 
     address = contact_type(new.type).check(new.address.strip(), read_url=read_url)
@@ -227,7 +228,7 @@ def _create(work: Work, owner: Owner, new: ContactBody, *, is_confirmed: bool) -
 
 
 def _send_test(work: Work, contact_id: int, owner: Owner) -> ContactTest:
-    """Send a test message through the worker, as pages are, and wait a while for its end."""
+    """Send a test message through the worker, like pages, and wait for its outcome."""
     message_id = contacts.send_test(
         contact_id,
         owner,
@@ -264,7 +265,7 @@ def _preferences(work: Work) -> PagingPreferences:
 
 def _record(work: Work, of_person: EventKind, of_project: EventKind, contact: Contact) -> None:
     kind = of_project if contact.user_id is None else of_person
-    # Neither the label nor the address: other people read the audit log.
+    # Other users can read the audit log, so it contains neither the label nor the address.
     details: dict[str, object] = {"type": contact.type, "contact_id": contact.id}
     if contact.project_id is not None:
         details["project_id"] = contact.project_id

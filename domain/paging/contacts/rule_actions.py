@@ -1,4 +1,4 @@
-"""What people do with their notification rules, and the operator for them."""
+"""Actions of users on their notification rules, and of the operator for users."""
 
 from collections.abc import Mapping, Sequence
 
@@ -60,7 +60,7 @@ def create_rule(work: Work, new: NewContactRule) -> ContactRule:
     row = RuleRow(user_id=work.actor.id or 0, created_at=work.now)
     _set(work, row, new)
     work.session.add(row)
-    work.session.flush()  # for its id
+    work.session.flush()  # assigns the id
     _record(work, EventKind.CONTACT_RULE_CREATED, row)
     return _view(row, _labels(work))
 
@@ -90,7 +90,10 @@ def delete_rule(work: Work, rule_id: int) -> ContactRule:
 
 
 def _set(work: Work, row: RuleRow, wanted: NewContactRule) -> None:
-    """Give a row what is wanted; raise InvalidError if another one has it."""
+    """Set the fields of a row.
+
+    Raise InvalidError if another rule is equal.
+    """
     others = [rule_of(each) for each in _rows(work) if each is not row]
     row.contact_id = _contact(work, wanted.contact_id).id
     row.alerts = wanted.alerts

@@ -1,4 +1,4 @@
-"""Notification rules of users as all faces see them, and in words."""
+"""Resources and request bodies of notification rules, and their descriptions in words."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import time, timedelta
@@ -28,12 +28,12 @@ CONCERN_WORDS: Mapping[Concern, str] = {
 }
 _Concern = Literal["all", "critical", "other"]
 _HOUR = 60
-#: A page that nobody accepted by then has failed for its escalation, in whole minutes.
+#: Time in minutes after which an escalation counts a page as failed.
 _PATIENCE = 1
 
 
 class ContactRuleQuery(OffsetQuery):
-    """A list of rules, the oldest first."""
+    """Parameters of the list of rules, the oldest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
@@ -83,7 +83,7 @@ class ContactRuleSummary(Resource):
 
 
 def stored_time(given: OnCallRestriction | None) -> dict[str, Any] | None:
-    """Return a time as it is stored."""
+    """Return a period in its stored format."""
     if given is None:
         return None
     each = given.restriction
@@ -95,7 +95,7 @@ def stored_time(given: OnCallRestriction | None) -> dict[str, Any] | None:
 
 
 def shown_time(only: Window | None) -> OnCallRestriction | None:
-    """Return a time as faces show it."""
+    """Return a period as a resource."""
     if only is None:
         return None
     return OnCallRestriction(
@@ -114,7 +114,10 @@ def _clock(minutes: int) -> time:
 
 
 def sentences(rules: Iterable[Rule], labels: Mapping[int, str]) -> Iterator[str]:
-    """Yield what rules say, those about the same alerts and times together; `labels` by contact."""
+    """Yield sentences about rules, grouped by alerts and times.
+
+    `labels` maps the ids of contacts to their labels.
+    """
     together: dict[tuple[Concern, Window | None], list[Rule]] = {}
     for each in rules:
         together.setdefault((each.concern, each.only), []).append(each)
@@ -135,7 +138,7 @@ def _delay_words(minutes: int) -> str:
 
 
 def gaps(rules: Sequence[Rule]) -> Iterator[str]:
-    """Yield of which alerts nobody is told by rules, and of which only after a while."""
+    """Yield sentences about alerts that no rule covers, and alerts with late notifications."""
     for concern in (Concern.CRITICAL, Concern.OTHER) if rules else ():
         spans = first_delays(rules, concern)
         alerts = CONCERN_WORDS[concern]
@@ -150,12 +153,12 @@ def gaps(rules: Sequence[Rule]) -> Iterator[str]:
 
 
 def _when(spans: Sequence[tuple[int, int]]) -> str:
-    """Return times of the week in words, with a comma before them; empty for the whole week."""
+    """Return times of the week in words after a comma; empty for the whole week."""
     first, last = spans[0], spans[-1]
     if first == (0, WEEK_MINUTES):
         return ""
     if len(spans) > 1 and first[0] == 0 and last[1] == WEEK_MINUTES:
-        # One time, over the end of the week.
+        # A period across the end of the week is a single period.
         spans = [*spans[1:-1], (last[0], WEEK_MINUTES + first[1])]
     daily: dict[tuple[int, int], list[int]] = {}
     long: list[str] = []

@@ -1,4 +1,4 @@
-"""Contacts of users, channels of projects, and how users want to be paged."""
+"""Resources and request bodies of contacts, channels and paging preferences."""
 
 from typing import Annotated, Literal
 
@@ -24,14 +24,14 @@ from domain.paging.notifications.recipients import (
 
 
 class ContactQuery(OffsetQuery):
-    """A list of contacts, the oldest first."""
+    """Parameters of the list of contacts, the oldest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 
 
 class ChannelQuery(ContactQuery):
-    """A list of channels, the oldest first."""
+    """Parameters of the list of channels, the oldest first."""
 
     include_ancestor_groups: IncludeAncestorGroups = False
 
@@ -64,7 +64,7 @@ class ContactTest(Resource):
 
 
 class QuietHoursBody(Body):
-    """The part of each day in which somebody is not paged."""
+    """Daily period in which a user is not paged."""
 
     starts_at: RequiredText = Field(description="Start of the quiet hours, such as 22:00.")
     ends_at: RequiredText = Field(
@@ -79,7 +79,10 @@ class QuietHoursBody(Body):
 
     @property
     def hours(self) -> QuietHours:
-        """The quiet hours; raises InvalidError."""
+        """Return the quiet hours.
+
+        Raise InvalidError if a time is invalid.
+        """
         return QuietHours(
             time_zone=self.time_zone,
             starts=minutes_of(self.starts_at, field="starts_at"),
@@ -99,7 +102,10 @@ class ContactPreferencesBody(Body):
     )
 
     def on(self, present: PagingPreferences) -> PagingPreferences:
-        """Return what is asked for, what was left out as it is; raise InvalidError."""
+        """Return the changed preferences; omitted fields are kept.
+
+        Raise InvalidError if the quiet hours are invalid.
+        """
         hours = self.quiet_hours.hours if self.quiet_hours is not None else None
         return PagingPreferences(
             quiet_hours=hours if "quiet_hours" in self.given else present.quiet_hours,
@@ -110,7 +116,7 @@ class ContactPreferencesBody(Body):
 
 
 class QuietHoursView(Resource):
-    """The part of each day in which somebody is not paged."""
+    """Daily period in which a user is not paged."""
 
     starts_at: str
     ends_at: str
@@ -119,7 +125,7 @@ class QuietHoursView(Resource):
 
     @classmethod
     def of(cls, hours: QuietHours) -> "QuietHoursView":
-        """Present quiet hours."""
+        """Return the resource of quiet hours."""
         return cls(
             starts_at=written_time(hours.starts),
             ends_at=written_time(hours.ends),
@@ -136,7 +142,7 @@ class ContactPreferences(Resource):
 
     @classmethod
     def of(cls, preferences: PagingPreferences) -> "ContactPreferences":
-        """Present preferences."""
+        """Return the resource of preferences."""
         hours = preferences.quiet_hours
         return cls(
             quiet_hours=None if hours is None else QuietHoursView.of(hours),

@@ -1,1 +1,1 @@
-"""Who is paged for an alert and when: policies, routes to them, and escalations under way."""
+"""Escalation policies, the routes to them, and the escalations of alerts."""

@@ -1,4 +1,4 @@
-"""What can be done with escalation policies and alert routes."""
+"""Actions on escalation policies and alert routes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -55,7 +55,7 @@ from models import Escalation, Group, Project
 from models import EscalationPolicy as PolicyRow
 from models.folding import fold
 
-#: Of a project or group.
+#: Maximum number of escalation policies and of routes in a project or group.
 MOST_POLICIES = 100
 MOST_ROUTES = 100
 _UNDER_WAY = [each.value for each in UNDER_WAY]
@@ -63,7 +63,7 @@ _UNDER_WAY = [each.value for each in UNDER_WAY]
 
 @question("escalation_policies.index")
 def list_policies(work: Work, holder: Holder, query: PolicyQuery) -> Found[EscalationPolicy]:
-    """List escalation policies."""
+    """List the escalation policies of a project or group."""
     listed = is_listed_by(
         PolicyRow, holder, with_groups_above=query.include_ancestor_groups, session=work.session
     )
@@ -78,16 +78,17 @@ def list_policies(work: Work, holder: Holder, query: PolicyQuery) -> Found[Escal
 def show_policy(work: Work, holder: Holder, policy_id: int | str) -> EscalationPolicy:
     """Show an escalation policy.
 
-    It is found by its id, or by its name in any case. Raises NotFoundError.
+    The policy is found by its id, or by its name regardless of case. Raise NotFoundError if there
+    is no such policy.
     """
     return policies_of([_policy(work, holder, policy_id)], session=work.session)[0]
 
 
 @question("escalation_policies.show")
 def read_plan(work: Work, holder: Holder, new: NewPolicy) -> Plan:
-    """Return what a policy would do.
+    """Return the plan of a new policy without storing it.
 
-    Raises InvalidError for targets that cannot be paged, and for too much of something.
+    Raise InvalidError if a target cannot be paged, or if a limit is exceeded.
     """
     steps = resolve_steps(new.named_steps, holder, session=work.session, today=work.now.date())
     timeout = new.acknowledgement_timeout
@@ -106,8 +107,8 @@ def read_plan(work: Work, holder: Holder, new: NewPolicy) -> Plan:
 def create_policy(work: Work, holder: Holder, new: NewPolicy) -> EscalationPolicy:
     """Create an escalation policy.
 
-    From then on new alerts of the project, or of all projects below the group, are escalated.
-    Raises InvalidError, or ConflictError if the name is taken.
+    The policy applies to new alerts of the project, or of all projects below the group. Raise
+    InvalidError if a field is invalid, or ConflictError if the name is taken.
     """
     lock_rules(holder, session=work.session)
     plan = read_plan(work, holder, new)
@@ -129,10 +130,9 @@ def change_policy(
 ) -> EscalationPolicy:
     """Change an escalation policy.
 
-    Omitted fields are kept.
-
-    Escalations under way go on with the new steps at once, from the number of the step that is
-    next. Raises NotFoundError, InvalidError or ConflictError.
+    Omitted fields are kept. Escalations under way use the new steps immediately, and continue at
+    the number of their next step. Raise NotFoundError if there is no such policy, InvalidError if a
+    field is invalid, or ConflictError if the name is taken.
     """
     lock_rules(holder, session=work.session)
     row = _policy(work, holder, policy_id)
@@ -166,10 +166,11 @@ def change_policy(
 
 @action("escalation_policies.delete")
 def delete_policy(work: Work, holder: Holder, policy_id: int | str) -> EscalationPolicy:
-    """Delete an escalation policy that no route uses, and end its escalations.
+    """Delete an escalation policy.
 
-    They begin again with the policies that are chosen then. Without any policy, alerts page nobody.
-    Returns the policy as it was; raises NotFoundError or ConflictError.
+    Its escalations start again with the policies that apply then. If no other policy applies,
+    alerts page nobody. Return the deleted policy. Raise NotFoundError if there is no such policy,
+    or ConflictError if a route uses it.
     """
     lock_rules(holder, session=work.session)
     row = _policy(work, holder, policy_id)
@@ -185,7 +186,7 @@ def delete_policy(work: Work, holder: Holder, policy_id: int | str) -> Escalatio
 
 
 def _check_no_route_leads(work: Work, holder: Holder, row: PolicyRow) -> None:
-    """Raise ConflictError that names a route to a policy, here or below the group."""
+    """Raise ConflictError if a route of the project, the group or below uses the policy."""
     found = work.session.execute(
         select(RouteRow.name, func.coalesce(Project.path, Group.path).label("path"))
         .outerjoin(Project, Project.id == RouteRow.project_id)
@@ -202,7 +203,10 @@ def _check_no_route_leads(work: Work, holder: Holder, row: PolicyRow) -> None:
 
 
 def _policy(work: Work, holder: Holder, policy_id: int | str) -> PolicyRow:
-    """Return the policy with this name in any case, or with this id, or raise NotFoundError."""
+    """Return the policy with this id, or with this name regardless of case.
+
+    Raise NotFoundError if there is no such policy.
+    """
     if isinstance(policy_id, str):
         named = select(PolicyRow).where(
             belongs_to(PolicyRow, holder),
@@ -261,7 +265,7 @@ def _checked(name: str, example: str) -> str:
 
 
 def _check_others_take_over(work: Work, row: PolicyRow) -> None:
-    """Raise ConflictError if alerts are being escalated that would page nobody from now on."""
+    """Raise ConflictError if the deletion would leave current escalations without a policy."""
     running = (
         select(Escalation.project_id, func.count(Escalation.id))
         .where(Escalation.policy_id == row.id, Escalation.state.in_(_UNDER_WAY))
@@ -281,7 +285,7 @@ def _check_others_take_over(work: Work, row: PolicyRow) -> None:
 
 
 def _wake_escalations(work: Work, row: PolicyRow) -> None:
-    """Let escalations of a policy that was changed or deleted look at once what follows."""
+    """Make the escalations of a changed or deleted policy due immediately."""
     which = Escalation.policy_id == row.id, Escalation.state.in_(_UNDER_WAY)
     wake_escalations(*which, session=work.session, now=work.now)
 
@@ -316,7 +320,7 @@ def list_routes(work: Work, holder: Holder, query: RouteQuery) -> Found[AlertRou
 def show_route(work: Work, holder: Holder, route_id: int) -> AlertRoute:
     """Show an alert route.
 
-    Raises NotFoundError.
+    Raise NotFoundError if there is no such route.
     """
     return _shown(work, _route(work, holder, route_id))
 
@@ -325,7 +329,7 @@ def show_route(work: Work, holder: Holder, route_id: int) -> AlertRoute:
 def create_route(work: Work, holder: Holder, new: NewRoute) -> AlertRoute:
     """Create an alert route.
 
-    Raises InvalidError.
+    Raise InvalidError if a field is invalid.
     """
     lock_rules(holder, session=work.session)
     rows = rows_of(holder, session=work.session)
@@ -349,9 +353,8 @@ def create_route(work: Work, holder: Holder, new: NewRoute) -> AlertRoute:
 def change_route(work: Work, holder: Holder, route_id: int, change: RouteChange) -> AlertRoute:
     """Change an alert route.
 
-    Omitted fields are kept.
-
-    Raises NotFoundError or InvalidError.
+    Omitted fields are kept. Raise NotFoundError if there is no such route, or InvalidError if a
+    field is invalid.
     """
     lock_rules(holder, session=work.session)
     row = _route(work, holder, route_id)
@@ -372,7 +375,7 @@ def change_route(work: Work, holder: Holder, route_id: int, change: RouteChange)
 def delete_route(work: Work, holder: Holder, route_id: int) -> AlertRoute:
     """Delete an alert route and move up the routes after it.
 
-    Returns it as it was; raises NotFoundError.
+    Return the deleted route. Raise NotFoundError if there is no such route.
     """
     lock_rules(holder, session=work.session)
     row = _route(work, holder, route_id)
@@ -389,7 +392,7 @@ def delete_route(work: Work, holder: Holder, route_id: int) -> AlertRoute:
 def show_dry_run(work: Work, holder: Holder, asked: DryRunBody) -> AlertRouteDryRun:
     """Show the pages that past alerts would have caused.
 
-    Raises InvalidError for a period that is too long, or lies in the future.
+    Raise InvalidError if the period is too long or in the future.
     """
     since = asked.since
     if asked.days is not None:
@@ -408,7 +411,11 @@ def _route(work: Work, holder: Holder, route_id: int) -> RouteRow:
 
 
 def _known_policy(work: Work, holder: Holder, policy_id: int | str | None) -> int | None:
-    """Return the id of a policy of its own or of a group above, by name the nearest one."""
+    """Return the id of a policy of the project or group, or of a group above it.
+
+    If several policies have the name, the nearest policy is used. Raise InvalidError if there is
+    none.
+    """
     if policy_id is None:
         return None
     used = lineage_of(holder, session=work.session)

@@ -1,7 +1,7 @@
-"""Decides for one escalation: evaluates its pages, holds it, takes its steps, ends it.
+"""Decides the next actions of a single escalation: hold it, check its pages, take steps, end it.
 
-Every change of a state follows the table in `domain/paging/escalations/state.py`. The changes are
-collected, and stored later.
+Every change of state follows the table in `domain/paging/escalations/state.py`. Changes are
+collected in a `Results` object and stored later.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -43,21 +43,22 @@ from domain.projects.views import Namespace
 from models import Alert, Escalation, EscalationPage, Project
 
 _TRIGGERED = "triggered"
-#: Pages of which nothing was heard for so long count as failed. It is longer than pages of one
-#: person wait for each other, and an attempt to send one.
+#: Time after which pages without a result count as failed. It is longer than the batching delay of
+#: pages to one user plus one attempt to send.
 _JUDGE_AFTER = timedelta(seconds=90)
-#: An archived project is looked at again after a tenth of the time for which it was archived.
+#: Shortest and longest interval between checks of an archived project. The interval is a tenth of
+#: the time since the escalation was held.
 _SOONEST_LOOK, _LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
-#: Whoever gave an acknowledgement that has run out has so long before others are paged.
+#: Time that a user has to respond after their acknowledgement expires, before others are paged.
 _TIME_TO_ANSWER = timedelta(minutes=5)
 _ARCHIVED = "the project is archived"
-#: In the keys of repeated pages.
+#: Suffix of the keys of repeated pages.
 _AGAIN = ", again"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What escalations need to know of the service."""
+    """The service settings that escalations depend on."""
 
     reading: Reading
     paging: PagingPolicy
@@ -65,7 +66,7 @@ class Surroundings:
 
 @dataclass(frozen=True, kw_only=True)
 class AlertInBrief:
-    """An alert that somebody may be paged for."""
+    """The properties of an alert that escalations need."""
 
     id: int
     iid: int
@@ -73,19 +74,22 @@ class AlertInBrief:
     project_id: int
     project_path: str
     is_critical: bool
-    #: Whether somebody is to be paged for it, unless something holds that back.
+    #: True if the alert requires paging, unless a silence or another hold applies.
     is_triggered: bool
-    #: Whether its project is archived, which holds pages back.
+    #: True if the project of the alert is archived, which holds pages back.
     is_archived: bool
 
     @property
     def project(self) -> Namespace:
-        """Return its project."""
+        """Return the project of the alert."""
         return Namespace(project_id=self.project_id, path=self.project_path)
 
 
 def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertInBrief]:
-    """Return alerts by id; ids without an alert are left out."""
+    """Return the alerts with the given ids, by id.
+
+    Ids without an alert are left out.
+    """
     if not alert_ids:
         return {}
     rows = session.execute(
@@ -120,25 +124,28 @@ def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """What an alert that came back goes on with."""
+    """The progress of a former escalation, which a recurring alert resumes."""
 
     policy_id: int | None
     progress: Progress
     has_reached: bool
-    #: For how long it was over.
+    #: Time between the end of the former alert and the start of this alert.
     calm: timedelta
-    #: None if nobody was paged.
+    #: Time of the last page. None if nobody was paged.
     last_paged_at: datetime | None
-    #: When those who were paged may be paged again.
+    #: Earliest time at which the users who were paged before may be paged again.
     again_at: datetime
-    #: Whose turn it was at steps whose targets take turns.
+    #: Targets that were paged last in round-robin steps, by step number.
     turns: dict[str, Any] | None
 
 
 def find_stories(
     alerts: Mapping[int, int], *, session: Session, now: datetime
 ) -> Mapping[int, Story]:
-    """Return what alerts that open now go on with, by id; `alerts` has their projects by id."""
+    """Return the former progress of alerts that recur, by alert id.
+
+    `alerts` maps the ids of alerts to the ids of their projects.
+    """
     found = returns(alerts, at=now, session=session)
     before = {each.previous_id for each in found.values()}
     rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(before)))
@@ -151,7 +158,7 @@ def find_stories(
 
 
 def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
-    # The former escalation may have ended by a clock that was ahead.
+    # A clock that was ahead may have recorded the end of the former escalation.
     ahead = _ahead(row, now)
     progress = shifted(_progress_of(row), -ahead)
     held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
@@ -171,7 +178,10 @@ def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
 
 
 def _ahead(row: Escalation, now: datetime) -> timedelta:
-    """Return by how much the clock was ahead that wrote the times of an escalation, if it was."""
+    """Return by how much the clock that recorded the times of an escalation was ahead.
+
+    Return zero if it was not ahead, or by less than the tolerance.
+    """
     ahead = row.decided_at - now if row.decided_at else timedelta()
     return ahead if ahead > CLOCK_TOLERANCE else timedelta()
 
@@ -186,23 +196,23 @@ class NamedPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Beginnings:
-    """Why escalations begin, where it is not an alert like any other; by alert."""
+    """Special reasons why escalations start, by alert id. New alerts need no entry."""
 
     stories: Mapping[int, Story] = field(default_factory=dict)
-    #: More severe than before.
+    #: Alerts whose severity increased.
     raised: Collection[int] = ()
-    #: The escalations of those that somebody escalated, as they were.
+    #: Former escalations of alerts that a user escalated.
     escalated: Mapping[int, Escalation] = field(default_factory=dict)
 
 
 @dataclass
 class Results:
-    """What is stored in the end."""
+    """The changes that decisions collect, to be stored together."""
 
     pages: list[NewPage] = field(default_factory=list)
     paged: list[dict[str, Any]] = field(default_factory=list)
     entries: list[NewEntry] = field(default_factory=list)
-    #: Alerts for which a whole round reached nobody, and for which nobody answered.
+    #: Alerts for which a whole round reached nobody, and alerts for which nobody responded.
     unreached: list[AlertInBrief] = field(default_factory=list)
     unanswered: list[AlertInBrief] = field(default_factory=list)
 
@@ -212,7 +222,7 @@ class Results:
 
 
 def place(row: Escalation, progress: Progress) -> None:
-    """Store how far an escalation has come."""
+    """Store the progress of an escalation in its row."""
     row.round, row.step, row.round_began_at = progress.round, progress.step, progress.began_at
 
 
@@ -221,7 +231,7 @@ def _progress_of(row: Escalation) -> Progress:
 
 
 class Decision:
-    """One escalation, and what is decided for it now."""
+    """The decisions for one escalation at one moment."""
 
     def __init__(
         self,
@@ -256,7 +266,10 @@ class Decision:
         return self._row.step >= len(self._plan.steps)
 
     def begin(self, beginnings: Beginnings) -> None:
-        """Go on with the story of an alert that came back, or say why another one begins."""
+        """Set the initial progress of an escalation, and log why it starts.
+
+        An escalation of a recurring alert resumes the progress of the former escalation.
+        """
         row = self._row
         story = beginnings.stories.get(row.alert_id)
         former = beginnings.escalated.get(row.alert_id)
@@ -269,7 +282,7 @@ class Decision:
             self._come_back(story)
 
     def _go_on(self, progress: Progress) -> None:
-        """Take the step at once that would have been next: after a round, step 1."""
+        """Make the next step due immediately; after the last step, make step 1 due."""
         if progress.step >= len(self._plan.steps):
             progress = beginning(self._now)
         place(self._row, after_failure(self._plan, progress, now=self._now))
@@ -280,7 +293,7 @@ class Decision:
         over_for = f"It had been over for {duration_text(story.calm)}"
         place(row, story.progress)
         if self._is_round_over and row.round > self._plan.repeats and story.has_reached:
-            # All steps were taken: it begins anew, which pages the same people again.
+            # All steps had run, so the round starts over and the same users are paged again.
             place(row, beginning(story.again_at))
             then = f"at {date_and_time(story.again_at)}" if waits else "at once"
             self._note(f"{over_for}. All steps had run, so they begin again {then}.")
@@ -293,7 +306,7 @@ class Decision:
         self._note(f"{over_for}. Paging goes on; who was paged before is paged again {then}.")
 
     def decide(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
-        """Do what is due; `pages` are those of the present round."""
+        """Take all actions that are due; `pages` are the pages of the current round."""
         self._set_back()
         if self._state is State.EXHAUSTED:
             self._wait_for_answer(mute)
@@ -309,7 +322,7 @@ class Decision:
         self._take_due()
 
     def _set_back(self) -> None:
-        """Move all times back if they were written by a clock that was ahead."""
+        """Move all times back if a clock that was ahead recorded them."""
         row = self._row
         ahead = _ahead(row, self._now)
         if not ahead:
@@ -344,12 +357,13 @@ class Decision:
         self._results.unanswered.append(self._alert)
 
     def _what_holds(self, mute: Mute | None) -> tuple[str, datetime | None, datetime] | None:
-        """Return by what and until when it is held, and when to look again; None to go on."""
+        """Return the reason for a hold, its end and the time of the next check; None if not held.
+        """
         if self._alert.is_archived:
             since = self._row.held_since or self._now
             pause = min(max((self._now - since) / 10, _SOONEST_LOOK), _LATEST_LOOK)
             return _ARCHIVED, None, self._now + pause
-        # A flapping alert holds back repeated pages alone (`again_at`), and no step.
+        # A flapping alert delays only repeated pages (`again_at`); its steps run as usual.
         if mute is None or not mute.holds_every_page:
             return None
         return mute_words(mute), mute.until, mute.look_again_at
@@ -373,11 +387,11 @@ class Decision:
         place(row, shifted(self._progress, self._now - row.held_since))
         row.held_since = row.held_by = row.held_until = None
         if row.judge_at is not None:
-            # Pages that could not be sent meanwhile follow within half a minute.
+            # Pages that could not be sent during the hold are sent within half a minute after it.
             row.judge_at = max(row.judge_at, self._now + _JUDGE_AFTER)
 
     def _judge(self, pages: Sequence[EscalationPage]) -> None:
-        """Learn what became of the pages of the round, and of those of the last step."""
+        """Process the outcomes of pages in this round, and continue if the last step failed."""
         row = self._row
         taken = [each for each in pages if each.step]
         row.has_reached = row.has_reached or any(map(_is_accepted, taken))
@@ -403,7 +417,7 @@ class Decision:
         return "" if self._is_round_over else ", so the next step follows immediately"
 
     def _ask_first(self) -> None:
-        """Page whoever gave the acknowledgement that has run out, before the first step."""
+        """Page the user whose acknowledgement expired, before the first step."""
         row, user_id = self._row, self._row.answered_by_id
         if user_id is None:
             return
@@ -423,7 +437,7 @@ class Decision:
         )
 
     def _page_again(self) -> None:
-        """Page those who were paged before the alert was over and came back."""
+        """Repeat the pages that were sent before the alert was resolved and recurred."""
         row = self._row
         if row.again_at is None or row.again_at > self._now:
             return
@@ -452,7 +466,7 @@ class Decision:
         row.next_at = min(each for each in waited_for if each is not None)
 
     def _begin_round(self) -> bool:
-        """Go to the next round, or end where there is none; return whether there is one."""
+        """Start the next round, or end the escalation. Return whether another round follows."""
         row, now = self._row, self._now
         following: Progress | None
         if row.has_reached:
@@ -477,7 +491,7 @@ class Decision:
         return True
 
     def _take(self) -> None:
-        """Page whom the next step reaches."""
+        """Take the next step and page its recipients."""
         row = self._row
         self._move(Event.STEP_DUE)
         step, number = self._plan.steps[row.step], row.step + 1
@@ -495,7 +509,7 @@ class Decision:
         return self._recipients.of(alert.project, step, is_critical=alert.is_critical)
 
     def _in_turn(self, step: Step, number: int) -> Reached:
-        """Return whom the target reaches whose turn it is; those that reach nobody are skipped."""
+        """Return the recipients of the next target in the rotation that reaches anyone."""
         row, skipped = self._row, list[str]()
         for target in self._recipients.turns.order(row.policy_id, number, step):
             found = self._reached(replace(step, targets=(target,)))
@@ -505,11 +519,14 @@ class Decision:
                 found.gaps[:0] = [f"{each}, so the next one was paged" for each in skipped]
                 return found
             skipped += found.reasons
-        # Pages to people in quiet hours wait, as those of every step do.
+        # No target reached anyone now. Pages to users in quiet hours wait, as in every step.
         return self._reached(step)
 
     def _reached_again(self, step: Step, number: int) -> Reached:
-        """Return whom the target reaches whose turn it was, or the next one without it."""
+        """Return the recipients of the target that was paged before, or of the next target.
+
+        The next target is used if the stored target is no longer part of the step.
+        """
         stored = (self._row.turns or {}).get(str(number))
         target = target_of(stored) if stored else None
         if target not in step.targets:
@@ -549,7 +566,7 @@ class Decision:
             row.last_paged_at = self._now
 
     def _explain(self, found: Reached, number: int) -> None:
-        """Write into the activity whom the step did not reach, and why."""
+        """Log in the activity which recipients the step did not reach, and why."""
         step = f"Step {number} of {self._policy.name}"
         gaps = "; ".join(found.gaps)
         if not found.is_somebody:
@@ -557,7 +574,7 @@ class Decision:
         elif gaps:
             self._say(f"{step}: {gaps}.")
         if not self._is_repetition:
-            quiet = Reach.QUIET  # paged when they end
+            quiet = Reach.QUIET  # paged when quiet hours end
             self._name_unreached({who: why for who, why in found.unreached.items() if why != quiet})
 
     def _name_unreached(self, people: Mapping[Person, Reach]) -> None:
@@ -574,11 +591,11 @@ class Decision:
 
     @property
     def _is_repetition(self) -> bool:
-        """Return whether the round is one of those that go on until somebody is reached."""
+        """Return whether this round is one of the retries that run until anyone is reached."""
         return self._row.round > self._plan.repeats + 1
 
     def _say(self, text: str) -> None:
-        """Note why somebody was not reached, and not in every further round."""
+        """Add a note to the activity, except in the retry rounds after an unreached round."""
         if not self._is_repetition:
             self._note(text)
 
@@ -595,6 +612,6 @@ def _is_accepted(page: EscalationPage) -> bool:
 
 
 def _keys(found: Reached) -> list[tuple[int | None, int | None]]:
-    """Return whom a step reaches: a user and no channel, or the other way round."""
+    """Return the recipients of a step as pairs: a user id and None, or None and a channel id."""
     users: list[tuple[int | None, int | None]] = [(each, None) for each in found.user_ids]
     return users + [(None, each) for each in found.channel_ids]

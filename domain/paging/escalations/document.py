@@ -23,11 +23,11 @@ class _Move(Protocol):
 
     @property
     def what(self) -> str:
-        """Return what happens, as sentences."""
+        """Return the effect of the transition in sentences."""
 
 
 def tables() -> str:
-    """Return the states of an escalation, a page and a message as Markdown."""
+    """Return the state tables of escalations, pages and messages as Markdown."""
     parts = (
         ("Transitions of an escalation", _rows(MOVES)),
         ("Transitions of a page", _rows(PAGES)),
@@ -47,7 +47,7 @@ def _words(state: str) -> str:
 
 
 def with_tables(text: str) -> str:
-    """Return the document with the current tables, which are its end."""
+    """Return the document with the current tables, which are its last part."""
     before, _, _ = text.partition(BEGIN)
     return f"{before}{BEGIN}\n{tables()}"
 

@@ -1,8 +1,8 @@
-"""Who would have been paged for past alerts, and when.
+"""Calculates which users past alerts would have paged, and when.
 
-The alerts are replayed by the times at which they were opened, acknowledged and resolved, against
-the present routes and policies, and against the schedules as they were. Silences, quiet hours and
-contacts of that time are left out.
+The alerts are replayed with the times at which they were opened, acknowledged and resolved. Routes
+and policies are the current ones, while schedules are used as they were. Silences, quiet hours and
+contacts are ignored.
 """
 
 from bisect import bisect_right
@@ -50,25 +50,25 @@ from domain.projects.views import Holder, Namespace
 from models import Alert, Project
 
 _TRIGGERED = "triggered"
-#: The newest alerts of the period are looked at, and no more.
+#: Maximum number of alerts in a dry run. The newest alerts are used.
 MOST_ALERTS = 500
-#: Pages, and steps that reach nobody.
+#: Maximum number of pages and of steps that reach nobody.
 MOST_PAGES = 5_000
-#: Of one alert: so many a policy has, and a reopened alert begins again.
+#: Maximum number of steps of an alert. Reopened alerts start the policy again.
 _MOST_STEPS = 1_000
 USUAL_PERIOD = timedelta(days=7)
 LONGEST_PERIOD = timedelta(days=92)
 
 
 class StatusChange(NamedTuple):
-    """A status that an alert got at a moment."""
+    """A change of an alert's status at a given time."""
 
     at: datetime
     status: str
 
 
 class Triggered(NamedTuple):
-    """A time during which an alert was triggered; `end` is None while it still is."""
+    """A period during which an alert was triggered; `end` is None while it still is."""
 
     start: datetime
     end: datetime | None
@@ -80,7 +80,7 @@ class Taken:
 
     at: datetime
     round: int
-    #: Of the step, from 1.
+    #: Number of the step, starting at 1.
     number: int
     step: Step
 
@@ -88,7 +88,10 @@ class Taken:
 def triggered_times(
     opened_at: datetime, changes: Iterable[StatusChange], ended_at: datetime | None
 ) -> Sequence[Triggered]:
-    """Return when an alert was triggered; `ended_at` if a report resolved it."""
+    """Return the periods during which an alert was triggered.
+
+    `ended_at` is the time at which a report resolved the alert, or None.
+    """
     found: list[Triggered] = []
     start: datetime | None = opened_at
     ends = [StatusChange(max(ended_at, opened_at), "resolved")] if ended_at else []
@@ -108,10 +111,10 @@ def replay(
     *,
     until: datetime,
 ) -> Iterator[Taken]:
-    """Return the steps that a plan takes while an alert is triggered, up to a moment.
+    """Yield the steps that a plan takes while an alert is triggered, until a given time.
 
-    `reaches` says whether a step would have reached anybody at that time. Rounds that reach nobody
-    count as well, so that a plan without anybody comes to an end.
+    `reaches` returns whether a step would have reached anyone at that time. Rounds that reach
+    nobody count as well, so that a plan without recipients ends.
     """
     end = until if during.end is None else min(during.end, until)
     progress: Progress | None = beginning(during.start)
@@ -131,7 +134,10 @@ def replay(
 
 
 def period(since: datetime | None, until: datetime | None, *, now: datetime) -> Period:
-    """Return the period of a dry run, a week if nothing else is said; raise InvalidError."""
+    """Return the period of a dry run, a week by default.
+
+    Raise InvalidError if the period is empty or too long.
+    """
     end = min(until or now, now)
     try:
         start = since or end - USUAL_PERIOD
@@ -147,7 +153,7 @@ def period(since: datetime | None, until: datetime | None, *, now: datetime) -> 
 def dry_run(
     holder: Holder, asked: Period, *, session: Session, reading: Reading
 ) -> AlertRouteDryRun:
-    """Return who would have been paged for the newest alerts that started in a period."""
+    """Return the pages that the newest alerts of a period would have caused."""
     rows = _alerts(holder, asked, session=session)
     projects = [
         Namespace(project_id=project_id, path=path)
@@ -167,7 +173,7 @@ def dry_run(
             break
         choice = choices[row.id]
         policy = world.policies.get(choice.policy_id or 0)
-        # Turns begin with the oldest alert of the period.
+        # Rotations start with the oldest alert of the period.
         turns[choice.policy_id] -= 1
         world.turn = turns[choice.policy_id]
         alert = world.replayed(
@@ -184,7 +190,7 @@ def dry_run(
 
 
 def _alerts(holder: Holder, asked: Period, *, session: Session) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the newest alerts that started in a period, and one more than are looked at."""
+    """Return the newest alerts that started in a period, and one more to detect truncation."""
     return session.execute(
         select(
             Alert.id,
@@ -218,11 +224,11 @@ def _status_changes(
 
 
 class _World:
-    """The routes, policies, people and schedules of projects in a period."""
+    """The routes, policies, users and schedules of projects in a period."""
 
     def __init__(self, projects: Sequence[Namespace], asked: Period, *, session: Session) -> None:
         self._until = asked.end
-        #: How many alerts came before at the policy, which decides whose turn it is.
+        #: Number of earlier alerts of the policy, which determines the next round-robin target.
         self.turn = 0
         used = lineages([each.id or 0 for each in projects], session=session).values()
         self.policies = {each.id: each for each in used_policies(used, session=session)}
@@ -251,7 +257,7 @@ class _World:
         policy: EscalationPolicy | None,
         changes: Sequence[StatusChange],
     ) -> DryRunAlert:
-        """Return what would have become of an alert."""
+        """Return the pages that an alert would have caused."""
         pages: list[DryRunPage] = []
         notes: list[str] = []
         for taken in islice(self._taken(row, policy, changes), _MOST_STEPS):
@@ -291,7 +297,7 @@ class _World:
     def _pages(
         self, step: Step, at: datetime, project_id: int, *, round_: int = 1
     ) -> Iterator[dict[str, str]]:
-        """Return whom a step pages at a moment for an alert of a project, each once."""
+        """Yield the users and channels that a step pages for an alert, without duplicates."""
         if not step.takes_turns:
             yield from self._pages_to(step.targets, at, project_id)
             return
@@ -319,16 +325,16 @@ class _World:
 def _triggered(row: Row[*tuple[Any, ...]], changes: Sequence[StatusChange]) -> Sequence[Triggered]:
     is_over = row.status == "resolved"
     if is_over and not changes and row.last_event_at == row.created_at:
-        return ()  # It was stored as resolved, and opened nothing.
+        return ()  # The alert was stored as resolved, so it never paged.
     return triggered_times(row.created_at, changes, row.ended_at if is_over else None)
 
 
 def _duties(
     targets: Iterable[Target], asked: Period, *, session: Session
 ) -> Mapping[int, Sequence[Span]]:
-    """Return who was on call in each schedule, in order."""
+    """Return the spans of who was on call in each schedule, in order."""
     ids = {each.id for each in targets if each.kind is TargetKind.SCHEDULE}
-    # An alert of the period may have been received somewhat later than it started.
+    # An alert of the period may have been received some time after it started.
     plans = read_plans(ids, asked, session=session, now=asked.end)
     return {each: spans(plan, asked.start, asked.end) for each, plan in plans.items()}
 

@@ -1,4 +1,4 @@
-"""Says how it stands with the paging for an alert: who was paged, who is next, or why nobody."""
+"""Explains the paging state of an alert: who was paged, who is next, or why nobody is paged."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,13 +58,13 @@ _SENTENCES = {
     State.LAPSED: "The acknowledgement does not hold any more. Paging begins again.",
     State.ESCALATED: "The alert was escalated. The next step follows now.",
 }
-#: Of an alert whose time is over, which the worker has not noticed yet.
+#: Sentences for alerts whose acknowledgement or snooze has ended, before the worker notices it.
 _OVERDUE = {
     State.ACKNOWLEDGED: "The acknowledgement ran out at {until}. The alert is triggered again.",
     State.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
 }
 _TRIGGERED = "triggered"
-#: Without a policy, these get the policy that is chosen when somebody escalates the alert.
+#: States in which an alert without a policy gets a new policy when a user escalates it.
 _CHOOSES_AGAIN = (State.STOPPED, State.SNOOZED, State.NO_POLICY, State.POLICY_DELETED)
 _UNREACHED = "All steps ran, but nobody could be reached."
 _NEVER_PAGED = "Nobody was paged before the alert was acknowledged, ignored or resolved."
@@ -72,7 +72,7 @@ _WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page n
 _WITHOUT_ESCALATION = "No page: the alert was opened before the project had an escalation policy."
 _FORGOTTEN = f"No paging is recorded. Records are deleted after {PAGES_KEPT_FOR.days} days."
 _OPEN = frozenset(OPEN_STATUSES)
-#: In which states an escalation fits the status of its alert: what else was found is outdated.
+#: Escalation states that fit each status of an alert. Other states are outdated.
 _OVER = frozenset({State.STOPPED, State.NO_POLICY, State.POLICY_DELETED})
 _FITTING = {
     "triggered": frozenset(State) - {State.STOPPED, State.ACKNOWLEDGED, State.SNOOZED},
@@ -80,50 +80,51 @@ _FITTING = {
     "ignored": _OVER,
     "resolved": _OVER,
 }
-#: These wait for the worker when their time has come.
+#: States in which the worker acts when `next_at` is reached.
 _DUE_STATES = (*UNDER_WAY, State.ACKNOWLEDGED, State.SNOOZED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EscalationView:
-    """State of the paging for an alert."""
+    """The state of the paging for an alert."""
 
-    #: None without an escalation.
+    #: State of the escalation. None without an escalation.
     state: State | None
     sentence: str
-    #: Whether alerts like this one page nobody until a maintainer changes that.
+    #: True if similar alerts page nobody until a maintainer changes the configuration.
     lacks_policy: bool = False
-    #: None if none was chosen, or if it was deleted.
+    #: Name of the policy. None if no policy was chosen, or if the policy was deleted.
     policy: str | None = None
-    #: Why this policy, in words.
+    #: Reason for the choice of the policy, in words.
     reason: str = ""
-    #: The number of the next step, from 1, and when it is due; None if no step follows.
+    #: Number of the next step, starting at 1, and the time when it is due. None if no step follows.
     next_step: int | None = None
     next_at: datetime | None = None
-    #: Whom that step pages, in words.
+    #: Recipients of the next step, in words.
     next_whom: str = ""
-    #: Until when the acknowledgement holds, or the alert is snoozed.
+    #: End of the acknowledgement or snooze.
     rests_until: datetime | None = None
     round: int = 1
     was_paged: bool = False
-    #: For how long the worker is late; None if it is not.
+    #: Delay of the worker. None if it is on time.
     waiting: timedelta | None = None
-    #: Whether a policy pages for the alert if somebody escalates it now.
+    #: True if escalating the alert now would page anyone.
     can_escalate: bool = False
-    #: Whom that pages, in words.
+    #: Recipients of the step that escalating the alert takes, in words.
     escalates_to: str = ""
 
     @property
     def waiting_words(self) -> str:
-        """For how long the worker is late, as a part of a sentence; empty if it is not."""
+        """Return the delay of the worker as part of a sentence; empty if it is on time."""
         return "" if self.waiting is None else waiting_words(self.waiting)
 
 
 def explain(
     project_id: int, alert_id: int, *, session: Session, now: datetime, reading: Reading
 ) -> EscalationView:
-    """Return how it stands with the paging for an alert."""
-    # First this: the worker deletes what it has handled together with what it stores of it.
+    """Return the state of the paging for an alert."""
+    # Read the backlog first: the worker deletes a processed change in the same transaction in which
+    # it stores the result.
     backlog = find_backlog(Follower.ESCALATIONS, alert_id, session=session)
     row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
     alert = session.execute(
@@ -163,7 +164,7 @@ def explain(
 def _unprocessed(
     view: EscalationView, backlog: Backlog, status: str, *, now: datetime
 ) -> EscalationView:
-    """Return that the worker has not processed yet that the alert opened, or has this status."""
+    """Return a view of an alert whose latest change the worker has not processed yet."""
     waiting = max(now - backlog.since, timedelta())
     if status == _TRIGGERED:
         sentence = (
@@ -188,7 +189,7 @@ def _without_escalation(
     session: Session,
     now: datetime,
 ) -> EscalationView:
-    """Return why nobody was ever to be paged for an alert."""
+    """Return a view that explains why an alert never had an escalation."""
     has_policies = read_routing([project_id], session=session)[project_id].has_policies
     sentence = _WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES
     if has_policies and opened_at < now - PAGES_KEPT_FOR:
@@ -205,7 +206,7 @@ def _of_row(
     session: Session,
     now: datetime,
 ) -> EscalationView:
-    """Return how it stands with an escalation that fits its alert."""
+    """Return a view of an escalation that fits the status of its alert."""
     state = State(row.state)
     plan = plan_of(policy) if policy else None
     next_at = _next_at(row, state, plan) if status == _TRIGGERED else None
@@ -226,14 +227,14 @@ def _of_row(
 def _escalates_to(
     row: Escalation | None, policy: EscalationPolicy, *, session: Session, now: datetime
 ) -> str:
-    """Return whom the step pages that an escalation takes; after the last one, step 1 follows."""
+    """Return the recipients of the step that escalating takes; step 1 follows the last step."""
     steps = plan_of(policy).steps
     taken = row.step if row and row.policy_id == policy.id else 0
     return _Reasons(session).whom(steps[taken if taken < len(steps) else 0], now)
 
 
 def unanswered_among(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
-    """Return those alerts for which people were paged, and nobody answered."""
+    """Return the alerts whose pages nobody responded to."""
     return set(
         session.scalars(
             select(Escalation.alert_id).where(
@@ -294,11 +295,11 @@ def pages_among(
     is_oldest_first: bool,
     session: Session,
 ) -> Sequence[SentPage]:
-    """Return pages for alerts in the order in which they were made, or the other way round.
+    """Return a part of the pages for alerts, oldest or newest first.
 
-    They follow the page with the id `following`.
+    The part starts after the page with the id `following`.
     """
-    # Without the sum Postgres could walk the pages of all alerts in the order of their ids.
+    # The addition keeps Postgres from scanning the pages of all alerts in the order of their ids.
     key = EscalationPage.id + 0
     wanted = select(EscalationPage).where(EscalationPage.alert_id.in_(alert_ids))
     if following is not None:
@@ -325,18 +326,21 @@ def pages_among(
 
 
 class Fate(NamedTuple):
-    """How it stands with a page, and what became of it at each contact."""
+    """The state of a page, and its outcome at each contact."""
 
     state: PageState | None
     contacts: tuple[ContactOutcome, ...]
 
 
-#: Nothing is known of a page any more.
+#: Fate of pages whose records were deleted.
 UNKNOWN = Fate(None, ())
 
 
 def fates_of(keys: Collection[str | None], *, session: Session) -> Mapping[str | None, Fate]:
-    """Return what became of pages by their keys; those that were pruned are left out."""
+    """Return the state of pages by key.
+
+    Pages whose records were deleted are left out.
+    """
     pages = session.scalars(select(Page).where(Page.key.in_(keys))).all()
     contacts = contact_outcomes({page.batch_id for page in pages}, session=session)
     return {page.key: Fate(_state(page), contacts.get(page.batch_id or 0, ())) for page in pages}
@@ -353,7 +357,7 @@ def _state(page: Page) -> PageState:
 def contact_outcomes(
     batches: Collection[int | None] | Select[int | None], *, session: Session
 ) -> Mapping[int, tuple[ContactOutcome, ...]]:
-    """Return what became of pages at each contact, by the batch in which they left."""
+    """Return the outcomes of pages at each contact, by the batch in which they were sent."""
     found: dict[int, tuple[ContactOutcome, ...]] = {}
     for message, contact in session.execute(
         select(PageMessage, Contact)
@@ -375,7 +379,7 @@ def contact_outcomes(
 
 
 def _why_not(message: PageMessage) -> str | None:
-    """Return why a message was not sent."""
+    """Return the reason why a message was not sent."""
     if message.outcome == MessageState.SENT:
         return None
     is_cancelled = message.outcome == MessageState.WITHDRAWN
@@ -389,7 +393,7 @@ def _target(row: EscalationPage) -> Target | None:
 
 
 def _asker(row: EscalationPage, names: Mapping[Target, str]) -> str | None:
-    """Return who asked for a person, in words; None if nobody did."""
+    """Return the name of the user who requested a manual page; None for other pages."""
     if not row.asked_by_id:
         return None if row.asked_by_id is None else "the operator"
     asker = Target(TargetKind.USER, row.asked_by_id)
@@ -406,9 +410,9 @@ def _name(row: EscalationPage, names: Mapping[Target, str]) -> str:
 def page_reasons(
     alert_ids: Collection[int], *, user_id: int | None, channel_id: int | None, session: Session
 ) -> Mapping[int, PageReason]:
-    """Return why a person or a channel was paged last, by alert.
+    """Return the latest reason why a recipient was paged, by alert id.
 
-    Alerts for which no policy pages them any more are left out.
+    Alerts are left out if no policy pages the recipient for them any more.
     """
     rows = session.execute(
         select(Escalation, EscalationPolicy)
@@ -429,9 +433,9 @@ def page_reasons(
 def _pages_to(
     user_id: int | None, channel_id: int | None, alert_ids: Collection[int], *, session: Session
 ) -> Iterator[tuple[EscalationPage, EscalationPage]]:
-    """Yield the first page of each alert, and the last one to a person or a channel.
+    """Yield the first page of each alert, and its last page to a user or channel.
 
-    Others may have been paged by the hundred.
+    The query avoids loading all pages, since an alert may have hundreds of them.
     """
     pages = EscalationPage
     of_alerts = select(pages.alert_id, func.min(pages.id).label("first"))
@@ -453,7 +457,7 @@ def _pages_to(
 
 
 class _Reasons:
-    """Reads who is on call once for all alerts with the same schedules and moment."""
+    """Reads the reasons of pages, and caches who is on call by schedules and time."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -481,7 +485,7 @@ class _Reasons:
         )
 
     def asked(self, page: EscalationPage) -> PageReason:
-        """Return why somebody is paged for an alert that no policy pages for."""
+        """Return the reason of a manual page for an alert without a policy."""
         asked_by, at = self._asker(page), page.paged_at
         return PageReason(policy="", step=0, steps=0, round=1, first_paged_at=at, asked_by=asked_by)
 
@@ -490,8 +494,11 @@ class _Reasons:
         return _asker(page, names_of(asker, session=self._session))
 
     def _schedules(self, plan: Plan, own: EscalationPage) -> tuple[str, ...]:
-        """Return the schedules that led a step to a person; none if the step names the person."""
-        # The policy may have changed since.
+        """Return the schedules through which a step paged a user.
+
+        Return no schedules if the step names the user directly.
+        """
+        # The policy may have changed since the page.
         is_step = 1 <= own.step <= len(plan.steps)
         targets = plan.steps[own.step - 1].targets if is_step else ()
         if own.user_id is None or Target(TargetKind.USER, own.user_id) in targets:
@@ -504,7 +511,7 @@ class _Reasons:
         )
 
     def whom(self, step: Step, at: datetime) -> str:
-        """Return whom a step pages, with the people of its schedules."""
+        """Return the recipients of a step in words, with the users who are on call."""
         on_call = self._who(step.targets, at)
         people = {
             each: [Target(TargetKind.USER, number) for number in on_call.get(each.id, ())]
@@ -527,7 +534,7 @@ class _Reasons:
 
 
 def _following(row: Escalation, plan: Plan) -> tuple[Step, datetime] | None:
-    """Return the next step and when it is due; None if nobody is paged after this."""
+    """Return the next step and when it is due; None if no further step follows."""
     if row.state != State.RUNNING.value:
         return None
     due = next_due(plan, Progress(row.round, row.step, row.round_began_at))
@@ -535,13 +542,13 @@ def _following(row: Escalation, plan: Plan) -> tuple[Step, datetime] | None:
         return plan.steps[row.step], due
     if row.round > plan.repeats:
         return None
-    # The next round begins when the last step was judged, so this is the earliest moment.
+    # The next round starts when the last step has been evaluated, so this is the earliest time.
     ended_at = row.round_began_at + plan.steps[-1].after
     return plan.steps[0], ended_at + plan.pause + plan.steps[0].after
 
 
 def _words(target: Target, people: Sequence[Target], names: Mapping[Target, str]) -> str:
-    """Return whom a target pages: of a schedule, the people who are on call then."""
+    """Return the recipients of a target in words: for a schedule, the users who are on call."""
     known = [f"@{names[each]}" for each in people if each in names]
     if not known:
         return target_words(target.kind, names.get(target))

@@ -1,8 +1,8 @@
-"""Creates the escalations of alerts that the worker has not processed while they were triggered.
+"""Creates the escalations of alerts whose status changed before the worker processed them.
 
-The worker processes an alert a moment after it opens, or much later if no worker was running. In
-the meantime people acknowledge, snooze, escalate or resolve it. Such an alert has an escalation
-with its policy as well, so that its acknowledgement runs out and that it can be escalated.
+The worker processes an alert a moment after it opens, or much later if no worker was running. Users
+may acknowledge, snooze, escalate or resolve the alert before. Such an alert still gets an
+escalation with a policy, so that its acknowledgement can expire and it can be escalated.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,14 +19,17 @@ from domain.paging.escalations.state import State
 from models import Alert, Escalation
 
 _TRIGGERED = "triggered"
-#: Before a policy was chosen for them, only a snooze had created their escalations.
+#: States of escalations that a snooze created without choosing a policy.
 _CREATED_BY_SNOOZE = (State.SNOOZED.value, State.STOPPED.value)
 
 
 def choose_policies(
     alert_ids: Collection[int], *, session: Session, reading: Reading
 ) -> Mapping[int, Choice]:
-    """Return the policies that alerts go to now, by alert; ids without an alert are left out."""
+    """Return the policies that apply to alerts now, by alert id.
+
+    Ids without an alert are left out.
+    """
     labels = labels_of(alert_ids, session=session, reading=reading)
     routing = read_routing({each.project_id for each in labels.values()}, session=session)
     return {alert_id: routing[each.project_id].choose(each) for alert_id, each in labels.items()}
@@ -35,7 +38,7 @@ def choose_policies(
 def create_escalations(
     alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
 ) -> None:
-    """Create the missing escalations of alerts: stopped, with the policies that are chosen now."""
+    """Create the missing escalations of alerts as stopped, with the policies that apply now."""
     choices = choose_policies(alert_ids, session=session, reading=reading)
     alerts = session.execute(
         select(Alert.id, Alert.project_id, Alert.created_at)
@@ -51,7 +54,7 @@ def create_escalations(
             "route_id": choices[alert.id].route_id,
             "round": 1,
             "step": 0,
-            # An alert that comes back counts from here, so it does not wait for the worker twice.
+            # A recurring alert counts from here, so it does not wait for the worker twice.
             "round_began_at": min(alert.created_at, now),
             "has_reached": False,
             "started_at": now,
@@ -68,9 +71,9 @@ def create_escalations(
 def process_answered(
     alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
 ) -> None:
-    """Create the missing escalations of those alerts that are not triggered any more.
+    """Create the missing escalations of alerts that are no longer triggered.
 
-    An escalation that a snooze has created without a policy gets its policy.
+    Escalations that a snooze created without a policy get their policy.
     """
     found = session.execute(
         select(Alert.id, Escalation.id.label("escalation_id"))
@@ -95,7 +98,7 @@ def process_answered(
 
 
 def give_policies(rows: Sequence[Escalation], *, session: Session, reading: Reading) -> None:
-    """Give their policies to locked escalations that a snooze has created without one."""
+    """Set the policies of locked escalations that a snooze created without a policy."""
     without = {
         row.alert_id: row
         for row in rows
@@ -106,4 +109,4 @@ def give_policies(rows: Sequence[Escalation], *, session: Session, reading: Read
     for alert_id, choice in choose_policies(without, session=session, reading=reading).items():
         row = without[alert_id]
         row.policy_id, row.route_id = choice.policy_id, choice.route_id
-    session.flush()  # Before the statements that follow.
+    session.flush()  # The following statements need the stored rows.

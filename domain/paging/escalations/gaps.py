@@ -1,8 +1,8 @@
-"""What keeps policies from reaching everybody, and who is told when that grows.
+"""Detects policies and schedules that do not reach everyone, and notifies the maintainers.
 
-Somebody is removed, blocked or loses a role, a rotation or a layer goes: each of these happens in
-many places, so the result is looked at, every few minutes. Only what is new is told, in one message
-to each person about all of their projects.
+Users are removed, locked or lose a role, and rotations and layers are deleted, in many places of
+the code. This module therefore checks the result every few minutes. It reports only new gaps, in
+one message to each user about all of their projects.
 """
 
 from collections import defaultdict
@@ -29,10 +29,10 @@ from domain.projects.owners import belongs_to, pages_url
 from domain.projects.views import Namespace
 from models import EscalationPolicy, Group, KnownGaps, OnCallSchedule, Project, User
 
-#: How far schedules are looked at. Whole weeks: what recurs weekly is always as large.
+#: Time for which schedules are checked. Whole weeks keep the size of weekly gaps constant.
 _AHEAD = timedelta(weeks=2)
 _HOUR = timedelta(hours=1)
-#: A schedule that has hours without anybody anyway is told of when there are so many more.
+#: Growth in uncovered hours after which a schedule with known gaps is reported again.
 _GROWTH_HOURS = 12
 _MOST_MAINTAINERS = 50
 _MOST_PROJECTS_NAMED = 50
@@ -40,21 +40,21 @@ _MOST_PROJECTS_NAMED = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Something that keeps alerts from reaching somebody."""
+    """A reason why alerts do not reach a recipient."""
 
-    #: The same as long as the gap is.
+    #: Key that stays the same while the gap exists.
     key: str
-    #: In hours for a schedule, else 1.
+    #: Size in hours for a schedule, otherwise 1.
     size: int
-    #: A sentence.
+    #: Description of the gap as a sentence.
     text: str
-    #: Who is not reached any more, if it is somebody with an account in use.
+    #: Id of the user who can no longer be paged because they lost access.
     user_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Watched:
-    """A project or group, and what was found."""
+    """A project or group, and its gaps."""
 
     place: Namespace
     gaps: Sequence[Gap]
@@ -63,9 +63,10 @@ class _Watched:
 def queue_gap_notices(
     sign: Sign, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
-    """Store messages about new gaps of all with policies, and return their number.
+    """Queue messages about new gaps in all projects and groups; return their number.
 
-    `between` commits. The first look at one tells nobody: its pages say what is missing.
+    `between` commits. The first check of a project or group only stores its gaps: its pages show
+    them.
     """
     found = []
     for place in _places(session=session):
@@ -137,7 +138,10 @@ def _gaps_of(place: Namespace, *, session: Session, now: datetime) -> Iterator[G
 def _gaps_of_people(
     place: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
 ) -> Iterator[Gap]:
-    """Yield the people whom policies name and no page reaches; with the policy by user."""
+    """Yield a gap for each user in the policies that pages cannot reach.
+
+    `policies` maps the ids of users to names of policies.
+    """
     reaches = _reaches(place, policies, session=session, now=now)
     names = _usernames(reaches, session=session)
     for user_id, reach in reaches.items():
@@ -154,7 +158,7 @@ def _gaps_of_people(
 def _reaches(
     place: Namespace, user_ids: Collection[int], *, session: Session, now: datetime
 ) -> Mapping[int, Reach]:
-    """Return why pages do not reach people, without those whom they reach."""
+    """Return the reasons why pages do not reach users; reachable users are left out."""
     reaches = reachable(
         user_ids, place, is_critical=True, sends_mail=True, session=session, now=now
     )
@@ -196,7 +200,7 @@ def _gaps_of_schedules(
 
 
 def _absent(plan: Plan, now: datetime) -> Sequence[int]:
-    """Return who is in a rotation in force and cannot be on call."""
+    """Return the users of current rotations who cannot be on call."""
     present = [each for each in plan.rotations if each.valid_until is None]
     users = dict.fromkeys(user_id for each in present for user_id in each.user_ids)
     return [each for each in users if not plan.has(each, now)]
@@ -220,7 +224,7 @@ def _is_new(gap: Gap, known: Mapping[str, int]) -> bool:
 
 
 def _remember(found: _Watched, known: Mapping[str, int] | None, *, session: Session) -> None:
-    """Store what is known now; small growth does not count, so that it adds up."""
+    """Store the known gaps; small growth is not stored, so that it adds up."""
     before = known or {}
     gaps = {
         each.key: each.size if _is_new(each, before) else min(each.size, before[each.key])

@@ -1,11 +1,10 @@
-"""Escalations under way: they begin when an alert opens, and take their steps when due.
+"""Runs escalations: starts them when an alert opens, and takes their steps when due.
 
-`domain/paging/escalations/state.py` has the table of their states and of the events that move them.
-Each function here handles one of these events, for many alerts in a constant number of statements.
-The rows and their pages are stored in one transaction, so a crash leaves each step taken or not.
-
-The due escalations are read together, decided one by one (`domain/paging/escalations/decision.py`),
-and stored together.
+`domain/paging/escalations/state.py` has the table of states and of the events that change them.
+Each function here handles one event for many alerts, in a constant number of statements. Rows and
+their pages are stored in one transaction, so a crash never leaves a step half taken. Due
+escalations are read together, decided separately (`domain/paging/escalations/decision.py`), and
+stored together.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -63,30 +62,32 @@ from domain.projects.views import Namespace
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
 
 _AFTER_FAILURE = timedelta(minutes=1)
-#: Escalations of one transaction, few enough that writers of SQLite wait briefly.
+#: Maximum number of escalations in a transaction. Writers wait briefly for each other in SQLite.
 BATCH = 200
-#: Pages of one transaction.
+#: Maximum number of page outcomes in a transaction.
 _NEWS = 1_000
 _ROUTED_AGAIN = "Its policy is gone. Paging begins again with another one."
 _ENDED = "Paging ended: its policy is gone, and no other one is for this alert."
-#: Whether something became of pages. SQLite finds the index by its own words alone.
+#: Condition that is true if there are unprocessed page outcomes. SQLite uses the partial index only
+#: for this exact wording.
 NEWS_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
 
 
 def handle_changes(
     changes: Sequence[Change], *, session: Session, now: datetime, around: Surroundings
 ) -> None:
-    """Begin, begin again and end escalations after changes of alerts.
+    """Start, restart and end escalations after changes of alerts.
 
-    Of several changes of an alert the last one counts.
+    If an alert changed several times, only the last change counts.
     """
     last = {change.alert_id: change.kind for change in changes}
     by_kind = {kind: {each for each in last if last[each] is kind} for kind in ChangeKind}
     opening = {each for each in last if last[each] in OPENING}
-    # Otherwise it would begin twice, and page the same people twice.
+    # Wait for the later change; otherwise the escalation would start twice and page users twice.
     waits = reopened_later(changes, Follower.ESCALATIONS, session=session) if opening else ()
     answered = by_kind[ChangeKind.ACKNOWLEDGED]
-    # Who takes a step meanwhile queues pages of what was true before, so that is waited for.
+    # A worker that takes a step at the same time queues pages for the former state. The lock waits
+    # for that worker.
     lock_escalations(Escalation.alert_id.in_(last), session=session)
     process_answered(last, session=session, now=now, reading=around.reading)
     hold_acknowledged(answered, session=session, now=now)
@@ -103,13 +104,16 @@ def handle_changes(
 def _routed_elsewhere(
     alert_ids: Collection[int], *, session: Session, around: Surroundings
 ) -> set[int]:
-    """Return which more severe alerts begin anew: at another policy, or after the end."""
+    """Return the alerts of increased severity whose escalation starts again.
+
+    It starts again if another policy applies now, or if the escalation had ended.
+    """
     if not alert_ids:
         return set()
     rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(alert_ids))).all()
     labels = labels_of([row.alert_id for row in rows], session=session, reading=around.reading)
     routing = read_routing({row.project_id for row in rows}, session=session)
-    # Those that opened before the project had a policy have no escalation.
+    # Alerts that opened before the project had a policy have no escalation.
     found = set(alert_ids) - {row.alert_id for row in rows}
     for row in rows:
         if row.alert_id not in labels:
@@ -123,7 +127,7 @@ def _routed_elsewhere(
 
 
 def _let_critical_leave(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """Send what quiet hours hold back of alerts that have become critical."""
+    """Send the pages of alerts that became critical and that quiet hours hold back."""
     alerts = alerts_in_brief(alert_ids, session=session)
     critical = [number for number, alert in alerts.items() if alert.is_critical]
     if critical:
@@ -131,7 +135,7 @@ def _let_critical_leave(alert_ids: Collection[int], *, session: Session, now: da
 
 
 def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """End locked escalations of alerts that are over; pages that have not left do not leave."""
+    """End the locked escalations of closed alerts and cancel their unsent pages."""
     if not alert_ids:
         return
     under_way = moved_by(Event.OVER, State.STOPPED)
@@ -151,10 +155,10 @@ def start_escalations(
     around: Surroundings,
     raised: Collection[int] = (),
 ) -> None:
-    """Choose the policies of alerts that are triggered, and take the steps that are due at once.
+    """Choose the policies of triggered alerts, and take the steps that are due immediately.
 
-    Alerts that opened before begin anew, those in `raised` because they are more severe now. Others
-    may go on where one with the same fingerprint ended.
+    Escalations of alerts that opened earlier start again. Alerts in `raised` start again because
+    their severity increased. Other alerts may resume a former escalation with the same fingerprint.
     """
     alerts = alerts_in_brief(alert_ids, session=session)
     triggered = {number: alert for number, alert in alerts.items() if alert.is_triggered}
@@ -164,7 +168,7 @@ def start_escalations(
     routing = read_routing({each.project_id for each in triggered.values()}, session=session)
     former = session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered))).all()
     begun = {row.alert_id: row for row in former}
-    # Those that were created stopped have not run yet.
+    # Escalations that were created in the state `stopped` have not run yet.
     ran = {row.alert_id for row in former if not _was_created_stopped(row)}
     new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
     stories = find_stories(new, session=session, now=now)
@@ -181,7 +185,7 @@ def start_escalations(
     for row in rows:
         _take_over(row, begun.get(row.alert_id))
     session.add_all(rows)
-    session.flush()  # Pages have the ids of escalations in their keys.
+    session.flush()  # Keys of pages contain the ids of escalations.
     running = [row for row in rows if row.next_at is not None]
     escalated = {row.alert_id: row for row in former if State(row.state) is State.ESCALATED}
     beginnings = Beginnings(stories=stories, raised=frozenset(raised), escalated=escalated)
@@ -194,7 +198,7 @@ def _was_created_stopped(row: Escalation) -> bool:
 
 
 def _take_over(row: Escalation, former: Escalation | None) -> None:
-    """Take from the escalation before when somebody was paged, and who is asked first."""
+    """Copy the time of the last page and the user to page first from the former escalation."""
     if former is None:
         return
     row.last_paged_at = former.last_paged_at
@@ -223,14 +227,14 @@ def _new_escalation(alert: AlertInBrief, choice: Choice, *, now: datetime) -> Es
 
 
 def hear_of_pages(*, session: Session, now: datetime) -> int:
-    """Take what became of some pages; return of how many.
+    """Process the outcomes of a batch of pages; return the number of pages.
 
-    Escalations that wait for it are due then. What follows is decided with their next step.
+    Escalations that wait for these outcomes become due, and are evaluated with their next step.
     """
     ids = session.scalars(select(Page.id).where(Page.has_news).order_by(Page.id).limit(_NEWS)).all()
     concerned = select(EscalationPage.escalation_id).join(Page, Page.key == EscalationPage.page_key)
-    # Who holds one decides of it at this moment, and looks at the pages that it can see; who ends
-    # one locks it before its pages as well.
+    # A worker that holds a row is evaluating it now, with the pages that it can see. Other
+    # transactions that end an escalation also lock it before its pages.
     wake_escalations(
         Escalation.id.in_(concerned.where(Page.id.in_(ids))),
         Escalation.state == State.RUNNING.value,
@@ -255,10 +259,10 @@ def hear_of_pages(*, session: Session, now: datetime) -> int:
 
 
 def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> Sequence[int]:
-    """Return the ids of escalations with something to decide: a step, a mute, an answer.
+    """Return the ids of escalations that are due for a step, a check of holds, or an evaluation.
 
-    It writes nothing. Those of more severe alerts come first, of these those that have waited
-    longest: after an absence, or in a storm, many are due at once.
+    This function writes nothing. The most severe alerts come first, then the longest waiting
+    escalations. Many escalations are due at the same time after downtime or in an alert storm.
     """
     first = Alert.severity, Escalation.next_at, Escalation.id
     return session.scalars(
@@ -276,12 +280,12 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(Escalation.next_at <= now, is_ahead)
 
 
-#: Whether there is something to decide.
+#: Condition that is true if an escalation is due.
 STEPS_ARE_DUE = exists().where(_is_due(NOW))
 
 
 def oldest_due_step(*, session: Session) -> datetime | None:
-    """Return when the step is due that is due first; None if no escalation is under way."""
+    """Return when the earliest step is due; None if no escalation is under way."""
     return session.scalar(
         select(func.min(Escalation.next_at)).where(Escalation.next_at.is_not(None))
     )
@@ -290,9 +294,9 @@ def oldest_due_step(*, session: Session) -> datetime | None:
 def take_due_steps(
     ids: Sequence[int], *, session: Session, now: datetime, around: Surroundings
 ) -> int:
-    """Take those steps of escalations that are still due; return of how many.
+    """Take the steps of escalations that are still due; return the number of escalations.
 
-    Another worker skips the escalations that this one has locked.
+    Other workers skip the escalations that this worker has locked.
     """
     rows = session.scalars(
         select(Escalation)
@@ -308,7 +312,7 @@ def take_due_steps(
     ]
     live = [row for row in under_way if alerts[row.alert_id].is_triggered]
     over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
-    # The change that ended them is handled in a moment; nobody is to be paged until then.
+    # The worker will handle the change that ended them soon. Nobody may be paged until then.
     stop_escalations(over, session=session, now=now)
     labels = labels_of([row.alert_id for row in live], session=session, reading=around.reading)
     work = Work(alerts=alerts, labels=labels, around=around)
@@ -319,7 +323,7 @@ def take_due_steps(
 
 
 def postpone(escalation_id: int, *, session: Session, now: datetime) -> None:
-    """Try an escalation whose step could not be taken again later, and the others meanwhile."""
+    """Schedule a retry of an escalation whose step failed, so that others run in the meantime."""
     session.execute(
         update_rows(Escalation)
         .where(Escalation.id == escalation_id, Escalation.next_at.is_not(None))
@@ -329,7 +333,7 @@ def postpone(escalation_id: int, *, session: Session, now: datetime) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What is known of the alerts of escalations that are decided together, by id."""
+    """The data of escalations that are decided together, by alert id."""
 
     alerts: Mapping[int, AlertInBrief]
     labels: Mapping[int, AlertLabels]
@@ -338,7 +342,7 @@ class Work:
 
 
 def take_steps(rows: Sequence[Escalation], work: Work, *, session: Session, now: datetime) -> None:
-    """Decide what follows for escalations under way; the session holds their rows."""
+    """Decide the next actions of escalations under way; their rows are locked by the session."""
     if not rows:
         return
     results = Results()
@@ -363,9 +367,9 @@ def _planned(
     session: Session,
     now: datetime,
 ) -> tuple[Sequence[Escalation], Mapping[int | None, NamedPlan]]:
-    """Return the escalations to be decided, and plans by policy.
+    """Return the escalations to decide, and the plans by policy.
 
-    An escalation whose policy is gone begins anew with another one, or ends.
+    An escalation whose policy is gone starts again with another policy, or ends.
     """
     policies = _read_policies({row.policy_id for row in rows}, session=session)
     of_groups = {each.id for each in policies.values() if each.group_id is not None}
@@ -387,7 +391,7 @@ def _planned(
 def _uses(
     used: Lineage | None, row: Escalation, policies: Mapping[int | None, EscalationPolicy]
 ) -> bool:
-    """Return whether the policy of an escalation is of a group that its project still lies in."""
+    """Return whether the policy belongs to a group that still contains the escalation's project."""
     return used is not None and used.uses(policies[row.policy_id])
 
 
@@ -422,7 +426,7 @@ def _read_policies(
 def _pages_of_rounds(
     rows: Sequence[Escalation], *, session: Session
 ) -> Mapping[int, Sequence[EscalationPage]]:
-    """Return the pages of the present round by escalation."""
+    """Return the pages of the current round by escalation."""
     rounds = {row.id: row.round for row in rows}
     found: dict[int, list[EscalationPage]] = {}
     for page in session.scalars(
@@ -444,15 +448,15 @@ def _route_again(
     session: Session,
     now: datetime,
 ) -> Sequence[Escalation]:
-    """Choose other policies for escalations whose policy is gone; return those that begin anew.
+    """Choose new policies for escalations whose policy is gone; return the restarted escalations.
 
-    They are other rows: pages of the former policy say nothing of its successor's steps.
+    They get new rows, since pages of the former policy do not count for steps of the new policy.
     """
     anew: list[Escalation] = []
     routing = read_routing({row.project_id for row in rows}, session=session)
     for row in rows:
         if State(row.state) is State.EXHAUSTED:
-            # All steps were taken, and the time to answer is over.
+            # All steps were taken, and the time to respond is over.
             row.state, row.next_at = after(State.EXHAUSTED, Event.NO_ANSWER).value, None
             results.unanswered.append(work.alerts[row.alert_id])
             continue
@@ -463,9 +467,9 @@ def _route_again(
         if choice.policy_id is None:
             results.unreached.append(work.alerts[row.alert_id])
         session.delete(row)
-    session.flush()  # An alert has one escalation.
+    session.flush()  # An alert has only one escalation.
     session.add_all(anew)
-    session.flush()  # Pages have the ids of escalations in their keys.
+    session.flush()  # Keys of pages contain the ids of escalations.
     return [row for row in anew if row.policy_id is not None]
 
 
@@ -481,7 +485,7 @@ def _begin_anew(
 
 
 def _store(results: Results, work: Work, *, session: Session, now: datetime) -> None:
-    session.flush()  # The rows, before statements without the session's objects.
+    session.flush()  # Store the rows before statements that bypass the session's objects.
     queue_pages(results.pages, session=session, now=now)
     if results.paged:
         session.execute(insert_rows(EscalationPage), results.paged)

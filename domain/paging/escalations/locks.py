@@ -1,6 +1,6 @@
-"""Locks many escalations in the order of their ids, so that none waits in a circle, and wakes them.
+"""Locks and wakes many escalations in the order of their ids, which prevents deadlocks.
 
-Escalations are locked before recipients of pages, and these before pages.
+Lock escalations before the recipients of pages, and recipients before pages.
 """
 
 from datetime import datetime
@@ -17,13 +17,13 @@ def _locked(*which: ColumnElement[bool]) -> Select[int]:
 
 
 def lock_escalations(*which: ColumnElement[bool], session: Session) -> None:
-    """Lock some escalations until this transaction ends."""
+    """Lock escalations until the transaction ends."""
     session.execute(_locked(*which)).all()
 
 
 def wake_escalations(*which: ColumnElement[bool], session: Session, now: datetime) -> None:
-    """Let some escalations look at once what follows, which would do so later."""
-    # The database locks each of them, in this order, before it changes it.
+    """Make escalations due immediately if they are due later."""
+    # The database locks the rows in this order before it changes them.
     locked = _locked(*which, Escalation.next_at > now).cte("locked")
     rows = update_rows(Escalation).where(Escalation.id.in_(locked.select()))
     session.execute(rows.values(next_at=now))

@@ -1,4 +1,4 @@
-"""What maintainers are told of alerts and incidents that page nobody, or that nobody answers."""
+"""Notices to maintainers about alerts and incidents that paged nobody or got no response."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,34 +19,34 @@ class Unpaged(Protocol):
 
     @property
     def id(self) -> int:
-        """Its id."""
+        """Return the id."""
 
     @property
     def project(self) -> Namespace:
-        """Its project."""
+        """Return the project."""
 
     @property
     def iid(self) -> int:
-        """Its number there."""
+        """Return the number within the project."""
 
     @property
     def title(self) -> str:
-        """Its title."""
+        """Return the title."""
 
 
 class Outcome(NamedTuple):
-    """How paging can end badly, as maintainers are told."""
+    """A failure of paging that maintainers are notified of."""
 
-    #: Identifies the notices.
+    #: Prefix of the keys of the notices.
     kind: str
     subject: str
     text: str
     about: Subject = Subject.ALERT
-    #: What to change, and where that is below the pages of the project.
+    #: The setting to change, and its path below the pages of the project.
     see: tuple[str, str] = ("Policies", "on_call/policies")
 
 
-#: Of alerts for which a whole round of steps reached nobody.
+#: Outcome of alerts for which a whole round of steps reached nobody.
 UNREACHED = Outcome(
     "escalation reached nobody",
     "Nobody was paged for alerts of {path}",
@@ -54,14 +54,14 @@ UNREACHED = Outcome(
     "confirmed contact, or no contact accepted a page. The activity of each alert has the reasons. "
     "The steps are tried again until somebody is reached.",
 )
-#: Of alerts for which all steps were taken.
+#: Outcome of alerts for which all steps were taken and nobody responded.
 UNANSWERED = Outcome(
     "nobody answered",
     "Nobody answered alerts of {path}",
     "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
     "is paged.",
 )
-#: Of incidents whose rules have responders.
+#: Outcome of incidents whose rules reached none of their responders.
 UNCALLED = Outcome(
     "rules called nobody",
     "Nobody was paged for incidents of {path}",
@@ -81,7 +81,7 @@ def tell_of_unpaged(
     session: Session,
     now: datetime,
 ) -> None:
-    """Tell the maintainers of each project, at most once an hour of each outcome."""
+    """Notify the maintainers of each project, at most once an hour for each outcome."""
     by_project: dict[Namespace, list[Unpaged]] = {}
     for each in things:
         by_project.setdefault(each.project, []).append(each)

@@ -1,4 +1,4 @@
-"""What people do with the paging for an alert: escalate it, page somebody, let it rest."""
+"""Actions of users on the paging of an alert: escalate, page a user, snooze, and more."""
 
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
@@ -90,16 +90,15 @@ def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
 def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
     """Escalate an alert to the next step of its policy now.
 
-    An acknowledged alert is triggered again.
-
-    The step is taken immediately. Only the page holds it for five seconds, in which it can be
-    undone. Raises NotFoundError, or ConflictError if there is no step to take.
+    An acknowledged alert is triggered again. This action takes the step immediately; the web page
+    delays it by five seconds, so that the user can undo it. Raise NotFoundError if there is no such
+    alert, or ConflictError if there is no step to take.
     """
     row, alert = check_can_escalate(work, project, iid)
     work.session.execute(delete(PendingEscalation).where(PendingEscalation.alert_id == alert.id))
     state = State(row.state)
     if alert.status == ACKNOWLEDGED:
-        # The change that stops it may not be handled yet.
+        # The worker may not have processed the change that stops the escalation yet.
         row.state = State.STOPPED.value if state in UNDER_WAY else row.state
         end(row, Event.ESCALATE, now=work.now)
         _trigger(work, alert, via="to escalate it")
@@ -107,7 +106,8 @@ def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
         _hurry(work, row)
     else:
         end(row, Event.ESCALATE, now=work.now)
-        # If the worker has not handled yet that the alert is triggered, it goes on with that.
+        # If the worker has not processed the triggered alert yet, it starts the escalation when it
+        # does.
         backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
         row.next_at = None if backlog and backlog.kinds & OPENING else work.now
     _say(work, alert, "escalated it: the next step is taken now")
@@ -119,8 +119,8 @@ def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
 def check_can_escalate(work: Work, project: ProjectView, iid: int) -> tuple[Escalation, BriefAlert]:
     """Lock the escalation of an alert, and return both.
 
-    Raises NotFoundError, or ConflictError if no policy pages for the alert, or if something holds
-    pages back.
+    Raise NotFoundError if there is no such alert. Raise ConflictError if no policy pages for the
+    alert, or if a silence or the like holds pages back.
     """
     row = _lock_or_create(work, project, iid)
     alert = _open_alert(work, project, iid)
@@ -130,7 +130,8 @@ def check_can_escalate(work: Work, project: ProjectView, iid: int) -> tuple[Esca
         if choices[alert.id].policy_id is None or Event.ESCALATE not in MOVES[state]:
             raise ConflictError(_NO_POLICY)
     mute = muted_alert(alert.id, at=work.now, session=work.session, reading=reading)
-    # A flapping alert holds back repeated pages alone, and an incident may be looked for first.
+    # A flapping alert delays only repeated pages. A mute without an id only waits for the worker to
+    # look for an incident.
     if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
         message = f"Paging is held back: {mute_words(mute)}. End that first, or page a person."
         raise ConflictError(message)
@@ -138,13 +139,13 @@ def check_can_escalate(work: Work, project: ProjectView, iid: int) -> tuple[Esca
 
 
 def _hurry(work: Work, row: Escalation) -> None:
-    """Let the next step be due now: that of the round, or the first one of another."""
+    """Make the next step due now: the next step of this round, or step 1 of another round."""
     row.state = after(State(row.state), Event.ESCALATE).value
     row.held_since = row.held_by = row.held_until = None
     row.next_at = row.decided_at = work.now
     policy = work.session.get(EscalationPolicy, row.policy_id)
     if policy is None:
-        return  # another one is chosen with the step
+        return  # the worker chooses another policy with the step
     plan = plan_of(policy)
     if row.step >= len(plan.steps):
         place(row, Progress(row.round + 1, 0, work.now))
@@ -157,10 +158,9 @@ def _hurry(work: Work, row: Escalation) -> None:
 def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody) -> AlertPaging:
     """Page a member of the project about an alert now.
 
-    The page does not depend on the escalation policy.
-
-    Raises NotFoundError, ConflictError if the alert is over, or InvalidError if no page would reach
-    that person now.
+    The page does not depend on the escalation policy. Raise NotFoundError if there is no such
+    alert, or ConflictError if it is closed. Raise InvalidError if a page would not reach the user
+    now.
     """
     alert = _open_alert(work, project, iid)
     is_critical = alert.severity == _CRITICAL
@@ -193,7 +193,7 @@ def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody)
 
 
 def _is_double_tap(work: Work, alert_id: int, user_id: int) -> bool:
-    """Return whether the same form has just paged this person about this alert."""
+    """Return whether the same user has just sent this page from a form."""
     if work.actor.means is not Means.PAGE:
         return False
     same = select(EscalationPage.id).where(
@@ -208,21 +208,20 @@ def _is_double_tap(work: Work, alert_id: int, user_id: int) -> bool:
 def snooze_alert(work: Work, project: ProjectView, iid: int, body: AlertSnooze) -> AlertPaging:
     """Snooze an open alert until it is triggered again.
 
-    The alert pages nobody until then.
-
-    Raises NotFoundError, ConflictError if it is over, or InvalidError.
+    The alert pages nobody until then. Raise NotFoundError if there is no such alert, ConflictError
+    if it is closed, or InvalidError if the end is invalid.
     """
     until = _end_of_snooze(work, body)
     alert = _open_alert(work, project, iid)
     _snooze(work, project, [alert.id], until)
-    _open_alert(work, project, iid)  # It may have ended meanwhile.
+    _open_alert(work, project, iid)  # Fails if the alert was closed in the meantime.
     return show_paging(work, project, iid)
 
 
 def snooze_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen, length: timedelta) -> int:
-    """Let chosen alerts of a message rest for a while; return their number.
+    """Snooze the chosen alerts of a message; return their number.
 
-    Raises ForbiddenError or InvalidError as `chosen_things`.
+    Raise ForbiddenError or InvalidError as `chosen_things` does.
     """
     found = chosen_things(work, link, chosen)
     own = work.acting_as(found.user.id or 0, found.user.name)
@@ -256,7 +255,10 @@ def _snooze(
 
 
 def _rows_to_rest(work: Work, alert_ids: Sequence[int]) -> list[Escalation]:
-    """Lock the escalations of alerts, and create those that the worker has not created yet."""
+    """Lock the escalations of alerts, and create missing escalations.
+
+    Escalations are missing if the worker has not processed the alerts yet.
+    """
     is_one = Escalation.alert_id.in_(alert_ids)
     found = work.session.scalars(select(Escalation.alert_id).where(is_one))
     missing = set(alert_ids).difference(found)
@@ -282,7 +284,7 @@ def _end_of_snooze(work: Work, body: AlertSnooze) -> datetime:
 
 
 def tomorrow_morning(work: Work) -> datetime:
-    """Return nine o'clock of the next day in the time zone of who acts."""
+    """Return 9:00 of the next day in the time zone of the acting user."""
     own = work.session.scalar(select(User.time_zone).where(User.id == work.actor.id))
     place_of = zone(own or "UTC")
     day = wall_time(work.now, place_of).date() + timedelta(days=1)
@@ -293,9 +295,8 @@ def tomorrow_morning(work: Work) -> datetime:
 def wake_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
     """End the snooze of an alert and start its policy at step 1.
 
-    The alert is triggered again.
-
-    Raises NotFoundError, or ConflictError if it is not snoozed.
+    The alert is triggered again. Raise NotFoundError if there is no such alert, or ConflictError if
+    it is not snoozed.
     """
     row = _lock_escalation(work, project, iid)
     alert = _open_alert(work, project, iid)
@@ -311,9 +312,8 @@ def wake_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
 def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPaging:
     """Extend the acknowledgement of an alert.
 
-    The acknowledgement expires after the full timeout again.
-
-    Raises NotFoundError, or ConflictError if the alert has none that runs out.
+    The full timeout starts again. Raise NotFoundError if there is no such alert, or ConflictError
+    if it has no acknowledgement that expires.
     """
     row = _lock_or_create(work, project, iid)
     alert = _open_alert(work, project, iid)
@@ -341,7 +341,10 @@ def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPa
 
 
 def _open_alert(work: Work, project: ProjectView, iid: int) -> BriefAlert:
-    """Return an alert; raise NotFoundError, or ConflictError if nobody is to look at it."""
+    """Return an open alert.
+
+    Raise NotFoundError if there is no such alert, or ConflictError if it is closed.
+    """
     alert_id = get_alert_id(project.id, iid, session=work.session)
     alert = work.session.execute(_BRIEF.where(Alert.id == alert_id)).one()
     if alert.status not in OPEN_STATUSES:
@@ -350,14 +353,17 @@ def _open_alert(work: Work, project: ProjectView, iid: int) -> BriefAlert:
 
 
 def _lock_escalation(work: Work, project: ProjectView, iid: int) -> Escalation | None:
-    """Lock the escalation of an alert, if there is one: before the alert, as the worker does."""
+    """Lock and return the escalation of an alert, or return None.
+
+    Like the worker, lock the escalation before the alert.
+    """
     alert_id = get_alert_id(project.id, iid, session=work.session)
     own = select(Escalation).where(Escalation.alert_id == alert_id)
     return work.session.scalar(own.with_for_update())
 
 
 def _lock_or_create(work: Work, project: ProjectView, iid: int) -> Escalation:
-    """Lock the escalation of an alert, which is created if the worker has not created it yet."""
+    """Lock the escalation of an alert; create it if the worker has not created it yet."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     (row,) = _rows_to_rest(work, [alert_id])
     give_policies([row], session=work.session, reading=work.policy(Reading))
@@ -376,7 +382,7 @@ def _trigger(work: Work, alert: BriefAlert, *, via: str) -> None:
 
 
 def _say(work: Work, alert: BriefAlert, text: str, *, via: str | None = None) -> None:
-    """Add what somebody did to the activity of an alert."""
+    """Add an entry about a user's action to the activity of an alert."""
     who = work.actor.source.actor
     entry = add_entry(alert.id, NoteKind.HANDLING, text, by=who, session=work.session, now=work.now)
     entry.via = via or (None if who else _BY_OPERATOR)

@@ -1,4 +1,4 @@
-"""Mutes as the checks before each attempt to send a page take them."""
+"""Holds on pages for the checks before each attempt to send."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +14,10 @@ from domain.paging.silences.muting import fully_muted
 def find_page_holds(
     projects: Mapping[int, int], /, *, at: datetime, session: Session, reading: Reading
 ) -> Mapping[int, PageHold]:
-    """Return what holds back every page of alerts, by alert; `projects` has their projects."""
+    """Return the holds on all pages of alerts, by alert id.
+
+    `projects` maps the ids of alerts to the ids of their projects.
+    """
     mutes = fully_muted(projects, at=at, session=session, reading=reading)
     return {
         alert_id: PageHold(mute_words(mute), mute.look_again_at) for alert_id, mute in mutes.items()

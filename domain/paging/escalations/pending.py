@@ -1,6 +1,6 @@
-"""Escalations that a user requested on a page: each can be undone for five seconds.
+"""Escalations that users requested on a page and can undo for five seconds.
 
-The row is in the database, so it does not matter which host shows the page or escalates the alert.
+The row is in the database, so any host can show the page or escalate the alert.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
 from models import Alert, Escalation, PendingEscalation, Project, User
 
-#: How long a user can undo an escalation.
+#: Time for which a user can undo an escalation.
 UNDO_WITHIN = timedelta(seconds=5)
-#: A row that is due later than this was written by a clock that was ahead.
+#: Clock tolerance. A row that is due later was written by a clock that was ahead.
 _LATEST = timedelta(minutes=1)
-#: Number of escalations that the worker looks up at once.
+#: Maximum number of escalations that the worker reads at a time.
 _BATCH = 100
 
 
@@ -35,7 +35,7 @@ _BATCH = 100
 class PendingView:
     """An escalation that can still be undone."""
 
-    #: The name of the user who asked.
+    #: Name of the user who requested the escalation.
     by: str
     due_at: datetime
 
@@ -45,16 +45,16 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(PendingEscalation.due_at <= now, is_too_late)
 
 
-#: Whether an escalation can no longer be undone, and has not happened yet.
+#: Condition that is true if an escalation can no longer be undone but has not happened yet.
 PENDING_ARE_DUE = exists().where(_is_due(NOW))
 
 
 @action("alerts.escalate")
 def ask_to_escalate(work: Work, project: ProjectView, iid: int) -> PendingView:
-    """Escalate an alert in five seconds, unless somebody undoes it.
+    """Escalate an alert in five seconds, unless a user undoes it.
 
-    If somebody has asked already, nothing changes. Raises NotFoundError, or ConflictError if there
-    is no step to take.
+    Nothing changes if an escalation was already requested. Raise NotFoundError if there is no such
+    alert, or ConflictError if there is no step to take.
     """
     _, alert = check_can_escalate(work, project, iid)
     asked = {
@@ -73,7 +73,7 @@ def ask_to_escalate(work: Work, project: ProjectView, iid: int) -> PendingView:
 def undo_escalation(work: Work, project: ProjectView, iid: int) -> bool:
     """Cancel an escalation that has not happened yet; return whether there was one.
 
-    Raises NotFoundError.
+    Raise NotFoundError if there is no such alert.
     """
     alert_id = get_alert_id(project.id, iid, session=work.session)
     own = PendingEscalation.alert_id == alert_id
@@ -85,7 +85,7 @@ def undo_escalation(work: Work, project: ProjectView, iid: int) -> bool:
 
 
 def find_pending(alert_id: int, *, session: Session) -> PendingView | None:
-    """Return the escalation of an alert that can still be undone, if there is one."""
+    """Return the escalation of an alert that can still be undone, or None."""
     row = session.execute(
         select(PendingEscalation.due_at, User.username)
         .outerjoin(User, User.id == PendingEscalation.asked_by_id)
@@ -95,18 +95,19 @@ def find_pending(alert_id: int, *, session: Session) -> PendingView | None:
 
 
 def due_escalations(*, session: Session, now: datetime) -> Sequence[int]:
-    """Return the alerts that are to be escalated now."""
+    """Return the ids of alerts to escalate now."""
     due = select(PendingEscalation.alert_id).where(_is_due(now))
     return session.scalars(due.order_by(PendingEscalation.due_at).limit(_BATCH)).all()
 
 
 def escalate_due(work: Work, alert_id: int) -> bool:
-    """Escalate an alert for the user who asked, or note in its activity why that is impossible.
+    """Escalate an alert for the user who requested it; return whether the request existed.
 
-    Another worker skips a row that this one has locked. Returns whether the row was there.
+    Log the reason in the activity if the alert cannot be escalated. Workers skip rows that other
+    workers have locked.
     """
     session = work.session
-    # Escalations are locked before what belongs to them, as in the actions above.
+    # Escalations are locked before the rows that belong to them, as in the actions above.
     session.execute(select(Escalation.id).where(Escalation.alert_id == alert_id).with_for_update())
     row = session.scalar(
         select(PendingEscalation)

@@ -1,4 +1,4 @@
-"""The stored escalation policies of projects and groups, and whom their steps can page."""
+"""Queries of the escalation policies of projects and groups, and of the targets they can page."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,12 +70,12 @@ class _Usable(NamedTuple):
     name: str
     project_id: int | None
     group_id: int | None
-    #: The path of the group above that it belongs to; None for one of its own.
+    #: Path of the owning group above. None if the project or group itself is the owner.
     group: str | None
 
 
 class OtherPolicy(NamedTuple):
-    """A policy, and the path of the project or group that it belongs to."""
+    """A policy, and the path of the project or group that owns it."""
 
     name: str
     path: str
@@ -83,23 +83,23 @@ class OtherPolicy(NamedTuple):
 
     @property
     def url_values(self) -> Mapping[str, Any]:
-        """Return what the URLs of its pages are built from."""
+        """Return the URL parameters of the pages of the owner."""
         return {"group_path" if self.is_of_group else "project_path": self.path}
 
 
 def who_may_be_paged(
     namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, str]:
-    """Return those of the users who can be paged for the alerts here, with their names.
+    """Return the names of the users who can be paged for alerts of a namespace, by id.
 
-    They are people who may see the alerts, and whose account is not locked.
+    These are the users who may see the alerts and are not locked.
     """
     wanted = User.id.in_(user_ids) if user_ids else false()
     return able_people(wanted, Ability.READ_ALERTS, namespace, session=session, today=today)
 
 
 def choices(holder: Holder, *, most: int, session: Session, today: date) -> Choices:
-    """Return what a form offers, at most so many people."""
+    """Return the targets that a form offers, with at most `most` users."""
     namespace, used = holder.namespace, lineage_of(holder, session=session)
     names = users_with(Ability.READ_ALERTS, namespace, limit=most, session=session, today=today)
     wanted = User.username.in_(names)
@@ -127,7 +127,10 @@ def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[EscalationTarget
 def resolve_steps(
     steps: Sequence[NamedStep], holder: Holder, *, session: Session, today: date
 ) -> tuple[Step, ...]:
-    """Return steps with the ids of their targets; raise InvalidError for what is not there."""
+    """Return steps with the ids of their targets.
+
+    Raise InvalidError if a target does not exist.
+    """
     wanted = [each for step in steps for each in step.targets]
     found = resolve_targets(wanted, holder, field="steps", session=session, today=today)
     return tuple(
@@ -143,9 +146,10 @@ def resolve_steps(
 def resolve_targets(
     wanted: Collection[AnyTarget], holder: Holder, *, field: str, session: Session, today: date
 ) -> Mapping[AnyTarget, Target]:
-    """Return what can be paged here, by what names it; raise InvalidError for what is not there.
+    """Return the targets for ids and names.
 
-    Of several with one name, the nearest one is meant.
+    If several targets have the name, the nearest target is used. Raise InvalidError if a target
+    does not exist.
     """
     used = lineage_of(holder, session=session)
     people = _people(holder.namespace, wanted, session=session, today=today)
@@ -174,7 +178,7 @@ def resolve_targets(
 def _people(
     namespace: Namespace, wanted: Collection[AnyTarget], *, session: Session, today: date
 ) -> Mapping[int, str]:
-    """Return those wanted people who can be paged, by id."""
+    """Return the names of the requested users who can be paged, by id."""
     people = [each for each in wanted if each.kind is TargetKind.USER]
     keys = [fold(storable(each.name)) for each in people if isinstance(each, NamedTarget)]
     ids = [each.id for each in people if isinstance(each, Target) and each.id <= LARGEST_ID]
@@ -193,7 +197,7 @@ def _channels(used: Lineage, *, session: Session) -> Sequence[_Usable]:
 def _usable(
     table: Any, name: InstrumentedAttribute[str], used: Lineage, *, session: Session
 ) -> Sequence[_Usable]:
-    """Return what is used here, the nearest and then the oldest first."""
+    """Return the usable rows of a table, the nearest owner and then the oldest row first."""
     rows = session.execute(
         select(table.id, name, table.project_id, table.group_id, Group.path)
         .outerjoin(Group, Group.id == table.group_id)
@@ -205,7 +209,10 @@ def _usable(
 
 
 def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, str]:
-    """Return the names of targets; those that were deleted are left out."""
+    """Return the names of targets.
+
+    Deleted targets are left out.
+    """
     ids: dict[TargetKind, set[int]] = {kind: set() for kind in TargetKind}
     for each in targets:
         ids[each.kind].add(each.id)
@@ -225,10 +232,11 @@ def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, 
 
 
 def lock_rules(holder: Holder, *, session: Session) -> None:
-    """Serialize changes of policies and routes with those above and below; alerts are stored.
+    """Serialize changes of policies and routes with changes in the groups above and below.
 
-    Nothing is created in a group or moved meanwhile, so that it is known which projects use what
-    the group has. Raises ConflictError if it lies elsewhere than its view says.
+    While the locks are held, nothing is created in the group or transferred. The set of projects
+    that use the group's rules is therefore stable. Alerts can still be stored. Raise ConflictError
+    if the holder was transferred or deleted in the meantime.
     """
     if holder.is_group:
         AdvisoryLock.MOVES.take(session)
@@ -245,7 +253,7 @@ def lock_rules(holder: Holder, *, session: Session) -> None:
 
 
 def all_policies(holder: Holder, *, session: Session) -> Sequence[EscalationPolicy]:
-    """Return all policies of a project or group itself by name."""
+    """Return the policies of a project or group itself, ordered by name."""
     rows = session.scalars(
         select(PolicyRow)
         .where(belongs_to(PolicyRow, holder))
@@ -255,7 +263,7 @@ def all_policies(holder: Holder, *, session: Session) -> Sequence[EscalationPoli
 
 
 def used_policies(used: Iterable[Lineage], *, session: Session) -> Sequence[EscalationPolicy]:
-    """Return all policies that projects or groups use, those of the groups above too, by name."""
+    """Return the policies that projects or groups use, including inherited policies, by name."""
     rows = session.scalars(
         select(PolicyRow)
         .where(is_used_by(PolicyRow, used))
@@ -265,14 +273,14 @@ def used_policies(used: Iterable[Lineage], *, session: Session) -> Sequence[Esca
 
 
 def default_among(policies: Iterable[EscalationPolicy]) -> EscalationPolicy | None:
-    """Return the default policy among those that are used somewhere: the nearest one."""
+    """Return the default policy of the nearest owner."""
     defaults = [each for each in policies if each.default]
     own = next((each for each in defaults if each.group is None), None)
     return own or max(defaults, key=lambda each: len(each.group or ""), default=None)
 
 
 def policies_of(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[EscalationPolicy]:
-    """Return rows as policies."""
+    """Return the policies of database rows."""
     plans = [plan_of(row) for row in rows]
     named = _named(plans, session=session)
     groups = groups_of(rows, session=session)
@@ -290,7 +298,7 @@ def policies_of(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[Esca
 
 
 def plan_of(row: PolicyRow) -> Plan:
-    """Return what a stored policy does."""
+    """Return the plan of a stored policy."""
     return Plan(
         steps=read_steps(row.steps),
         repeats=row.repeats,
@@ -329,7 +337,7 @@ def _named(plans: Sequence[Plan], *, session: Session) -> list[list[EscalationSt
 
 
 def policies_with(target: Target, holder: Holder, *, session: Session) -> tuple[OtherPolicy, ...]:
-    """Return the policies that page a target of a project or group, here or below it."""
+    """Return the policies that page a target, in a project or group and below it."""
     rows = session.execute(
         select(
             PolicyRow.name,
@@ -350,8 +358,8 @@ def policies_with(target: Target, holder: Holder, *, session: Session) -> tuple[
 
 
 def check_unused(target: Target, holder: Holder, *, session: Session) -> None:
-    """Raise ConflictError that names a policy if one pages the target."""
-    lock_rules(holder, session=session)  # No policy begins to page it meanwhile.
+    """Raise ConflictError if a policy pages the target."""
+    lock_rules(holder, session=session)  # Prevents new policies from using it.
     found = policies_with(target, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"

@@ -1,4 +1,4 @@
-"""Whom steps reach at a moment: looked up once for all escalations that are due together."""
+"""Recipients of steps, looked up once for all escalations that are due together."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,13 +13,13 @@ from domain.paging.notifications.batching import Reach, reachable
 from domain.paging.on_call.shifts import who_is_on_call
 from domain.projects.views import Namespace
 
-#: Users by id, for pages about critical alerts of a project and about others.
+#: Reachability of users by id, for each project and for critical or other alerts.
 _Reaches = Mapping[tuple[Namespace, bool], Mapping[int, Reach]]
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user, as the activity of an alert names them."""
+    """A user as named in the activity of an alert."""
 
     id: int
     name: str
@@ -27,31 +27,31 @@ class Person:
 
 @dataclass(kw_only=True)
 class Reached:
-    """Whom a step pages, each once, and why it does not reach others."""
+    """The recipients of a step without duplicates, and the reasons why others are not reached."""
 
     user_ids: list[int] = field(default_factory=list)
     channel_ids: list[int] = field(default_factory=list)
-    #: As sentences without a full stop.
+    #: Reasons as sentences without a full stop.
     gaps: list[str] = field(default_factory=list)
-    #: People whom no page reaches now, with the reason.
+    #: Users who cannot be paged now, with the reason.
     unreached: dict[Person, Reach] = field(default_factory=dict)
 
     @property
     def is_somebody(self) -> bool:
-        """Return whether a page leaves at once to a person or a channel."""
+        """Return whether at least one page is sent immediately."""
         waiting = [each for each in self.unreached.values() if each is Reach.QUIET]
         return len(self.user_ids) > len(waiting) or bool(self.channel_ids)
 
     @property
     def reasons(self) -> list[str]:
-        """Why it does not reach others, as phrases."""
+        """Return the reasons why others are not reached, as phrases."""
         unreached = self.unreached.items()
         return [*self.gaps, *(f"@{person.name} {reach.value}" for person, reach in unreached)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipients:
-    """Who could be paged at a moment."""
+    """The users and channels that can be paged at a given time."""
 
     reaches: _Reaches
     on_call: Mapping[int, tuple[int, ...]]
@@ -59,7 +59,7 @@ class Recipients:
     turns: Turns = field(default_factory=Turns)
 
     def of(self, place: Namespace, step: Step, *, is_critical: bool) -> Reached:
-        """Return whom a step pages; a person who is named twice is paged once."""
+        """Return the recipients of a step; a user who is named twice is paged once."""
         found, people = Reached(), dict[int, None]()
         for target in step.targets:
             if target.kind is TargetKind.CHANNEL:
@@ -74,9 +74,9 @@ class Recipients:
         return found
 
     def gaps_of(self, place: Namespace, plan: Plan) -> Mapping[str, int | None]:
-        """Return whom a plan would not reach now and why, as phrases, with the user in question.
+        """Return the reasons why a plan does not reach recipients now, with the user's id or None.
 
-        Quiet hours are nobody's omission, and do not count.
+        Quiet hours are intended, so they do not count as gaps.
         """
         found: dict[str, int | None] = {}
         for step in plan.steps:
@@ -120,9 +120,10 @@ def read_recipients(
     session: Session,
     now: datetime,
 ) -> Recipients:
-    """Return who could be paged now by plans.
+    """Return the recipients that plans can page now.
 
-    These are given by project, or by group for all below it, and whether the alerts are critical.
+    The keys of `plans` are a project, or a group for all projects below it, and whether the alerts
+    are critical.
     """
     targets = {
         key: {target for plan in some for step in plan.steps for target in step.targets}

@@ -1,7 +1,7 @@
-"""Whose turn it is at the steps whose targets take turns: each new alert pages the next one.
+"""The rotation of targets in round-robin steps: each new alert pages the next target.
 
-The last turn of a step is stored, and locked until what follows from it is stored as well, so two
-workers do not give one turn twice.
+The last turn of a step is stored. Its row stays locked until the transaction ends, so two workers
+cannot use the same turn.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,36 +22,36 @@ class Turns:
         self._rows = {(row.policy_id, row.step): row for row in rows}
 
     def order(self, policy_id: int | None, number: int, step: Step) -> Sequence[Target]:
-        """Return the targets of a step, beginning with the one whose turn it is."""
+        """Return the targets of a step, starting with the next target in the rotation."""
         row = self._rows.get((policy_id or 0, number))
         return from_next(step.targets, target_of(row.target) if row and row.target else None)
 
     def take(self, policy_id: int | None, number: int, target: Target) -> None:
-        """Note that it was the turn of a target."""
+        """Store the target of the latest turn."""
         row = self._rows.get((policy_id or 0, number))
         if row is not None:
             row.target = stored_target(target)
 
 
 def from_next(targets: Sequence[Target], last: Target | None) -> Sequence[Target]:
-    """Return targets in the order of their turns, after the last one."""
+    """Return the targets in the order of the rotation, starting after the last target."""
     begin = targets.index(last) + 1 if last in targets else 0
     return [*targets[begin:], *targets[:begin]]
 
 
 def stored_target(target: Target) -> list[Any]:
-    """Return a target as it is stored."""
+    """Return a target in its stored format."""
     return [target.kind.value, target.id]
 
 
 def target_of(stored: Sequence[Any]) -> Target:
-    """Return a stored target."""
+    """Return a target from its stored format."""
     kind, number = stored
     return Target(TargetKind(kind), number)
 
 
 def lock_turns(plans: Mapping[int | None, Plan], *, session: Session) -> Turns:
-    """Return the last turns of the steps of policies, locked; others wait for this transaction."""
+    """Lock and return the last turns of the steps of policies."""
     wanted = sorted(
         (policy_id, number)
         for policy_id, plan in plans.items()
@@ -61,7 +61,8 @@ def lock_turns(plans: Mapping[int | None, Plan], *, session: Session) -> Turns:
     )
     if not wanted:
         return Turns()
-    # Whoever deletes a policy waits, or has done it: then nobody needs its turns.
+    # The lock makes a deletion of the policy wait. If the policy is already gone, its turns are not
+    # needed.
     present = session.scalars(
         select(EscalationPolicy.id)
         .where(EscalationPolicy.id.in_({policy_id for policy_id, _ in wanted}))

@@ -1,4 +1,4 @@
-"""The routes of projects and groups: which alerts go to which policy. The first one decides."""
+"""The routes of projects and groups, which assign alerts to policies. The first match applies."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +27,7 @@ from models import EscalationPolicy
 
 
 def rows_of(holder: Holder, *, session: Session) -> list[RouteRow]:
-    """Return the rows of its own routes in order, as they are stored now."""
+    """Return the rows of a holder's own routes in order, freshly loaded."""
     return list(
         session.scalars(
             select(RouteRow)
@@ -39,12 +39,13 @@ def rows_of(holder: Holder, *, session: Session) -> list[RouteRow]:
 
 
 def all_routes(holder: Holder, *, session: Session) -> Sequence[AlertRoute]:
-    """Return its own routes in order."""
+    """Return the routes of a project or group itself, in order."""
     return read_routes(rows_of(holder, session=session), session=session)
 
 
 def used_routes(used: Lineage, *, session: Session) -> Sequence[AlertRoute]:
-    """Return the routes of a project or group and of the groups above, in the order of asking."""
+    """Return the routes of a project or group and of the groups above, in the order of evaluation.
+    """
     rows = session.scalars(
         select(RouteRow)
         .where(is_used_by(RouteRow, [used]))
@@ -55,13 +56,13 @@ def used_routes(used: Lineage, *, session: Session) -> Sequence[AlertRoute]:
 
 
 def route_names(used: Iterable[Lineage], *, session: Session) -> Mapping[int, str]:
-    """Return the names of all routes that are asked for some projects, by id."""
+    """Return the names of all routes that apply to projects, by id."""
     found = select(RouteRow.id, RouteRow.name).where(is_used_by(RouteRow, used))
     return dict(session.execute(found).all())
 
 
 def read_routes(rows: Sequence[RouteRow], *, session: Session) -> Sequence[AlertRoute]:
-    """Return rows as routes."""
+    """Return the routes of database rows."""
     groups = groups_of(rows, session=session)
     return [
         AlertRoute(
@@ -75,25 +76,25 @@ def read_routes(rows: Sequence[RouteRow], *, session: Session) -> Sequence[Alert
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The policy that an alert goes to, and the route that leads there."""
+    """The policy of an alert, and the route that chose it."""
 
-    #: None: nobody is paged.
+    #: Id of the policy. None if nobody is paged.
     policy_id: int | None = None
-    #: None: no route fits.
+    #: Id of the route. None if no route matches.
     route_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Routing:
-    """The routes that are asked for a project in order, and its default policy."""
+    """The routes that apply to a project, in order, and its default policy."""
 
     routes: tuple[tuple[Conditions, Choice], ...] = ()
     default_policy_id: int | None = None
-    #: Whether there is any policy for it, though perhaps nothing leads there.
+    #: True if any policy exists for the project, even if no route uses it.
     has_policies: bool = False
 
     def choose(self, alert: AlertLabels) -> Choice:
-        """Return where an alert goes: the first route that fits, else the default policy."""
+        """Return the choice of the first route that matches, or the default policy."""
         for conditions, choice in self.routes:
             if meets(conditions, alert):
                 return choice
@@ -101,17 +102,17 @@ class Routing:
 
     @property
     def pages_nobody(self) -> bool:
-        """Return whether no alert of the project can page anybody."""
+        """Return whether no alert of the project can page anyone."""
         return not self.default_policy_id and not any(each.policy_id for _, each in self.routes)
 
 
 def pages_nobody(project_id: int, *, session: Session) -> bool:
-    """Return whether no alert of a project can page anybody."""
+    """Return whether no alert of a project can page anyone."""
     return read_routing([project_id], session=session)[project_id].pages_nobody
 
 
 def paging_nobody(projects: Sequence[ProjectView], *, session: Session) -> tuple[ProjectView, ...]:
-    """Return the projects of which no alert can page anybody, archived ones left out."""
+    """Return the projects whose alerts cannot page anyone; archived projects are left out."""
     live = [each for each in projects if not each.is_archived]
     routing = read_routing([each.id for each in live], session=session)
     return tuple(each for each in live if routing[each.id].pages_nobody)
@@ -122,9 +123,9 @@ def read_routing(
 ) -> Mapping[int, Routing]:
     """Return the routing of projects by id, with three queries.
 
-    The routes of the project are asked in their order, and then those of the groups above, the
-    nearest first. The default policy is that of the project, or else of the nearest group that has
-    one. `without` is the id of a policy that is not to count.
+    The routes of a project apply first, then the routes of the groups above it, the nearest group
+    first. The default policy belongs to the project, or to the nearest group that has one.
+    `without` is the id of a policy to ignore.
     """
     used = lineages(project_ids, session=session)
     routes = by_user(
@@ -159,7 +160,7 @@ def _routing(
 ) -> Routing:
     asked: list[tuple[Conditions, Choice]] = []
     for row in sorted(routes, key=used.distance):
-        # One that this release does not understand must not keep all alerts from their policies.
+        # A route that this release does not understand must not stop the routing of all alerts.
         with suppress(InvalidError):
             asked.append((conditions_from(row.conditions), Choice(row.policy_id, row.id)))
     defaults = sorted((each for each in policies if each.is_default), key=used.distance)

@@ -1,7 +1,7 @@
-"""Escalations that wait for a time alone: acknowledgements that run out, and snoozed alerts.
+"""Escalations that only wait for a time: acknowledgements that expire, and snoozed alerts.
 
-They are due as all others are, by `next_at`, in the transaction of one worker. Then the alert is
-triggered again, and that change starts a new escalation
+Like other escalations, they are due at `next_at`, and one worker handles each in a transaction. The
+alert is then triggered again, and this change starts a new escalation
 (`domain/paging/escalations/lifecycle.py`).
 """
 
@@ -26,7 +26,7 @@ from models import Alert, Escalation, EscalationPolicy
 
 ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
-#: What ends each rest, and how the activity says it.
+#: Events that end each waiting state, and their wording in the activity.
 _ENDS = {
     State.ACKNOWLEDGED: (Event.LAPSE, "when its acknowledgement ran out"),
     State.SNOOZED: (Event.WOKEN, "when its snooze ended"),
@@ -37,14 +37,15 @@ _CRITICAL = 0
 
 
 def is_resting(row: Escalation) -> bool:
-    """Return whether an escalation waits for nothing but a time."""
+    """Return whether an escalation only waits for a time."""
     return State(row.state) in _ENDS
 
 
 def hold_acknowledged(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """Stop the locked escalations of acknowledged alerts, those with a time-out until that is over.
+    """Stop the locked escalations of acknowledged alerts.
 
-    What was triggered again since is left to the change that says so.
+    Escalations whose policies have an acknowledgement timeout wait until it expires. Alerts that
+    have been triggered again are skipped; that change is processed separately.
     """
     if not alert_ids:
         return
@@ -64,7 +65,7 @@ def hold_acknowledged(alert_ids: Collection[int], *, session: Session, now: date
 
 
 def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: datetime) -> list[int]:
-    """Let acknowledgements run whose policies have a time-out; return their escalations."""
+    """Start the acknowledgement timeouts of escalations; return the ids of the escalations."""
     states = (*moved_by(Event.TIMED, State.ACKNOWLEDGED), State.ACKNOWLEDGED)
     rows = session.execute(
         select(Escalation, EscalationPolicy.acknowledgement_timeout)
@@ -82,12 +83,12 @@ def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: dateti
         row.answered_by_id = note.user_id if note else None
         row.next_at = (min(note.created_at, now) if note else now) + timedelta(seconds=seconds or 0)
         row.ended_at, row.decided_at = None, now
-    session.flush()  # Before the statements that follow.
+    session.flush()  # The following statements need the stored rows.
     return [row.id for row, _ in rows]
 
 
 def end_rests(rows: Sequence[Escalation], *, session: Session, now: datetime) -> None:
-    """Trigger the alerts again whose rest is over; the session holds the rows."""
+    """Trigger alerts again whose snooze or acknowledgement is over; the rows are locked."""
     over: dict[tuple[int, State], list[int]] = {}
     for row in rows:
         state = State(row.state)
@@ -103,7 +104,10 @@ def end_rests(rows: Sequence[Escalation], *, session: Session, now: datetime) ->
 
 
 def wake_raised(alert_ids: Collection[int], *, session: Session, now: datetime) -> set[int]:
-    """Wake those locked snoozed alerts that became more severe since then; return which."""
+    """End the snoozes of alerts whose severity increased since; return the ids of the alerts.
+
+    The escalations of the alerts are locked.
+    """
     found = session.execute(
         select(Escalation, Alert.severity)
         .join(Alert, Alert.id == Escalation.alert_id)
@@ -126,9 +130,9 @@ def wake_raised(alert_ids: Collection[int], *, session: Session, now: datetime) 
 def retrigger_critical(
     alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
 ) -> set[int]:
-    """Trigger acknowledged alerts again that have become critical since; return which.
+    """Trigger acknowledged alerts that have become critical; return the ids of the alerts.
 
-    The policy that is chosen now decides, because it is the policy that notifies people.
+    The policy that applies now decides whether to do this, since it then notifies users.
     """
     found = session.scalars(
         select(Escalation)
@@ -172,7 +176,7 @@ def _trigger_all(rows: Sequence[Escalation], why: str, *, session: Session, now:
 
 
 def end(row: Escalation, event: Event, *, now: datetime) -> None:
-    """End a rest: nothing is due until the alert is triggered again."""
+    """End a waiting state; nothing is due until the alert is triggered again."""
     row.state = after(State(row.state), event).value
     row.next_at, row.ended_at, row.decided_at = None, now, now
 
@@ -192,7 +196,7 @@ def trigger(
     session: Session,
     now: datetime,
 ) -> None:
-    """Trigger acknowledged alerts again; others stay as they are."""
+    """Trigger acknowledged alerts again; alerts with another status do not change."""
     session.flush()  # Escalations are written before alerts are locked.
     change = StatusChange(status=_TRIGGERED, by=by, via=via)
     ids = select(Alert.id).where(Alert.id.in_(alert_ids))

@@ -1,7 +1,8 @@
-"""The states of an escalation, and the events that move it: one table, which the code asks.
+"""The states of an escalation and the events that change them, as a table that the code uses.
 
-An escalation belongs to an alert since it was last opened. `domain/paging/notifications/states.py`
-has the states of its pages. docs/escalation-states.md shows both tables, and a test compares them.
+An escalation covers the time since its alert was last opened.
+`domain/paging/notifications/states.py` has the states of pages. docs/escalation-states.md shows
+both tables, and a test compares them.
 """
 
 from collections.abc import Mapping
@@ -10,41 +11,41 @@ from typing import NamedTuple
 
 
 class State(StrEnum):
-    """How it stands with the paging for an alert; the value is stored, except for UNPROCESSED."""
+    """The state of the paging for an alert. All values but UNPROCESSED are stored."""
 
-    #: The worker has not processed the alert yet, so the alert has no row or one that is outdated.
+    #: The worker has not processed the alert yet, so its row is missing or outdated.
     UNPROCESSED = "unprocessed"
-    #: The next step is due at `next_at`, or the pages of the last one are waited for.
+    #: The next step is due at `next_at`, or the outcomes of the last step are still missing.
     RUNNING = "running"
-    #: A silence, the archived project or the like holds the next step back.
+    #: A silence, an archived project or another hold delays the next step.
     HELD = "held"
-    #: All steps of all rounds were taken, somebody was reached, and may still answer.
+    #: All steps of all rounds were taken. Somebody was reached and may still respond.
     EXHAUSTED = "exhausted"
-    #: Nobody answered in the time that the policy gives between two rounds; maintainers know.
+    #: Nobody responded within the pause between two rounds. The maintainers were notified.
     UNANSWERED = "unanswered"
-    #: Somebody acknowledged or ignored the alert, or it was resolved.
+    #: The alert was acknowledged, ignored or resolved.
     STOPPED = "stopped"
-    #: Somebody acknowledged the alert, which holds until `next_at`.
+    #: The alert is acknowledged. The acknowledgement expires at `next_at`.
     ACKNOWLEDGED = "acknowledged"
-    #: The acknowledgement does not hold any more: the alert is triggered, and the user who
-    #: acknowledged it is notified first.
+    #: The acknowledgement has expired: the alert is triggered, and the user who acknowledged it is
+    #: notified first.
     LAPSED = "lapsed"
-    #: The alert rests until `next_at`; its status is acknowledged.
+    #: The alert is snoozed until `next_at`. Its status is acknowledged.
     SNOOZED = "snoozed"
-    #: Somebody escalated an alert that pages nobody: the next step is about to be taken.
+    #: A user escalated an alert that paged nobody. The next step is about to be taken.
     ESCALATED = "escalated"
-    #: No policy is there for the alert.
+    #: No policy applies to the alert.
     NO_POLICY = "no_policy"
-    #: Of releases that ended an escalation with its policy.
+    #: State from former releases, in which deleting a policy ended its escalations.
     POLICY_DELETED = "policy_deleted"
 
 
-#: Something is decided when the time has come.
+#: States in which the worker acts when `next_at` is reached.
 UNDER_WAY = (State.RUNNING, State.HELD)
 
 
 class Event(StrEnum):
-    """What moves an escalation."""
+    """The events that change the state of an escalation."""
 
     FIRST_LOOK = "the worker processes the alert, which is triggered"
     STEP_DUE = "a step is due"
@@ -74,7 +75,7 @@ class Event(StrEnum):
 
 
 class Move(NamedTuple):
-    """Where an event leads; `what` says what is done, as sentences."""
+    """The next state after an event, with a description of the effect in sentences."""
 
     to: State
     what: str
@@ -134,7 +135,7 @@ _ROUTED = (
     "policy, the activity shows this, and the maintainers are notified."
 )
 
-#: These say what the worker finds when it processes the alert for the first time.
+#: Transitions that the worker applies when it first processes the alert.
 _UNPROCESSED = {
     Event.FIRST_LOOK: Move(
         State.RUNNING,
@@ -327,12 +328,15 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
 
 
 def after(state: State, event: Event) -> State:
-    """Return the state to which an event leads, or raise LookupError: it cannot happen there."""
+    """Return the state that follows an event.
+
+    Raise LookupError if the event cannot happen in this state.
+    """
     return MOVES[state][event].to
 
 
 def moved_by(event: Event, to: State) -> tuple[State, ...]:
-    """Return the states that an event leads to another one."""
+    """Return the other states from which an event leads to a state."""
     return tuple(
         state
         for state, moves in MOVES.items()

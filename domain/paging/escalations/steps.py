@@ -1,7 +1,7 @@
-"""The steps of a policy as values: whom they page, and how long after the round began.
+"""The steps of a policy as values: their targets and delays.
 
-Delays count from the beginning of a round, not from the step before: `0s user:alice` and
-`5m schedule:primary` page Alice at once, and whoever is on call in primary five minutes later.
+Delays count from the start of a round, not from the previous step. For example, `0s user:alice` and
+`5m schedule:primary` page Alice immediately, and the users on call in primary five minutes later.
 """
 
 import re
@@ -22,20 +22,20 @@ MOST_STEPS = 20
 MOST_TARGETS = 20
 MOST_REPEATS = 9
 LONGEST_DELAY = timedelta(days=1)
-#: Shorter than a minute, a round that reaches nobody would be gone through without end.
+#: Shortest pause between rounds. It prevents a round that reaches nobody from looping.
 SHORTEST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(days=1)
 USUAL_PAUSE = timedelta(minutes=5)
 SHORTEST_TIMEOUT = timedelta(minutes=5)
 LONGEST_TIMEOUT = timedelta(days=1)
-#: A step that is later than this, because no worker ran, moves the steps after it: everybody has
-#: as much time to answer as the policy says.
+#: Tolerance for late steps. If a step is later because no worker ran, the following steps move too.
+#: Users then have the full time to respond.
 _PUNCTUAL = timedelta(seconds=30)
-#: A round that reached nobody is followed by another one: soon at first, later after a quarter of
-#: the time that has passed, and always within this.
+#: Bounds of the pause after a round that reached nobody. The pause is a quarter of the elapsed
+#: time. It is at least five minutes, or the pause of the plan if that is shorter.
 _SOON = timedelta(minutes=5)
 LONGEST_UNREACHED = timedelta(minutes=30)
-#: Before the name of a mute.
+#: Phrases for the reasons of mutes; `{}` is the name.
 _MUTE_WORDS = {
     MuteKind.SILENCE: "silence “{}”",
     MuteKind.MAINTENANCE: "maintenance window “{}”",
@@ -49,9 +49,9 @@ class TargetKind(StrEnum):
     """Target of an escalation step."""
 
     USER = "user"
-    #: Whoever is on call when the step is due.
+    #: The users who are on call when the step is due.
     SCHEDULE = "schedule"
-    #: A contact of the project, such as a chat room.
+    #: A contact of a project or group, such as a chat room.
     CHANNEL = "channel"
 
 
@@ -65,7 +65,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class NamedTarget:
-    """A user, schedule or channel by its name, as people write it: `user:alice`."""
+    """A user, schedule or channel by its name, as users write it: `user:alice`."""
 
     kind: TargetKind
     name: str
@@ -76,18 +76,18 @@ AnyTarget = Target | NamedTarget
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Targets that are paged together, or in turn."""
+    """Targets that are paged together or in rotation."""
 
-    #: Since the beginning of the round.
+    #: Delay of the step, counted from the start of the round.
     after: timedelta
     targets: tuple[Target, ...]
-    #: Whether each new alert pages the next target alone.
+    #: True if each new alert pages only the next target.
     takes_turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NamedStep:
-    """A step as people write it: `5m schedule:primary user:bob`."""
+    """A step as users write it: `5m schedule:primary user:bob`."""
 
     after: timedelta
     targets: tuple[AnyTarget, ...]
@@ -96,28 +96,28 @@ class NamedStep:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a policy does: its steps, and how often they are gone through again."""
+    """The steps of a policy and how often they repeat."""
 
     steps: tuple[Step, ...]
     repeats: int = 0
-    #: Between the last step and the next round.
+    #: Pause between the last step and the next round.
     pause: timedelta = USUAL_PAUSE
-    #: For how long an acknowledgement holds; None for ever.
+    #: Time for which an acknowledgement is valid. None if it does not expire.
     timeout: timedelta | None = None
-    #: Whether an alert that was acknowledged below critical is triggered again when it becomes
+    #: True if an alert that was acknowledged below critical is triggered again when it becomes
     #: critical.
     retriggers: bool = True
 
 
 def asking(user_id: int) -> Step:
-    """Return a step that pages one person at once, beside those of a policy."""
+    """Return an additional step that pages a user immediately."""
     return Step(timedelta(), (Target(TargetKind.USER, user_id),))
 
 
 def check_plan(plan: Plan) -> None:
-    """Raise InvalidError for a plan that a policy cannot have.
+    """Raise InvalidError if a policy cannot have this plan.
 
-    Stored ones are not checked again: nobody may be left without pages over a new limit.
+    Stored plans are not checked again, since a new limit must not stop existing policies.
     """
     _check_steps(plan.steps)
     if not 0 <= plan.repeats <= MOST_REPEATS:
@@ -151,9 +151,10 @@ _TARGET = re.compile(rf"({_KINDS}):\s*(\S.*)", re.DOTALL)
 
 
 def parse_step(text: str) -> NamedStep:
-    """Return a step that is written as `5m schedule:primary user:bob`, or raise InvalidError.
+    """Return a step that is written as `5m schedule:primary user:bob`.
 
-    In one like `5m round-robin user:alice user:bob` the targets take turns.
+    In a step such as `5m round-robin user:alice user:bob`, the targets take turns. Raise
+    InvalidError if the text is invalid.
     """
     first, *targets = _NEXT_TARGET.split(text.strip())
     delay, _, words = first.partition(" ")
@@ -166,7 +167,10 @@ def parse_step(text: str) -> NamedStep:
 
 
 def parse_target(text: str, field: str = "steps") -> NamedTarget:
-    """Return a target that is written as `user:alice`, or raise InvalidError."""
+    """Return a target that is written as `user:alice`.
+
+    Raise InvalidError if the text is invalid.
+    """
     found = _TARGET.fullmatch(text.strip().rstrip(","))
     if found is None:
         message = f"“{text[:50]}” is not a target: write user:NAME, schedule:NAME or channel:NAME."
@@ -177,7 +181,7 @@ def parse_target(text: str, field: str = "steps") -> NamedTarget:
 
 
 def stored_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """Return steps as they are stored."""
+    """Return steps in their stored format."""
     return [
         {
             "after": int(step.after.total_seconds()),
@@ -189,7 +193,7 @@ def stored_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
 
 
 def read_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
-    """Return stored steps."""
+    """Return steps from their stored format."""
     return tuple(
         Step(
             after=timedelta(seconds=each["after"]),
@@ -202,18 +206,18 @@ def read_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an escalation has come."""
+    """The progress of an escalation."""
 
-    #: From 1.
+    #: Number of the round, starting at 1.
     round: int
-    #: The index of the next step, from 0; the number of steps if all of the round were taken.
+    #: Index of the next step, starting at 0. It is the number of steps if all steps were taken.
     step: int
-    #: When the round began, from which delays count.
+    #: Start of the round, from which delays count.
     began_at: datetime
 
 
 def beginning(now: datetime) -> Progress:
-    """Return the progress of an escalation that begins."""
+    """Return the progress of a new escalation."""
     return Progress(round=1, step=0, began_at=now)
 
 
@@ -225,7 +229,7 @@ def next_due(plan: Plan, progress: Progress) -> datetime | None:
 
 
 def after_step(plan: Plan, progress: Progress, *, now: datetime) -> Progress:
-    """Return the progress after the next step was taken, which may have been late."""
+    """Return the progress after the next step was taken, possibly late."""
     after = plan.steps[progress.step].after
     late = now - (progress.began_at + after)
     began_at = now - after if late > _PUNCTUAL else progress.began_at
@@ -233,7 +237,7 @@ def after_step(plan: Plan, progress: Progress, *, now: datetime) -> Progress:
 
 
 def after_failure(plan: Plan, progress: Progress, *, now: datetime) -> Progress:
-    """Return the progress after a step that reached nobody: the one after it is due at once."""
+    """Return the progress after a step reached nobody; the following step is due immediately."""
     due = next_due(plan, progress)
     if due is None or due <= now:
         return progress
@@ -241,7 +245,7 @@ def after_failure(plan: Plan, progress: Progress, *, now: datetime) -> Progress:
 
 
 def after_round(plan: Plan, progress: Progress, *, now: datetime) -> Progress | None:
-    """Return the progress after a round that reached somebody; None if it was the last one."""
+    """Return the progress after a round that reached anyone; None if it was the last round."""
     if progress.round > plan.repeats:
         return None
     return Progress(round=progress.round + 1, step=0, began_at=now + plan.pause)
@@ -250,19 +254,22 @@ def after_round(plan: Plan, progress: Progress, *, now: datetime) -> Progress | 
 def after_unreached_round(
     plan: Plan, progress: Progress, *, started_at: datetime, now: datetime
 ) -> Progress:
-    """Return the progress after a round that reached nobody, of an escalation that began then."""
+    """Return the progress after a round that reached nobody.
+
+    `started_at` is the start of the escalation.
+    """
     passed = max(now - started_at, timedelta())
     pause = min(max(min(plan.pause, _SOON), passed / 4), LONGEST_UNREACHED)
     return Progress(round=progress.round + 1, step=0, began_at=now + pause)
 
 
 def shifted(progress: Progress, length: timedelta) -> Progress:
-    """Return the progress as if it had come so much later, or earlier."""
+    """Return the progress moved by a length of time, which may be negative."""
     return replace(progress, began_at=progress.began_at + length)
 
 
 def target_words(kind: TargetKind, name: str | None) -> str:
-    """Return whom a target pages; without a name it was deleted."""
+    """Return the recipients of a target in words; the name is None if the target was deleted."""
     if name is None:
         return f"a deleted {kind}"
     if kind is TargetKind.USER:
@@ -278,7 +285,7 @@ def step_words(after: timedelta, targets: Sequence[str], *, takes_turns: bool = 
 
 
 def repeat_words(repeats: int, pause: timedelta) -> str:
-    """Return how often the steps are repeated, as a sentence."""
+    """Return the number of repeats as a sentence."""
     if not repeats:
         return "No repeats."
     times = "once" if repeats == 1 else f"{repeats} times"
@@ -286,7 +293,7 @@ def repeat_words(repeats: int, pause: timedelta) -> str:
 
 
 def timeout_words(timeout: timedelta) -> str:
-    """Return for how long an acknowledgement holds, as a sentence."""
+    """Return the time for which an acknowledgement is valid, as a sentence."""
     return f"An acknowledgement holds for {length_words(timeout)}."
 
 
@@ -294,13 +301,13 @@ RETRIGGERS_NEVER = "An acknowledged alert that becomes critical stays acknowledg
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Return `a, b and c`."""
+    """Return the parts as a list in words: `a, b and c`."""
     *first, last = parts or ("nobody",)
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def conditions_words(conditions: Conditions) -> str:
-    """Return which alerts meet conditions, as the subject of a sentence."""
+    """Return the alerts that meet conditions as the subject of a sentence."""
     severities = f"{_either(conditions.severities)} alerts" if conditions.severities else "Alerts"
     parts = [severities[0].upper() + severities[1:]]
     if conditions.environments:
@@ -318,5 +325,5 @@ def _either(words: Sequence[str]) -> str:
 
 
 def mute_words(mute: Mute) -> str:
-    """Return why an alert is muted, as a part of a sentence."""
+    """Return the reason why an alert is muted as part of a sentence."""
     return _MUTE_WORDS[mute.kind].format(mute.name.rstrip("."))

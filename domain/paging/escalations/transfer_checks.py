@@ -1,6 +1,6 @@
-"""What a move of a project or group must not tear apart.
+"""Checks that prevent transfers of projects and groups from breaking paging.
 
-That is whom escalation policies and incident rules page, and where routes lead.
+Policies, routes and incident rules must not refer to groups that a transfer leaves.
 """
 
 from dataclasses import replace
@@ -31,14 +31,13 @@ from models.folding import fold
 
 
 def prepare_move(work: Work, holder: Holder, above: str | None) -> None:
-    """See to it that paging goes on after a move into a group, or to the top.
+    """Check a transfer into a group or to the top level, and update the escalations under way.
 
-    Escalations under way whose policy is left behind look for another one at once. Raises
-    ConflictError that names a policy, route or incident rule which is about something of a group
-    that is left.
+    Escalations whose policy is left behind choose another policy immediately. Raise ConflictError
+    if a policy, route or incident rule refers to something in a group that the transfer leaves.
     """
-    AdvisoryLock.MOVES.take(work.session)  # Before the locks of rules, as who changes those.
-    # It may have been renamed while this waited: from now on, it stays where it is.
+    AdvisoryLock.MOVES.take(work.session)  # Taken before the locks of rules.
+    # The holder may have been renamed during the wait. From now on, its path cannot change.
     table: type[Group | Project] = Group if holder.is_group else Project
     path = work.session.scalar(select(table.path).where(table.id == holder.id))
     holder = replace(holder, path=path or holder.path)
@@ -60,7 +59,7 @@ def prepare_move(work: Work, holder: Holder, above: str | None) -> None:
 
 
 def _groups_left(work: Work, holder: Holder, above: str | None) -> list[int]:
-    """Return the ids of the groups that are above now, and will not be."""
+    """Return the ids of the groups above that the transfer leaves."""
     kept = [fold(path) for path in (*ancestors(above), above)] if above else []
     own = [holder.id] if holder.is_group else []
     present = lineage_of(holder, session=work.session).group_ids

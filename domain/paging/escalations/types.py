@@ -1,4 +1,4 @@
-"""Escalation policies and alert routes as all faces see them, and what may be asked of them."""
+"""Resources and request bodies of escalation policies, alert routes and the paging of alerts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -53,8 +53,8 @@ from domain.paging.escalations.steps import (
 from domain.paging.notifications.states import MessageState, PageState
 
 LONGEST_NAME = 255
-#: How long it is kept who was paged, and what became of it: no report begins earlier. What alerts
-#: say of it in their activity stays as long as they do.
+#: Retention period of page records and their outcomes. No report starts earlier. Entries in the
+#: activity of an alert are kept as long as the alert.
 PAGES_KEPT_FOR = timedelta(days=90)
 _Kind = Literal["user", "schedule", "channel"]
 
@@ -68,7 +68,7 @@ class EscalationTarget(Resource):
 
     @property
     def text(self) -> str:
-        """The target as a form sends it: `user:7`."""
+        """Return the target as a form value, such as `user:7`."""
         return f"{self.type}:{self.id}"
 
 
@@ -84,18 +84,18 @@ class EscalationStep(Resource):
 
     @property
     def after(self) -> timedelta:
-        """How long after the beginning of the round it is taken."""
+        """Return the delay of the step, counted from the start of the round."""
         return timedelta(seconds=self.delay_seconds)
 
     @property
     def step(self) -> Step:
-        """The step, as escalations follow it."""
+        """Return the step as a value for escalations."""
         targets = (Target(TargetKind(each.type), each.id) for each in self.targets)
         return Step(after=self.after, targets=tuple(targets), takes_turns=self.round_robin)
 
     @property
     def words(self) -> str:
-        """The step as a sentence."""
+        """Return the step as a sentence."""
         targets = [target_words(TargetKind(each.type), each.name) for each in self.targets]
         return step_words(self.after, targets, takes_turns=self.round_robin)
 
@@ -123,7 +123,7 @@ class EscalationPolicy(Resource):
 
     @property
     def plan(self) -> Plan:
-        """What it does, as escalations follow it."""
+        """Return the plan of the policy."""
         steps = tuple(each.step for each in self.steps)
         pause = timedelta(seconds=self.repeat_pause_seconds)
         seconds = self.acknowledgement_timeout_seconds
@@ -138,17 +138,17 @@ class EscalationPolicy(Resource):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What it does, in words: a sentence for each step, and one for the repeats."""
+        """Return a sentence for each step and one for the repeats."""
         return describe(self.plan, self.steps)
 
     @property
     def has_gone_targets(self) -> bool:
-        """Whether a target of a step was deleted."""
+        """Return whether a target of any step was deleted."""
         return any(target.name is None for step in self.steps for target in step.targets)
 
 
 def describe(plan: Plan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
-    """Return what a plan does, in words."""
+    """Return the description of a plan as sentences."""
     timeout = [timeout_words(plan.timeout)] if plan.timeout else []
     stays = [] if plan.retriggers else [RETRIGGERS_NEVER]
     repeats = repeat_words(plan.repeats, plan.pause)
@@ -164,14 +164,17 @@ class GivenTarget(Body):
 
     @property
     def target(self) -> AnyTarget:
-        """The target; raises InvalidError without an id and a name."""
+        """Return the target.
+
+        Raise InvalidError if both the id and the name are missing.
+        """
         if self.id is not None:
             return Target(TargetKind(self.type), self.id)
         return parse_target(f"{self.type}:{self.name}")
 
 
 class GivenStep(Body):
-    """Targets that are paged together, and when."""
+    """Targets that are paged together, and the delay before they are paged."""
 
     delay: Duration = Field(
         default=timedelta(), description="Since the beginning of the round, such as `5m`."
@@ -187,7 +190,10 @@ class GivenStep(Body):
 
     @property
     def step(self) -> NamedStep:
-        """The step; raises InvalidError."""
+        """Return the step.
+
+        Raise InvalidError if a target is invalid.
+        """
         targets = (
             parse_target(each) if isinstance(each, str) else each.target for each in self.targets
         )
@@ -236,7 +242,10 @@ class NewPolicy(Body):
 
     @property
     def named_steps(self) -> Sequence[NamedStep]:
-        """The steps; raises InvalidError."""
+        """Return the steps.
+
+        Raise InvalidError if a step is invalid.
+        """
         return [parse_step(each) if isinstance(each, str) else each.step for each in self.steps]
 
 
@@ -246,7 +255,7 @@ class PolicyChange(NewPolicy):
 
 
 class PolicyQuery(OffsetQuery):
-    """A part of the list, which is ordered by name."""
+    """Parameters of the list of policies, which is ordered by name."""
 
     order_by: Literal["name"] = "name"
     sort: Literal["asc"] = "asc"
@@ -268,13 +277,13 @@ class AlertRoute(ConditionsResource):
 
     @property
     def conditions(self) -> Conditions:
-        """Which alerts it is about."""
+        """Return the conditions of the route."""
         return conditions_from(
             self.model_dump(include={"severities", "environments", "services", "labels"})
         )
 
     def sentence(self, policies: Mapping[int, str]) -> str:
-        """Return which alerts it is about, and what becomes of them; policies are named by id."""
+        """Return a sentence that describes the route; `policies` maps ids to names."""
         name = policies.get(self.escalation_policy_id or 0)
         what = f"go to {name}" if name else "page nobody"
         return f"{conditions_words(self.conditions)} {what}."
@@ -284,7 +293,7 @@ class NewRoute(ConditionsBody):
     """A new route."""
 
     name: RequiredText
-    #: Without a default: a misspelt name must not make a route that pages nobody.
+    #: Required, so that a misspelled field name cannot create a route that pages nobody.
     escalation_policy_id: Annotated[
         Id | Text | None,
         Option("--policy", null="--nobody"),
@@ -306,7 +315,7 @@ class RouteChange(NewRoute):
 
 
 class RouteQuery(OffsetQuery):
-    """A part of the list, in the order in which routes are asked."""
+    """Parameters of the list of routes, in the order in which they are applied."""
 
     order_by: Literal["position"] = "position"
     sort: Literal["asc"] = "asc"
@@ -328,7 +337,7 @@ class DryRunBody(Body):
 
 
 class DryRunPage(Resource):
-    """Somebody who would have been paged."""
+    """A page that would have been sent."""
 
     at: Time
     round: int
@@ -364,7 +373,7 @@ class AlertRouteDryRun(Resource):
 
     @property
     def totals(self) -> Sequence[tuple[str, int]]:
-        """The number of pages by person or channel, the most first."""
+        """Return the number of pages by user or channel, the largest number first."""
         names = (
             f"@{page.user}" if page.user is not None else f"channel {page.channel}"
             for alert in self.alerts
@@ -393,7 +402,7 @@ class ContactOutcome(Resource):
 
 
 class SentPage(Resource):
-    """Somebody who was paged by a step, or about an incident, and what became of it."""
+    """A page that was sent by a step or about an incident, with its outcome."""
 
     id: int
     alert_id: int | None = Field(description="Null if it is about an incident.")

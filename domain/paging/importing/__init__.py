@@ -1,1 +1,1 @@
-"""Reads what other on-call tools export, into plans of what is to be created here."""
+"""Reads exports of other on-call tools and plans what to create from them."""

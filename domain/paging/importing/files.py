@@ -1,4 +1,4 @@
-"""Reads the JSON documents of an export, and their entities by schemas that ignore the rest."""
+"""Reads the JSON documents of an export, and validates their entities by lenient schemas."""
 
 import os
 import zipfile
@@ -16,7 +16,7 @@ from domain.alerts.reading.text import storable
 from domain.core.errors import InvalidError
 from domain.paging.importing.plan import LeftOut
 
-#: In bytes, unpacked.
+#: Maximum size of a file and of an export, in uncompressed bytes.
 LARGEST_FILE, LARGEST_EXPORT = 20_000_000, 100_000_000
 MOST_FILES = 20_000
 _DEEPEST = 50
@@ -29,23 +29,26 @@ _SHOWN_NAME = 100
 class Document:
     """A JSON document of an export."""
 
-    #: The path inside of the export.
+    #: Path inside the export.
     name: str
     value: object
 
     @property
     def folder(self) -> str:
-        """Return the name of the folder that it is in, or an empty text."""
+        """Return the name of the folder that contains the document, or an empty text."""
         return PurePosixPath(self.name).parent.name
 
     @property
     def stem(self) -> str:
-        """Return its file name without suffix."""
+        """Return the file name without its suffix."""
         return PurePosixPath(self.name).stem
 
 
 def read_documents(path: Path) -> list[Document]:
-    """Return the JSON documents at a path by name, or raise InvalidError."""
+    """Return the JSON documents at a path, ordered by name.
+
+    Raise InvalidError if a file cannot be read, or if there are no JSON files.
+    """
     try:
         found = [Document(name, _parsed(name, content)) for name, content in _contents(path)]
     except OSError as error:
@@ -95,13 +98,13 @@ def _of_folder(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _of_archive(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of an archive; nothing is unpacked to the disk."""
+    """Yield the files of an archive without extracting them to disk."""
     try:
         with zipfile.ZipFile(path) as archive:
             for entry in archive.infolist():
                 if entry.is_dir() or not entry.filename.lower().endswith(_SUFFIX):
                     continue
-                # No more than that, whatever sizes the archive says.
+                # Limit the size, since the sizes in the archive may be wrong.
                 with archive.open(entry) as opened:
                     content = opened.read(LARGEST_FILE + 1)
                 yield entry.filename, _limited(entry.filename, content)
@@ -117,7 +120,7 @@ def _parsed(name: str, content: bytes) -> object:
 
 
 def _text(value: Any) -> Any:
-    """Return a text that can be stored; null is an empty one, and a number its digits."""
+    """Return a text that can be stored; null becomes an empty text, and numbers become digits."""
     if value is None:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -134,7 +137,7 @@ Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 
 
 class Entity(BaseModel):
-    """The base of what an export has."""
+    """Base class of the entities of an export."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -143,14 +146,14 @@ Found = TypeVar("Found", bound=Entity)
 
 
 class EntityReader:
-    """Reads entities, and collects why some are left out."""
+    """Validates entities, and collects the reasons why some are left out."""
 
     def __init__(self, left_out: list[LeftOut]) -> None:
-        """Take the list of what is left out."""
+        """Initialize the reader with a list that collects the omissions."""
         self.left_out = left_out
 
     def all(self, schema: type[Found], values: Iterable[object], kind: str) -> list[Found]:
-        """Return the entities that fit a schema."""
+        """Return the entities that match a schema."""
         found = []
         for value in values:
             try:

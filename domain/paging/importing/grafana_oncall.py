@@ -1,4 +1,4 @@
-"""Reads what the public API of Grafana OnCall returns: one JSON object, or a file for each list.
+"""Reads lists from the public API of Grafana OnCall, as one JSON object or a file for each list.
 
 https://grafana.com/docs/oncall/latest/oncall-api-reference/
 """
@@ -34,7 +34,7 @@ from domain.paging.importing.plan import (
 )
 from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, Unit
 
-#: What “repeat escalation” does.
+#: Number of repetitions of the step “repeat escalation”.
 _REPEATS = 5
 _CHAINS_NOT_TAKEN = {
     "notify_user_group": "Slack groups cannot be paged: name users or a schedule.",
@@ -52,9 +52,9 @@ _UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
 _HOUR, _DAY, _WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
 _LENGTHS = {Unit.HOURS: _HOUR, Unit.DAYS: _DAY, Unit.WEEKS: _WEEK}
 _HIGHEST_LAYER = 100
-#: In seconds; a century is longer than any shift.
+#: Duration in seconds. The limit is a century, which is longer than any shift.
 _Seconds = Annotated[int, Field(ge=0, le=3_155_760_000)]
-#: Members of the object, or names of files.
+#: Names of the lists, which are members of the object or names of files.
 _KINDS = (
     *("users", "teams", "schedules", "on_call_shifts", "escalation_chains"),
     *("escalation_policies", "integrations", "routes"),
@@ -93,7 +93,7 @@ class _Policy(Entity):
 
 @dataclass(kw_only=True)
 class _Walk:
-    """A walk over the steps of a chain."""
+    """The conversion of the steps of a chain."""
 
     chain: _Chain
     left_out: list[LeftOut]
@@ -103,7 +103,7 @@ class _Walk:
     notes: list[str] = field(default_factory=list)
 
     def take(self, number: int, step: _Policy) -> None:
-        """Take one step over, or say why not."""
+        """Convert a step, or record why it is left out."""
         if step.type == "wait":
             self.after += timedelta(seconds=max(step.duration or 0, 0))
         elif step.type == "repeat_escalation":
@@ -123,7 +123,7 @@ class _Walk:
 def _policy_of(
     chain: _Chain, steps: Sequence[_Policy], default: str, left_out: list[LeftOut]
 ) -> ImportedPolicy:
-    """Return a policy with the steps that can be taken over."""
+    """Return a policy with the steps that are supported."""
     walk = _Walk(chain=chain, left_out=left_out)
     mine = [each for each in steps if each.escalation_chain_id == chain.id]
     for number, step in enumerate(sorted(mine, key=lambda each: each.position), 1):
@@ -135,7 +135,7 @@ def _policy_of(
         name=chain.name,
         steps=tuple(walk.steps),
         repeats=walk.repeats,
-        # The next round begins when a wait at the end is over.
+        # A wait at the end becomes the pause before the next round.
         pause=walk.after - last if walk.after > last else None,
         is_default=chain.id == default,
         notes=tuple(walk.notes),
@@ -143,7 +143,7 @@ def _policy_of(
 
 
 def _local(value: Any) -> Any:
-    """Return a wall time without zone; the API writes some with a Z."""
+    """Return a local time without `Z`, which the API appends to some local times."""
     return value.removesuffix("Z") if isinstance(value, str) else value
 
 
@@ -190,7 +190,7 @@ class _Schedule(Entity):
 def _schedule_of(
     found: _Schedule, shifts: Mapping[str, _Shift], left_out: list[LeftOut], *, now: datetime
 ) -> ImportedSchedule | None:
-    """Return a schedule with the shifts that can be taken over; None if it is a calendar's."""
+    """Return a schedule with the supported shifts; None if it follows an external calendar."""
     if found.type == "ical":
         calendar = found.ical_url_primary[:200]
         reason = f"It follows the calendar at {calendar}: add its rotations manually."
@@ -223,7 +223,7 @@ def _schedule_of(
 
 
 def _start(shift: _Shift, place: str) -> datetime:
-    """Return when a shift begins, by the wall clock of its schedule."""
+    """Return the start of a shift in local time of its schedule."""
     if not shift.time_zone or shift.time_zone == place:
         return shift.start
     there = shift.start.replace(tzinfo=zone(check_zone(shift.time_zone)))
@@ -245,7 +245,7 @@ def _overrides(shift: _Shift, place: str, now: datetime) -> Iterator[ImportedOve
 def _rotations(
     shift: _Shift | None, place: str, notes: list[str], now: datetime
 ) -> Iterator[ImportedRotation]:
-    """Yield a rotation for each user of a turn: they are on call together."""
+    """Yield a rotation for each user of a turn, since these users are on call together."""
     if shift is None:
         raise InvalidError("The shift is not in the export: add on_call_shifts.")
     unit, length = _checked(shift, place, now)
@@ -268,7 +268,10 @@ def _rotations(
 
 
 def _checked(shift: _Shift, place: str, now: datetime) -> tuple[Unit, timedelta]:
-    """Return the unit of the turns and the length of a shift; raise InvalidError."""
+    """Return the unit of the turns and the length of a shift.
+
+    Raise InvalidError if the shift is over or not supported.
+    """
     unit, length = _UNITS.get(shift.frequency), timedelta(seconds=shift.duration)
     if shift.until is not None and shift.until.replace(tzinfo=zone(place)) <= now:
         raise InvalidError("It is over.")
@@ -323,7 +326,7 @@ def _cadence(shift: _Shift, unit: Unit, start: datetime) -> Cadence:
 
 
 def _turns_by_week(shift: _Shift, unit: Unit) -> bool:
-    """Return whether turns change with the calendar week: shifts of some weekdays do."""
+    """Return whether turns follow calendar weeks, as for shifts on certain weekdays."""
     return unit is Unit.WEEKS and bool(shift.by_day)
 
 
@@ -332,7 +335,7 @@ def _week_start(shift: _Shift) -> int:
 
 
 def _beginning(shift: _Shift, unit: Unit, start: datetime) -> datetime:
-    """Return when the first turn begins."""
+    """Return the start of the first turn."""
     if not _turns_by_week(shift, unit):
         return start
     back = (start.weekday() - _week_start(shift)) % len(_DAYS)
@@ -370,7 +373,10 @@ class _Route(Entity):
 
 
 def read_grafana_oncall(documents: Iterable[Document], *, now: datetime) -> ImportPlan:
-    """Return what an export comes to; raise InvalidError if it is none."""
+    """Return the import plan of an export.
+
+    Raise InvalidError if the documents are not an export of Grafana OnCall.
+    """
     given, left_out = _by_kind(documents)
     read = EntityReader(left_out)
     schedules = read.all(_Schedule, given["schedules"], "schedule")
@@ -413,7 +419,10 @@ def _by_kind(
 
 
 def _lists(document: Document) -> Iterable[tuple[str, object]]:
-    """Yield lists with their kinds: of a file by its name (`users.json`, `users-2.json`)."""
+    """Yield the kinds and values of lists in a document.
+
+    The kind of a file is its name without a number (`users.json`, `users-2.json`).
+    """
     kind = document.stem.partition("-")[0]
     if kind in _KINDS or kind in _NOT_TAKEN:
         yield kind, document.value
@@ -429,7 +438,7 @@ def _user_of(user: _User) -> ImportedUser:
 def _default_chain(
     integrations: Sequence[_Integration], chains: Sequence[_Chain], left_out: list[LeftOut]
 ) -> str:
-    """Return the key of the chain that most integrations lead to, and say which lead elsewhere."""
+    """Return the key of the chain that most integrations use; record those with other chains."""
     names = {each.id: each.name for each in chains}
     leads = {
         each.name: each.default_route.escalation_chain_id

@@ -1,4 +1,4 @@
-"""Reads what opsgenie-configuration-backup wrote: a folder for each kind, a file for each entity.
+"""Reads backups of opsgenie-configuration-backup, which have a folder for each kind of entity.
 
 https://github.com/opsgenie/opsgenie-configuration-backup
 """
@@ -42,7 +42,7 @@ _UNITS = {
     "": timedelta(minutes=1),
 }
 _MOST_REPEATS, _LONGEST_DELAY = 9, 1_000_000
-#: By the folder of the backup.
+#: Kinds of entities, which are folders of the backup.
 _KINDS = ("users", "teams", "schedules", "escalations", "integrations")
 #: Integrations that send in Alertmanager's format.
 _ALERTMANAGER = frozenset({"Prometheus", "GrafanaV2"})
@@ -57,7 +57,7 @@ _NO_SOURCES = frozenset(
 
 
 def _moment(value: Any) -> Any:
-    """Return a time that the backup wrote as text, or as milliseconds since 1970."""
+    """Convert milliseconds since 1970 to a datetime; the backup may also contain texts."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return datetime.fromtimestamp(value / 1000, UTC) if abs(value) < 10**14 else value
     return value
@@ -67,7 +67,7 @@ _Moment = Annotated[datetime, BeforeValidator(_moment)]
 
 
 class _Reference(Entity):
-    """Something that another entity names."""
+    """A reference to another entity."""
 
     type: Text = ""
     id: Text = ""
@@ -76,7 +76,7 @@ class _Reference(Entity):
 
     @property
     def shown(self) -> str:
-        """Return its name, or its id."""
+        """Return the name or, failing that, the id."""
         return self.username or self.name or self.id
 
 
@@ -132,7 +132,7 @@ class _ScheduleFile(Entity):
 def _schedule_of(
     file: _ScheduleFile, left_out: list[LeftOut], *, now: datetime
 ) -> ImportedSchedule:
-    """Return a schedule with what of it can be taken over."""
+    """Return a schedule with the supported rotations and overrides."""
     found, notes = file.schedule, list[str]()
     place = known_zone(found.timezone, notes)
     rotations = []
@@ -275,7 +275,7 @@ def _policy_of(
     defaults: frozenset[str],
     left_out: list[LeftOut],
 ) -> ImportedPolicy:
-    """Return a policy with the rules that can be taken over, in the order of their delays."""
+    """Return a policy with the rules that are supported, ordered by delay."""
     steps, notes = [], list[str]()
     for number, rule in enumerate(found.rules or (), 1):
         try:
@@ -399,7 +399,10 @@ class _IntegrationFile(Entity):
 
 
 def read_opsgenie(documents: Iterable[Document], *, now: datetime) -> ImportPlan:
-    """Return what a backup comes to; raise InvalidError if it is none."""
+    """Return the import plan of a backup.
+
+    Raise InvalidError if the documents are not a backup of Opsgenie.
+    """
     given, left_out = _by_kind(documents)
     read = EntityReader(left_out)
     teams = read.all(_TeamFile, given["teams"], "team")
@@ -447,7 +450,10 @@ def _by_kind(
 
 
 def _parts(document: Document) -> Iterable[tuple[str, object]]:
-    """Yield entities with their kinds: of a file of its folder, or of an object with all kinds."""
+    """Yield the kinds and values of entities in a document.
+
+    A document is a file in the folder of its kind, or an object with several kinds.
+    """
     if document.folder in _KINDS or document.folder in _NOT_TAKEN:
         yield document.folder, document.value
     elif isinstance(document.value, Mapping):
@@ -470,7 +476,7 @@ def _users(found: Iterable[_UserFile], left_out: list[LeftOut]) -> list[Imported
 
 
 def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[str]:
-    """Return the keys of escalations that alerts of a team go to without a rule."""
+    """Return the keys of escalations that teams use for alerts without a matching rule."""
     found = set()
     for team in teams:
         for rule in team.teamRoutingRules or ():

@@ -1,4 +1,4 @@
-"""What an export comes to: people, schedules, policies and integrations, and what is left out."""
+"""The plan of an import: users, schedules, policies and integrations, and what is left out."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _WEEK = timedelta(weeks=1)
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """Something that cannot be taken over, and why."""
+    """An entity that cannot be imported, with the reason."""
 
     kind: str
     name: str
@@ -24,7 +24,7 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedUser:
-    """A person of the other tool."""
+    """A user of the other tool."""
 
     key: str
     username: str
@@ -34,20 +34,20 @@ class ImportedUser:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedRotation:
-    """A rotation, whose people are named by their keys."""
+    """A rotation; its users are given by key."""
 
     name: str
     users: tuple[str, ...]
     cadence: Cadence
     layer: int
-    #: By the wall clock of the schedule.
+    #: Start in local time of the schedule.
     starts_at: datetime
     restrictions: tuple[Restriction, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedOverride:
-    """A time in which one person is on call instead of everybody else."""
+    """A period in which one user is on call instead of everyone else."""
 
     user: str
     starts_at: datetime
@@ -56,7 +56,7 @@ class ImportedOverride:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedSchedule:
-    """A schedule; notes say in what it differs from the one of the other tool."""
+    """A schedule; notes describe differences from the original schedule."""
 
     key: str
     team: str | None
@@ -70,12 +70,12 @@ class ImportedSchedule:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedStep:
-    """A step of a policy: keys of users and of schedules."""
+    """A step of a policy, with the keys of its users and schedules."""
 
     after: timedelta
     users: tuple[str, ...] = ()
     schedules: tuple[str, ...] = ()
-    #: Whether each new alert pages the next user alone.
+    #: True if each new alert pages only the next user.
     takes_turns: bool = False
 
 
@@ -89,7 +89,7 @@ class ImportedPolicy:
     steps: tuple[ImportedStep, ...]
     repeats: int = 0
     pause: timedelta | None = None
-    #: Whether alerts went to it that no rule was about.
+    #: True if alerts without a matching rule went to this policy.
     is_default: bool = False
     notes: tuple[str, ...] = ()
 
@@ -107,7 +107,7 @@ class ImportedIntegration:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportPlan:
-    """Everything of an export."""
+    """All the entities of an export."""
 
     #: Names of teams by key.
     teams: dict[str, str] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class ImportPlan:
 
 
 def known_zone(name: str, notes: list[str]) -> str:
-    """Return a time zone, or UTC for one that is unknown, and note that."""
+    """Return a time zone, or UTC with a note if the zone is unknown."""
     try:
         return check_zone(name or "UTC")
     except InvalidError:
@@ -128,9 +128,9 @@ def known_zone(name: str, notes: list[str]) -> str:
 
 
 def week_time(start: timedelta, length: timedelta) -> tuple[Restriction, ...]:
-    """Return a time that begins so long after Monday 00:00, in parts of at most a day.
+    """Return restrictions for a period of the week, each of at most a day.
 
-    A whole week, or more, is no restriction.
+    `start` is counted from Monday 00:00. A whole week or more needs no restriction.
     """
     if length >= _WEEK:
         return ()
@@ -138,7 +138,7 @@ def week_time(start: timedelta, length: timedelta) -> tuple[Restriction, ...]:
     position, end = start % _WEEK, start % _WEEK + length
     while position < end:
         day, begins = divmod(position, _DAY)
-        # At midnight, or a day later at the same time if that ends it.
+        # A part ends at midnight, or earlier at the end of the period.
         until = min(end, (day + 1) * _DAY)
         parts.append(
             Restriction(start=_clock(begins), end=_clock(until % _DAY), weekdays=(day % 7,))
@@ -148,13 +148,13 @@ def week_time(start: timedelta, length: timedelta) -> tuple[Restriction, ...]:
 
 
 def daily_time(start: time, length: timedelta, weekdays: tuple[int, ...]) -> Restriction:
-    """Return a time of some days that lasts at most a day."""
+    """Return a restriction on weekdays with a length of at most a day."""
     end = _clock((since_monday(0, start) + length) % _DAY)
     return Restriction(start=start, end=end, weekdays=weekdays)
 
 
 def since_monday(weekday: int, at: time) -> timedelta:
-    """Return how long after Monday 00:00 a time of the week is."""
+    """Return the offset of a time of the week from Monday 00:00."""
     return timedelta(days=weekday, hours=at.hour, minutes=at.minute, seconds=at.second)
 
 
@@ -164,7 +164,7 @@ def _clock(after_midnight: timedelta) -> time:
 
 
 def merged(found: Iterable[Restriction]) -> tuple[Restriction, ...]:
-    """Return the same times with one restriction for each time of day."""
+    """Return equivalent restrictions, with one restriction for each time of day."""
     days: dict[tuple[time, time], set[int]] = {}
     for each in found:
         days.setdefault((each.start, each.end), set()).update(each.weekdays)

@@ -1,1 +1,1 @@
-"""Maintenance windows: times, once or recurring, in which alerts page nobody."""
+"""Maintenance windows: single or recurring periods in which alerts page nobody."""

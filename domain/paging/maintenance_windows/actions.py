@@ -1,4 +1,4 @@
-"""What can be done with maintenance windows."""
+"""Actions on maintenance windows."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ from domain.projects.views import Holder
 from models import Group, User
 from models import MaintenanceWindow as WindowRow
 
-#: Of a project or group: each is looked at when an alert could page somebody.
+#: Maximum number of unexpired windows of a project or group. Each is checked before alerts page.
 MOST_LIVE = 200
 _NEXT_SHOWN = 5
 _MINUTE = timedelta(minutes=1)
@@ -73,7 +73,7 @@ def show_above(work: Work, holder: Holder) -> Sequence[MaintenanceWindow]:
 def show_window(work: Work, holder: Holder, window_id: int) -> MaintenanceWindow:
     """Show a maintenance window.
 
-    Raises NotFoundError.
+    Raise NotFoundError if there is no such window.
     """
     row = work.session.execute(
         _rows(belongs_to(WindowRow, holder)).where(WindowRow.id == window_id)
@@ -87,7 +87,7 @@ def show_window(work: Work, holder: Holder, window_id: int) -> MaintenanceWindow
 def create_window(work: Work, holder: Holder, new: NewWindow) -> MaintenanceWindow:
     """Create a maintenance window.
 
-    Raises InvalidError, or ConflictError if there are too many.
+    Raise InvalidError if a field is invalid, or ConflictError if there are too many windows.
     """
     values = _checked(new, _recurrence(new), now=work.now)
     live = select(func.count()).where(
@@ -112,7 +112,8 @@ def change_window(
 ) -> MaintenanceWindow:
     """Change a maintenance window.
 
-    Raises InvalidError or NotFoundError.
+    Omitted fields are kept. Raise InvalidError if a field is invalid, or NotFoundError if there is
+    no such window.
     """
     row = _lock(work, holder, window_id)
     present = {
@@ -138,7 +139,7 @@ def change_window(
 def delete_window(work: Work, holder: Holder, window_id: int) -> MaintenanceWindow:
     """Delete a maintenance window.
 
-    Returns it as it was; raises NotFoundError.
+    Return the deleted window. Raise NotFoundError if there is no such window.
     """
     row = _lock(work, holder, window_id)
     window = show_window(work, holder, window_id)
@@ -175,7 +176,10 @@ def _window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWindow:
 def _checked(
     wanted: NewWindow, recurrence: Recurrence | None, *, now: datetime
 ) -> Mapping[str, object]:
-    """Return the values of a row, or raise InvalidError."""
+    """Return the values of a row.
+
+    Raise InvalidError if a field is invalid.
+    """
     name = storable(wanted.name).strip()
     if not name or len(name) > LONGEST_NAME:
         raise InvalidError(f"A name has 1 to {LONGEST_NAME} characters.", field="name")
@@ -211,7 +215,10 @@ def _recurrence(wanted: NewWindow) -> Recurrence | None:
 
 
 def _read_local_time(text: str, time_zone: str) -> datetime:
-    """Return the wall time of a zone that a text means, or raise InvalidError."""
+    """Return the local time for a text.
+
+    Raise InvalidError if the text is not a time.
+    """
     try:
         found = datetime.fromisoformat(text.strip())
         return found if found.tzinfo is None else wall_time_of(found, time_zone)

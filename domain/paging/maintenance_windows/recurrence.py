@@ -1,7 +1,7 @@
-"""When a maintenance window recurs: a part of the rules of RFC 5545 section 3.3.10.
+"""Recurrence rules of maintenance windows, a subset of RFC 5545 section 3.3.10.
 
-Days, weeks and months with an interval and an end. Times are local: a window that begins at 02:00
-does so in summer and winter.
+Rules use days, weeks or months with an interval and an end. Times are local: a window that starts
+at 02:00 does so in summer and winter.
 """
 
 import re
@@ -17,13 +17,13 @@ from domain.core.errors import InvalidError
 
 LONGEST_RULE = 200
 LARGEST_INTERVAL = 99
-#: Rules of computer programs that nobody could mean end here.
+#: Last day of recurrences without an end.
 LAST_DAY = date(2199, 12, 31)
 _MONTHS = 12
 _FIFTH = 5
 _LONGEST_MONTH = 31
 _DAY = timedelta(days=1)
-#: The words of rules for weekdays.
+#: Names of weekdays by their abbreviations in rules.
 WEEKDAYS = {
     "MO": "Monday",
     "TU": "Tuesday",
@@ -38,7 +38,7 @@ _UNTIL = re.compile(r"[0-9]{8}")
 
 
 class Frequency(StrEnum):
-    """How often a window recurs."""
+    """Frequency of a recurrence."""
 
     DAILY = "DAILY"
     WEEKLY = "WEEKLY"
@@ -54,20 +54,20 @@ _LIBRARY_WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Recurrence:
-    """A checked rule: each has occurrences, however far they are apart."""
+    """A checked recurrence rule."""
 
     frequency: Frequency
     interval: int = 1
-    #: Weekdays such as MO; in rules by month each with its number, such as 2TU or -1SU.
+    #: Weekdays such as MO; in monthly rules with their number, such as 2TU or -1SU.
     by_day: tuple[str, ...] = ()
-    #: Days of the month; negative ones count from its end.
+    #: Days of the month. Negative days count from the end of the month.
     by_month_day: tuple[int, ...] = ()
-    #: The last local day on which it can begin, or None.
+    #: Last local day on which an occurrence can start, or None.
     until: date | None = None
 
     @property
     def rule(self) -> str:
-        """The rule as RFC 5545 writes it."""
+        """Return the rule in the format of RFC 5545."""
         parts = {
             "FREQ": self.frequency.value,
             "INTERVAL": str(self.interval) if self.interval > 1 else "",
@@ -78,10 +78,10 @@ class Recurrence:
         return ";".join(f"{name}={value}" for name, value in parts.items() if value)
 
     def starts(self, first: datetime, *, after: datetime) -> Iterator[datetime]:
-        """Yield the local times at which it begins, from about `after` on, in order.
+        """Yield the local times at which occurrences start, from about `after` on, in order.
 
-        `first` is the first local time that it can begin at. The ones before `after` are skipped
-        without being computed, as far as that is possible.
+        `first` is the earliest possible start. Most occurrences before `after` are skipped without
+        being computed.
         """
         found: Iterator[datetime] = iter(
             rrule.rrule(
@@ -104,7 +104,7 @@ class Recurrence:
         return self.by_month_day
 
     def _begin(self, first: datetime, after: datetime) -> datetime:
-        """Return a later beginning for the same occurrences: whole intervals after the first."""
+        """Return a later start for the same occurrences, whole intervals after the first."""
         if after <= first:
             return first
         if self.frequency is Frequency.MONTHLY:
@@ -115,33 +115,37 @@ class Recurrence:
             year, month = divmod(first.year * _MONTHS + first.month - 1 + whole, _MONTHS)
             return first.replace(year=year, month=month + 1, day=1)
         step = self.interval * (7 if self.frequency is Frequency.WEEKLY else 1) * _DAY
-        # A day more than is needed: in a week, other days than the first one's count as well.
+        # Start one interval earlier, since a week may have occurrences on weekdays before the first
+        # day.
         return first + max((after - first) // step - 1, 0) * step
 
 
 def _weekday(text: str) -> Any:
     found = _BY_DAY.fullmatch(text)
-    if found is None:  # it was checked when it was read
+    if found is None:  # The parser has already checked the text.
         raise ValueError(text)
     return rrule.weekday([*WEEKDAYS].index(found[2]), int(found[1]) if found[1] else None)
 
 
 def monthly_by_day(first: date, *, interval: int, until: date | None) -> Recurrence:
-    """Return the rule for the same day of each month; months without that day are left out."""
+    """Return the rule for the same day of each month; months without that day are skipped."""
     return Recurrence(
         frequency=Frequency.MONTHLY, interval=interval, by_month_day=(first.day,), until=until
     )
 
 
 def monthly_by_weekday(first: date, *, interval: int, until: date | None) -> Recurrence:
-    """Return the rule for the same weekday of each month, the fifth as the last one."""
+    """Return the rule for the same weekday of each month, where the fifth means the last."""
     number = (first.day - 1) // 7 + 1
     day = f"{number if number < _FIFTH else -1}{tuple(WEEKDAYS)[first.weekday()]}"
     return Recurrence(frequency=Frequency.MONTHLY, interval=interval, by_day=(day,), until=until)
 
 
 def parse_rule(text: str) -> Recurrence:
-    """Read a rule such as `FREQ=WEEKLY;BYDAY=SU`; raise InvalidError for one that is not known."""
+    """Return the recurrence of a rule such as `FREQ=WEEKLY;BYDAY=SU`.
+
+    Raise InvalidError if the rule is not supported.
+    """
     if len(text) > LONGEST_RULE:
         raise _refusal(f"can have at most {LONGEST_RULE} characters")
     parts = _parts(text.strip().upper().removeprefix("RRULE:"))
@@ -213,7 +217,7 @@ def _until(text: str) -> date | None:
 
 
 def _check_days(rule: Recurrence) -> None:
-    """Raise InvalidError for days that do not go with the frequency, or that may never come."""
+    """Raise InvalidError if days do not fit the frequency, or may never occur."""
     numbered = [len(day) > len("MO") for day in rule.by_day]
     if rule.frequency is not Frequency.MONTHLY:
         if rule.by_month_day or any(numbered):
@@ -234,7 +238,8 @@ _ORDINALS = {**_FROM_THE_END, **_FROM_THE_BEGINNING, -5: "fifth to last"}
 
 
 def in_words(rule: Recurrence) -> str:
-    """Return for example `every 2 weeks on Saturday and Sunday, until 2026-12-31`."""
+    """Return the rule in words, such as `every 2 weeks on Saturday and Sunday, until 2026-12-31`.
+    """
     unit = _UNITS[rule.frequency]
     every = f"every {unit}" if rule.interval == 1 else f"every {rule.interval} {unit}s"
     days = [_weekday_word(each) for each in rule.by_day] or [

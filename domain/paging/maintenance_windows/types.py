@@ -1,4 +1,4 @@
-"""Maintenance windows as all faces see them, and what may be asked of them."""
+"""Resources and request bodies of maintenance windows."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -22,14 +22,14 @@ LONGEST_NAME = 255
 
 
 class WindowOccurrence(Resource):
-    """One time that a window takes place."""
+    """An occurrence of a window."""
 
     starts_at: Time
     ends_at: Time
 
 
 class MaintenanceWindow(ConditionsResource):
-    """A time, once or recurring, in which alerts that meet its conditions page nobody."""
+    """A single or recurring period in which alerts that meet its conditions page nobody."""
 
     id: int
     group: str | None = Field(description="The group that it belongs to; null for a project's.")
@@ -47,12 +47,12 @@ class MaintenanceWindow(ConditionsResource):
 
     @property
     def local_start(self) -> datetime:
-        """The start, without a zone."""
+        """Return the local start as a naive datetime."""
         return datetime.fromisoformat(self.starts_at)
 
     @property
     def repeats(self) -> str:
-        """When it recurs, in words, or an empty text for once."""
+        """Return the recurrence in words, or an empty text if there is none."""
         return in_words(parse_rule(self.rule)) if self.rule else ""
 
 
@@ -96,6 +96,6 @@ class WindowChange(NewWindow):
 
 
 class WindowQuery(OffsetQuery):
-    """The windows of a project or group, the newest first."""
+    """Parameters of the list of windows, the newest first."""
 
     include_ancestor_groups: IncludeAncestorGroups = False

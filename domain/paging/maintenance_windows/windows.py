@@ -1,4 +1,4 @@
-"""When maintenance windows take place: local times with a recurrence, and the ones of a moment."""
+"""The times of maintenance windows: local times with a recurrence, and current occurrences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ _DAY = timedelta(days=1)
 LONGEST = 7 * _DAY
 SHORTEST = timedelta(minutes=1)
 _EARLIEST, _LATEST = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - local times
-#: So many occurrences are looked at to find two that overlap.
+#: Number of occurrences that are checked for overlaps.
 _COMPARED = 60
 _MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Occurrence:
-    """One time that a window takes place, in UTC."""
+    """An occurrence of a window, in UTC."""
 
     starts_at: datetime
     ends_at: datetime
@@ -34,23 +34,23 @@ class Occurrence:
 
 @dataclass(frozen=True, kw_only=True)
 class WindowTimes:
-    """The times of a window. Its clock is that of the zone, in summer and winter.
+    """The times of a window, in local time of its time zone.
 
-    So a window from 22:00 to 06:00 takes an hour more or less in the nights in which the clock
-    changes.
+    A window from 22:00 to 06:00 is therefore an hour longer or shorter in nights with a clock
+    change.
     """
 
-    #: The first local time at which it can begin, without a zone.
+    #: Earliest local start, without a time zone.
     local_start: datetime
-    #: In local time.
+    #: Length in local time.
     length: timedelta
     time_zone: str
     recurrence: Recurrence | None = None
 
     def ending_after(self, moment: datetime) -> Iterator[Occurrence]:
-        """Yield the occurrences that end after a moment, in order."""
+        """Yield the occurrences that end after a given time, in order."""
         place = zone(self.time_zone)
-        # Two days more than is needed, for changes of the clock.
+        # Start two days earlier to allow for clock changes.
         earliest = wall_time(moment, place) - self.length - 2 * _DAY
         for local in self._starts(earliest):
             found = self._occurrence(local)
@@ -58,13 +58,16 @@ class WindowTimes:
                 yield found
 
     def at(self, moment: datetime) -> Occurrence | None:
-        """Return the occurrence that takes place at a moment, or None."""
+        """Return the occurrence at a given time, or None."""
         found = next(self.ending_after(moment), None)
         return found if found is not None and found.starts_at <= moment else None
 
     @property
     def first_starts_at(self) -> datetime:
-        """No occurrence begins before; raises InvalidError if there is none."""
+        """Return the start of the first occurrence.
+
+        Raise InvalidError if there is no occurrence.
+        """
         place = zone(self.time_zone)
         first = next(self.ending_after(instant(self.local_start, place)), None)
         if first is None:
@@ -74,20 +77,21 @@ class WindowTimes:
 
     @property
     def last_ends_at(self) -> datetime | None:
-        """No occurrence ends after; None if it recurs for ever."""
+        """Return a time after which no occurrence ends; None for an endless recurrence."""
         if self.recurrence is None:
             return self._occurrence(self.local_start).ends_at
         until = self.recurrence.until
         if until is None:
             return None
-        # The end of the day on which the last one can begin, and its length.
+        # The last occurrence can start until the end of the day `until`. A day is added as a
+        # margin.
         midnight = self.local_start.replace(
             year=until.year, month=until.month, day=until.day, hour=0, minute=0
         )
         return instant(midnight + _DAY + self.length, zone(self.time_zone)) + _DAY
 
     def check(self) -> None:
-        """Raise InvalidError for times that are out of range or overlap."""
+        """Raise InvalidError if times are out of range or overlap."""
         if not _EARLIEST <= self.local_start < _LATEST:
             message = "The start must be between the years 2000 and 2099."
             raise InvalidError(message, field="starts_at")
@@ -107,17 +111,17 @@ class WindowTimes:
         place = zone(self.time_zone)
         starts_at = instant(local, place)
         ends_at = instant(local + self.length, place)
-        # A short window that begins in an hour that does not exist would end before.
+        # A short window that starts in a skipped hour would otherwise end before it starts.
         return Occurrence(
             starts_at=starts_at, ends_at=ends_at if ends_at > starts_at else starts_at + self.length
         )
 
 
 def wall_time_of(moment: datetime, time_zone: str) -> datetime:
-    """Return the wall time at which a window begins at a moment.
+    """Convert a time to local time in a time zone.
 
-    Raises InvalidError for the second pass of an hour that occurs twice, since the wall time alone
-    means the first, and OverflowError.
+    Raise InvalidError for the second pass of an hour that occurs twice, since a local time refers
+    to the first pass. Raise OverflowError if the time is out of range.
     """
     place = zone(time_zone)
     local = wall_time(moment, place)
@@ -132,22 +136,22 @@ def wall_time_of(moment: datetime, time_zone: str) -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentWindow:
-    """A window that takes place at a moment."""
+    """A window with an occurrence at a given time."""
 
     id: int
-    #: Where it belongs to, and the path of the group if that is one.
+    #: Owner of the window, and the path of the group if a group is the owner.
     project_id: int | None
     group_id: int | None
     group: str | None
     name: str
-    #: A user name; empty for the command line.
+    #: User name. Empty for the command line.
     created_by: str
     conditions: Conditions
     occurrence: Occurrence
 
 
 def times_of(row: MaintenanceWindow) -> WindowTimes:
-    """Return when the window of a row takes place."""
+    """Return the times of the window of a row."""
     return WindowTimes(
         local_start=datetime.fromisoformat(row.local_start),
         length=row.minutes * _MINUTE,
@@ -159,10 +163,7 @@ def times_of(row: MaintenanceWindow) -> WindowTimes:
 def find_current(
     used: Mapping[int, Lineage], *, at: datetime, session: Session
 ) -> Mapping[int, Sequence[CurrentWindow]]:
-    """Return the windows of projects and the groups above that take place at a moment.
-
-    They are by the id of the project.
-    """
+    """Return the current windows of projects and of the groups above, by project id."""
     rows = session.execute(
         select(MaintenanceWindow, User.username, Group.path)
         .outerjoin(User, User.id == MaintenanceWindow.created_by_id)

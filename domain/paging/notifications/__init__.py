@@ -1,1 +1,1 @@
-"""Pages: who is told of alerts by which contact, gathered, in order and at least once."""
+"""Sends pages to the contacts of recipients: batched, in order, and at least once."""

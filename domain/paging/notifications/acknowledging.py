@@ -1,4 +1,4 @@
-"""Acknowledges the alerts and incidents of a page for the person it was sent to."""
+"""Acknowledges alerts and incidents by the link in a page, for the user who received the page."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,34 +22,37 @@ from domain.projects.access import namespace_of, permissions_of
 from domain.projects.views import ProjectView, Viewer
 from models import Alert, Incident, Page, PageBatch, PageRecipient, Project, User
 
-#: A page that nobody looked at for longer is no reason to acknowledge what it is about unseen.
+#: Lifetime of a link. Users should not acknowledge older pages without looking at the alerts.
 LINK_LIFETIME = timedelta(days=3)
 _PURPOSE = "acknowledge from a message"
 _WAITING = "triggered"
 VIA = "from the link in a message"
-#: So many are named on the page; the others of a project are chosen together.
+#: Maximum number of alerts and incidents that the page lists; others are selected by project.
 _MOST_NAMED = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class AcknowledgementLink:
-    """What a link stands for: the pages of some batches, and the person they were sent to."""
+    """The content of a link: the user who received the pages, and a range of batches."""
 
     user_id: int
-    #: The first and the last batch of the message; those between them went to the person as well.
+    #: First and last batch of the message. All batches between them went to the same user.
     first_batch_id: int
     last_batch_id: int
 
 
 def seal_link(link: AcknowledgementLink, keys: Sequence[str], *, now: datetime) -> str:
-    """Return the signed text of a link; `keys` has the key that signs first."""
+    """Return the signed text of a link; the first of `keys` signs."""
     expires = int((now + LINK_LIFETIME).timestamp())
     parts = [link.user_id, link.first_batch_id, link.last_batch_id, expires]
     return str(_serializer(keys).dumps(parts))
 
 
 def open_link(text: str, keys: Sequence[str], *, now: datetime) -> AcknowledgementLink:
-    """Return what a signed text stands for; raise NotFoundError, or GoneError if it has expired."""
+    """Return the link of a signed text.
+
+    Raise NotFoundError if the signature is wrong, or GoneError if the link has expired.
+    """
     try:
         parts = _serializer(keys).loads(text)
     except BadData as error:
@@ -80,58 +83,58 @@ class PagedThing:
 
     @property
     def is_incident(self) -> bool:
-        """Whether it is an incident."""
+        """Return whether this is an incident."""
         return self.about.subject is Subject.INCIDENT
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits for somebody."""
+        """Return whether the alert or incident needs attention."""
         return self.status == _WAITING
 
 
 @dataclass(frozen=True, kw_only=True)
 class PagedProject:
-    """The alerts and incidents of a project that wait for somebody."""
+    """The alerts and incidents of a project that need attention."""
 
     id: int
     path: str
-    #: Those that are named, the most severe first.
+    #: Listed alerts and incidents, the most severe first.
     things: tuple[PagedThing, ...]
-    #: How many are not named.
+    #: Number of alerts and incidents that are not listed.
     others: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Acknowledgeable:
-    """What a link leads to."""
+    """The alerts and incidents of a link."""
 
     user: Actor
-    #: How many alerts and incidents still wait for somebody.
+    #: Number of alerts and incidents that still need attention.
     waiting: int
-    #: Whether there are alerts among them, which can be snoozed.
+    #: True if alerts are among them. Only alerts can be snoozed.
     has_alerts: bool
-    #: Those with something that waits, the one with the most severe first.
+    #: Projects with alerts or incidents that need attention, the most severe first.
     projects: tuple[PagedProject, ...]
-    #: The most severe that no longer wait.
+    #: Most severe alerts and incidents that no longer need attention.
     settled: tuple[PagedThing, ...]
-    #: How many the page had that the person still sees.
+    #: Number of alerts and incidents of the link that the user can still see.
     total: int
-    #: What they are called: `alert`, `incident`, or a word for both.
+    #: Noun for their subjects: `alert`, `incident`, or `problem` for both.
     noun: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """Which alerts and incidents of a page are to be acknowledged."""
+    """The alerts and incidents that a user selected on the page."""
 
     things: frozenset[About] = frozenset()
-    #: Ids of projects of which what was not named is chosen too.
+    #: Ids of projects whose unlisted alerts and incidents are selected too.
     others_of: frozenset[int] = frozenset()
-    #: What was named, chosen or not.
+    #: Alerts and incidents that were listed, selected or not.
     named: frozenset[About] = frozenset()
 
     def has(self, thing: PagedThing) -> bool:
-        """Return whether something is chosen."""
+        """Return whether an alert or incident is selected."""
         is_other = thing.project_id in self.others_of and thing.about not in self.named
         return thing.about in self.things or is_other
 
@@ -139,7 +142,10 @@ class Chosen:
 def things_of_link(
     link: AcknowledgementLink, *, session: Session, now: datetime
 ) -> Acknowledgeable:
-    """Return what a link leads to; raise ForbiddenError if the person may not acknowledge it."""
+    """Return the alerts and incidents of a link.
+
+    Raise ForbiddenError if the user may not acknowledge them.
+    """
     user, _, things = _found(link, session=session, now=now)
     ordered = sorted(things, key=lambda each: (each.severity.rank, each.about.id))
     waiting = [each for each in ordered if each.is_waiting]
@@ -159,7 +165,7 @@ def _noun(subjects: Collection[Subject]) -> str:
 
 
 def _by_project(waiting: Sequence[PagedThing]) -> Iterator[PagedProject]:
-    """Yield what waits by project; of the most severe each is named."""
+    """Yield the alerts and incidents that need attention by project; list the most severe."""
     named = {each.about for each in waiting[:_MOST_NAMED]}
     for project_id in dict.fromkeys(each.project_id for each in waiting):
         here = [each for each in waiting if each.project_id == project_id]
@@ -171,15 +177,15 @@ def _by_project(waiting: Sequence[PagedThing]) -> Iterator[PagedProject]:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenThings:
-    """What was chosen of what a link leads to and still waits for somebody."""
+    """The selected alerts and incidents of a link that still need attention."""
 
     user: Actor
     projects: Mapping[int, ProjectView]
-    #: In the order in which they are locked.
+    #: Alerts and incidents in the order in which they are locked.
     things: Sequence[PagedThing]
 
     def ids_of(self, subject: Subject) -> Mapping[int, Sequence[int]]:
-        """Return the ids of alerts, or of incidents, by project."""
+        """Return the ids of alerts or of incidents, by project."""
         found: dict[int, list[int]] = {}
         for each in self.things:
             if each.about.subject is subject:
@@ -188,14 +194,14 @@ class ChosenThings:
 
 
 def chosen_things(work: Work, link: AcknowledgementLink, chosen: Chosen) -> ChosenThings:
-    """Return what was chosen of a link and still waits for somebody.
+    """Return the selected alerts and incidents of a link that still need attention.
 
-    The link is the permission of the person that it was sent to. Raises ForbiddenError as
-    `things_of_link`, and InvalidError if nothing was chosen though something waits.
+    The link itself authorizes the user who received it. Raise ForbiddenError as `things_of_link`
+    does, or InvalidError if nothing was selected although something needs attention.
     """
     user, projects, things = _found(link, session=work.session, now=work.now)
     waiting = [each for each in things if each.is_waiting]
-    # What is alone has no checkbox.
+    # A single alert or incident has no checkbox.
     is_plain = len(waiting) == 1 and chosen == Chosen()
     if waiting and not (is_plain or chosen.things or chosen.others_of):
         noun = _noun({each.about.subject for each in waiting})
@@ -206,7 +212,7 @@ def chosen_things(work: Work, link: AcknowledgementLink, chosen: Chosen) -> Chos
 
 
 def acknowledge_alerts(work: Work, found: ChosenThings) -> int:
-    """Acknowledge chosen alerts of a link that still wait for somebody; return their number."""
+    """Acknowledge the selected alerts of a link that still need attention; return their number."""
     session, now = work.session, work.now
     change = StatusChange(status="acknowledged", by=found.user, via=VIA)
     own, done = work.acting_as(found.user.id or 0, found.user.name), 0
@@ -222,14 +228,14 @@ def acknowledge_alerts(work: Work, found: ChosenThings) -> int:
                 place=found.projects[project_id].namespace,
             )
         done += here
-    session.flush()  # before the alerts are read again
+    session.flush()  # The alerts are read again later.
     return done
 
 
 def _found(
     link: AcknowledgementLink, *, session: Session, now: datetime
 ) -> tuple[Actor, Mapping[int, ProjectView], Sequence[PagedThing]]:
-    """Return the person, the projects, and what the person may acknowledge."""
+    """Return the user, the projects, and the alerts and incidents the user may acknowledge."""
     user = session.get(User, link.user_id)
     if user is None or user.state != ACTIVE or user.kind != HUMAN:
         raise ForbiddenError("The account that this message was sent to is no longer active.")

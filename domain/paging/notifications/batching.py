@@ -1,6 +1,7 @@
-"""Gathers the waiting pages of each recipient into one batch, a message to each contact.
+"""Combines the waiting pages of each recipient into a batch, with a message to each contact.
 
-Several workers may gather at once: on Postgres each takes the recipients that no other one holds.
+Several workers can do this at the same time: in Postgres, each takes recipients that no other
+worker has locked.
 """
 
 import logging
@@ -35,23 +36,23 @@ from domain.projects.views import Namespace
 from models import Contact, Group, Page, PageBatch, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
-#: Recipients of one transaction, few enough that writers of SQLite wait briefly.
+#: Maximum number of recipients in a transaction. Writers wait briefly for each other in SQLite.
 _RECIPIENTS = 10
 _AFTER_FAILURE = timedelta(minutes=1)
-#: Where another transaction was in the way.
+#: Pause after a failure because of another transaction's lock.
 _AFTER_LOCK = timedelta(seconds=1)
 _AT_ONCE = timedelta()
 _NO_CONTACT = "could not be paged: there is no confirmed contact"
 _QUIET = "has quiet hours: the page that was held back waits until they end"
 
 
-#: Whether there is something to gather, and whether there will be in a moment.
+#: Conditions that are true if pages can be batched now, or within the batching pause.
 RECIPIENTS_ARE_DUE = exists().where(PageRecipient.due_at <= NOW)
 RECIPIENTS_ARE_DUE_SOON = exists().where(PageRecipient.due_at <= later(NOW, GATHERING_PAUSE))
 
 
 def gather_due(policy: PagingPolicy, *, session: Session, now: datetime) -> int:
-    """Gather the pages of some recipients and return how many recipients those are."""
+    """Batch the pages of some recipients; return the number of recipients."""
     recipients = session.scalars(
         select(PageRecipient)
         .where(PageRecipient.due_at <= now)
@@ -67,14 +68,14 @@ def gather_due(policy: PagingPolicy, *, session: Session, now: datetime) -> int:
         except Exception as error:
             if is_lost(error):
                 raise
-            # Others must not wait for the one that cannot be gathered.
+            # Other recipients must not wait for a recipient whose batching fails.
             _log.exception("pages could not be gathered", extra={"recipient_id": recipient.id})
             recipient.due_at = now + (_AFTER_LOCK if is_of_database(error) else _AFTER_FAILURE)
     return len(recipients)
 
 
 class _Gathering:
-    """The pages of one recipient that leave now."""
+    """The pages of a recipient that are sent now."""
 
     def __init__(
         self, recipient: PageRecipient, policy: PagingPolicy, *, session: Session, now: datetime
@@ -113,11 +114,11 @@ class _Gathering:
         )
 
     def _is_due(self) -> tuple[ColumnElement[bool], ...]:
-        # What follows within the pause leaves as well, rather than half a minute later.
+        # Pages that are due within the pause are included, rather than sent half a minute later.
         return (*self._is_waiting(), Page.due_at <= self._now + GATHERING_PAUSE)
 
     def _wait_for_quiet_hours(self, recipient: Recipient) -> None:
-        """Let pages that were held back wait for quiet hours that have begun since."""
+        """Delay held pages until the end of quiet hours that have started since."""
         quiet = quiet_hours_of(self._recipient)
         for is_critical in (False, True):
             until = held_until(quiet, is_critical=is_critical, now=self._now)
@@ -162,10 +163,10 @@ class _Gathering:
         self._session.execute(update_rows(Page).where(*due).values(withdrawn_at=self._now))
 
     def _send(self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]) -> None:
-        """Queue a message to each contact, so long after now, with due pages."""
+        """Queue a message with the due pages to each contact, after the delay of the contact."""
         batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
         self._session.add(batch)
-        self._session.flush()  # for its id
+        self._session.flush()  # assigns the id
         pages = update_rows(Page).where(*self._is_due(), *conditions)
         self._session.execute(pages.values(batch_id=batch.id, held_by=None))
         for contact_id, delay in told.items():
@@ -173,7 +174,7 @@ class _Gathering:
             queue_batch(batch.id, [contact_id], session=self._session, now=self._now, due_at=due_at)
 
     def _send_to_person(self, user_id: int) -> bool:
-        """Tell a person by the rules of theirs; return False if there is no contact."""
+        """Page a user by the user's rules; return False if there is no contact."""
         contacts = _confirmed(user_id, session=self._session)
         rules = rules_of(user_id, session=self._session, now=self._now)
         everywhere = self._with_account(user_id, dict.fromkeys(contacts, _AT_ONCE), contacts)
@@ -186,7 +187,7 @@ class _Gathering:
             select(Page.kind, Page.is_critical).where(*self._is_due()).distinct()
         ).all():
             told = everywhere
-            # What became of an alert is said where the alert was told.
+            # Follow-ups go to the contacts that got the page.
             if kind == PageKind.FIRING.value:
                 told = rules.told(Concern.CRITICAL if is_critical else Concern.OTHER, contacts)
                 told = self._with_account(user_id, told, contacts)
@@ -203,10 +204,11 @@ class _Gathering:
 
 
 def _confirmed(user_id: int, *, session: Session) -> Mapping[int, bool]:
-    """Return the contacts of a person, and whether messages may reach them.
+    """Return the contacts of a user, and whether messages may reach them.
 
-    If there is none, or all of them fail, the address of the account is told as well. Of e-mail it
-    may be the server, and that address follows when an attempt has shown that it is not.
+    If there is no contact, or all of them fail, the account's address is used as well. A failing
+    email contact counts as reachable, since the mail server may be the cause. The account's address
+    then follows only after another attempt at the contact has failed.
     """
     by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
     is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
@@ -219,7 +221,7 @@ def _confirmed(user_id: int, *, session: Session) -> Mapping[int, bool]:
 def _who_see_alerts(
     users: Collection[User], place: Namespace, *, session: Session, now: datetime
 ) -> set[int]:
-    """Return the ids of the people who see the alerts of a project, or of a group."""
+    """Return the ids of the users who can see the alerts of a project or group."""
     row: Group | Project | None = (
         session.get(Group, place.id) if place.is_group else session.get(Project, place.id)
     )
@@ -245,10 +247,10 @@ def _leave_at(
 
 
 class Reach(StrEnum):
-    """Whether a page would leave; the value follows the name of a person in a sentence."""
+    """Reachability of a user. The value follows the name of the user in a sentence."""
 
     REACHABLE = "can be paged"
-    #: The page leaves when they end.
+    #: The page is sent when the quiet hours end.
     QUIET = "has quiet hours"
     NO_CONTACT = "has no confirmed contact"
     NO_ACCESS = "has no access to the alerts of the project"
@@ -264,10 +266,10 @@ def reachable(
     session: Session,
     now: datetime,
 ) -> Mapping[int, Reach]:
-    """Return whether pages about an alert of a project, or of one below a group, reach people.
+    """Return whether pages about alerts of a project, or below a group, reach users.
 
-    `sends_mail` says whether MAIL_URL is set: then the address of the account stands in for a
-    missing contact. Accounts that do not exist are INACTIVE.
+    `sends_mail` is true if MAIL_URL is set; the account's address then replaces a missing contact.
+    Accounts that do not exist are INACTIVE.
     """
     users: dict[int, User] = {}
     seeing, with_contact = set[int](), set[int | None]()

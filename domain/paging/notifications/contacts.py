@@ -1,6 +1,6 @@
-"""Contacts of people and channels of projects and groups: where messages go, without the sending.
+"""Contacts of users, and channels of projects and groups; other modules send the messages.
 
-The address is stored encrypted, since it may hold credentials; pages show it without them.
+The address is stored encrypted, since it may contain credentials. Pages show it without them.
 """
 
 import hmac
@@ -27,7 +27,7 @@ from domain.paging.notifications.delivery_status import contact_is_going
 from domain.paging.notifications.queueing import MessageKind, queue_message
 from models import Contact as ContactRow
 
-#: Each one gets every page, so more would only be a burden.
+#: Maximum number of contacts of an owner. Each contact gets every page.
 MOST_CONTACTS = 20
 _LONGEST_LABEL = 100
 _LONGEST_SHOWN = 255
@@ -37,7 +37,7 @@ _MOST_GUESSES = 5
 
 
 class ContactState(StrEnum):
-    """The state of a contact; the value is shown."""
+    """The state of a contact. The value is shown to users."""
 
     UNCONFIRMED = "unconfirmed"
     READY = "ready"
@@ -60,15 +60,15 @@ class Contact(Resource):
     user_id: int | None = Field(exclude=True)
     project_id: int | None = Field(exclude=True)
     group_id: int | None = Field(exclude=True)
-    #: Failed attempts since the last success.
+    #: Number of failed attempts since the last success.
     tries: int = Field(exclude=True)
-    #: Whether it stands for the e-mail address of the account, for want of another contact.
+    #: True if the contact is the account's own email address, used as a fallback.
     is_account_email: bool = Field(exclude=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """The person, project or group that a contact belongs to."""
+    """The user, project or group that owns a contact."""
 
     user_id: int | None = None
     project_id: int | None = None
@@ -76,7 +76,7 @@ class Owner:
 
 
 def view_of(row: ContactRow) -> Contact:
-    """Return the view of a row."""
+    """Return the contact of a database row."""
     if row.confirmed_at is None:
         state = ContactState.UNCONFIRMED
     else:
@@ -96,16 +96,20 @@ class NewContact:
     owner: Owner
     address: Address
     label: str = ""
-    #: Whether it needs no code: a channel, or a contact that an administrator made.
+    #: True if the contact needs no code: a channel, or a contact that an administrator created.
     is_confirmed: bool = False
-    #: That of the application that creates it.
+    #: Id of the authorization of the application that creates the contact.
     authorization_id: int | None = None
 
 
 def create_contact(
     new: NewContact, *, session: Session, keyring: Keyring, now: datetime
 ) -> Contact:
-    """Store a contact; raise InvalidError, or ConflictError if the owner has it already."""
+    """Store a contact.
+
+    Raise InvalidError if the label is too long or the limit is reached. Raise ConflictError if the
+    owner already has a contact with this address.
+    """
     label = " ".join(new.label.split()) or new.address.shown[:_LONGEST_LABEL]
     if len(label) > _LONGEST_LABEL:
         raise InvalidError(f"A label can have at most {_LONGEST_LABEL} characters.", field="label")
@@ -132,7 +136,7 @@ def create_contact(
         tries=0,
     )
     session.add(row)
-    session.flush()  # for its id
+    session.flush()  # assigns the id
     return view_of(row)
 
 
@@ -146,7 +150,7 @@ def _has_address(row: ContactRow, address: Address, keyring: Keyring) -> bool:
 
 
 def list_contacts(owner: Owner, *, session: Session) -> Sequence[Contact]:
-    """Return the contacts of a person, or the channels of a project or group, the oldest first."""
+    """Return the contacts of a user, or the channels of a project or group, the oldest first."""
     return [view_of(row) for row in _rows_of(owner, session=session)]
 
 
@@ -157,7 +161,7 @@ def channels_of(groups: Collection[int], *, session: Session) -> Sequence[Contac
 
 
 def types_in_use(*, session: Session) -> Sequence[ContactType]:
-    """Return the types that anybody has a contact of."""
+    """Return the types that have at least one contact."""
     return [
         each
         for each in CONTACT_TYPES
@@ -167,12 +171,15 @@ def types_in_use(*, session: Session) -> Sequence[ContactType]:
 
 
 def get_contact(contact_id: int, owner: Owner, *, session: Session) -> Contact:
-    """Return a contact of an owner, or raise NotFoundError."""
+    """Return a contact of an owner.
+
+    Raise NotFoundError if there is no such contact.
+    """
     return view_of(get_row(contact_id, owner, session=session))
 
 
 def delete_contact(contact_id: int, owner: Owner, *, session: Session, now: datetime) -> Contact:
-    """Delete a contact with what waits for it, and return what it was."""
+    """Delete a contact with its queued messages; return the deleted contact."""
     row = get_row(contact_id, owner, session=session)
     if row.address_ciphertext is None:
         message = "Your account's e-mail address cannot be deleted. Add another contact instead."
@@ -183,7 +190,10 @@ def delete_contact(contact_id: int, owner: Owner, *, session: Session, now: date
 
 
 def get_row(contact_id: int, owner: Owner, *, session: Session) -> ContactRow:
-    """Return the row of a contact of an owner, or raise NotFoundError."""
+    """Return the row of a contact of an owner.
+
+    Raise NotFoundError if there is no such contact.
+    """
     row = session.scalar(select(ContactRow).where(ContactRow.id == contact_id, *_is_of(owner)))
     if row is None:
         raise NotFoundError("Channel not found." if owner.user_id is None else "Contact not found.")
@@ -211,7 +221,7 @@ def send_code(
     keyring: Keyring,
     now: datetime,
 ) -> int:
-    """Send a new code to a contact that is not confirmed, and return the id of the message."""
+    """Send a new code to an unconfirmed contact; return the id of the message."""
     row = get_row(contact_id, owner, session=session)
     if row.confirmed_at is not None:
         raise InvalidError("This contact is already confirmed.", field="code")
@@ -230,7 +240,7 @@ def send_test(
     keyring: Keyring,
     now: datetime,
 ) -> int:
-    """Send a test message to a confirmed contact, and return the id of the message."""
+    """Send a test message to a confirmed contact; return the id of the message."""
     row = get_row(contact_id, owner, session=session)
     if row.confirmed_at is None:
         message = "Confirm the contact first. Until then it only gets codes."
@@ -251,7 +261,7 @@ def _count(
     try:
         address = keyring.decrypt(row.address_ciphertext or "")
     except UndecipherableError:
-        # The account's own address, or one that no message reaches.
+        # The contact is the account's own address, or its address cannot be decrypted.
         address = f"contact {row.id}"
     sending = Sending(
         recipient=address,
@@ -262,7 +272,7 @@ def _count(
 
 
 def unconfirm_ended(*, session: Session, now: datetime) -> int:
-    """Let contacts be confirmed again whose application no longer has access; return how many."""
+    """Remove the confirmation of contacts whose application lost access; return their number."""
     ended = session.scalars(
         update_rows(ContactRow)
         .where(
@@ -276,7 +286,7 @@ def unconfirm_ended(*, session: Session, now: datetime) -> int:
 
 
 def detach_from_application(contact_id: int, *, session: Session) -> None:
-    """Make a contact that an application created the user's own, who has confirmed it."""
+    """Detach a contact from the application that created it, since its user has confirmed it."""
     session.execute(
         update_rows(ContactRow).where(ContactRow.id == contact_id).values(authorization_id=None)
     )
@@ -285,9 +295,9 @@ def detach_from_application(contact_id: int, *, session: Session) -> None:
 def confirm_contact(
     contact_id: int, code: str, owner: Owner, *, session: Session, keyring: Keyring, now: datetime
 ) -> tuple[Contact, str | None]:
-    """Confirm a contact by its code; return it, and what is wrong with the code or None.
+    """Confirm a contact by its code; return it and a problem with the code, or None.
 
-    The guess is counted, so a refusal is returned rather than raised.
+    The problem is returned instead of raised, so that the failed guess is stored.
     """
     get_row(contact_id, owner, session=session)
     row = session.scalars(

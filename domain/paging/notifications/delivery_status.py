@@ -1,8 +1,8 @@
-"""What becomes of pages: accepted by a contact, or failed at all of them.
+"""Records the outcomes of pages: accepted by a contact, or failed at all contacts.
 
 The escalation of a page then processes the outcome (`domain/paging/escalations/lifecycle.py`).
-Several contacts of one batch may end at the same time, so each locks the batch before it reads the
-others.
+Several contacts of a batch may end at the same time. Each transaction therefore locks the batch
+before it reads the outcomes of the other contacts.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -45,7 +45,8 @@ _GIVEN_UP = "was not paged by {by}: {reason}. No further attempt is made."
 
 
 def _is_live(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
-    """Return which pages an event leads to an outcome, as the table of states says."""
+    """Return the condition for pages that an event changes to an outcome, per the table of states.
+    """
     before = outcomes_before(outcome, event)
     stored = [each.value for each in before if each is PageState.FAILED]
     is_before = Page.outcome.is_(None)
@@ -57,7 +58,7 @@ def _is_live(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool],
 
 
 def pages_accepted(batch_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """Note that a contact accepted a message with the pages of batches."""
+    """Record that a contact accepted a message with the pages of batches."""
     live = _is_live(PageEvent.TAKEN, PageState.ACCEPTED)
     _end(PageState.ACCEPTED, Page.batch_id.in_(batch_ids), *live, session=session, now=now)
 
@@ -65,12 +66,12 @@ def pages_accepted(batch_ids: Collection[int], *, session: Session, now: datetim
 def pages_failed(
     event: PageEvent, *pages: ColumnElement[bool], session: Session, now: datetime
 ) -> None:
-    """Note that pages reach nobody for now; `pages` selects them."""
+    """Record that the selected pages currently reach nobody."""
     _end(PageState.FAILED, *pages, *_is_live(event, PageState.FAILED), session=session, now=now)
 
 
 def _end(outcome: PageState, *pages: ColumnElement[bool], session: Session, now: datetime) -> None:
-    # No escalation waits for those about incidents.
+    # No escalation waits for pages about incidents.
     news = Page.alert_id.is_not(None)
     session.execute(
         update_rows(Page).where(*pages).values(outcome=outcome.value, outcome_at=now, has_news=news)
@@ -78,10 +79,11 @@ def _end(outcome: PageState, *pages: ColumnElement[bool], session: Session, now:
 
 
 def failed_batches(batch_ids: Iterable[int], *, session: Session, now: datetime) -> Sequence[int]:
-    """Lock batches and return those with live pages that no contact has accepted or is yet to try.
+    """Lock batches and return the batches that failed at all contacts.
 
-    The caller has stored the attempts that it knows of. Where contacts follow later by rules of the
-    person, they are due now instead.
+    A batch has failed if it has live pages, no contact has accepted it, and no due message is
+    untried. The caller must have stored the attempts that it knows of. If notification rules delay
+    further messages of a failed batch, these become due now, and the batch is not returned.
     """
     wanted = sorted(set(batch_ids))
     session.execute(
@@ -107,7 +109,7 @@ def failed_batches(batch_ids: Iterable[int], *, session: Session, now: datetime)
 
 
 def _hurry(batch_ids: Sequence[int], *, session: Session, now: datetime) -> set[int | None]:
-    """Make the messages of batches due that were to leave later; return which batches have some."""
+    """Make delayed messages of batches due now; return the batches that have such messages."""
     later = (
         PageMessage.batch_id.in_(batch_ids),
         PageMessage.ended_at.is_(None),
@@ -119,14 +121,14 @@ def _hurry(batch_ids: Sequence[int], *, session: Session, now: datetime) -> set[
         .values(due_at=now)
         .returning(PageMessage.contact_id, PageMessage.batch_id)
     ).all()
-    # In one order, so that two transactions do not wait for each other.
+    # A fixed order prevents deadlocks between two transactions.
     for contact_id in sorted({row.contact_id for row in found}):
         wake_contact(contact_id, now, session=session)
     return {row.batch_id for row in found}
 
 
 def batches_without(contact_id: int, batch_ids: Collection[int], *, session: Session) -> list[int]:
-    """Return those of some batches of which no message goes to a contact."""
+    """Return the batches without a message to a contact."""
     told = select(PageMessage.batch_id).where(
         PageMessage.contact_id == contact_id, PageMessage.batch_id.in_(batch_ids)
     )
@@ -134,7 +136,7 @@ def batches_without(contact_id: int, batch_ids: Collection[int], *, session: Ses
 
 
 def contact_is_going(contact: Contact, *, session: Session, now: datetime) -> None:
-    """Judge the pages that wait for a contact that is deleted now; its messages go with it."""
+    """Delete a contact with its messages, and evaluate the pages that waited for it."""
     batches = session.scalars(
         select(PageMessage.batch_id).where(
             PageMessage.contact_id == contact.id,
@@ -143,7 +145,7 @@ def contact_is_going(contact: Contact, *, session: Session, now: datetime) -> No
         )
     ).all()
     session.delete(contact)
-    session.flush()  # The messages that are left are looked at.
+    session.flush()  # The remaining messages are read next.
     known = [each for each in batches if each is not None]
     failed = failed_batches(known, session=session, now=now)
     pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
@@ -157,7 +159,7 @@ def note_pages(
     session: Session,
     now: datetime,
 ) -> None:
-    """Add an entry to the activity of what pages are about, with a statement for each table."""
+    """Add an entry to the activity of the pages' subjects, with one statement for each table."""
     at = literal(now, AlertNote.created_at.type)
     of_all = {
         "user_id": literal(user_id, AlertNote.user_id.type),
@@ -180,14 +182,15 @@ def note_pages(
 
 @dataclass(frozen=True, kw_only=True)
 class Notice:
-    """What maintainers are told."""
+    """A notice to maintainers."""
 
-    #: Nobody is told twice with the same one.
+    #: Unique key, which prevents a second notice to the same recipient.
     key: str
     subject: str
-    #: Between the greeting and the signature.
+    #: Text between the greeting and the signature.
     text: str
-    #: It is sent only while one of these alerts waits for somebody. None: in any case.
+    #: Ids of alerts. The notice is sent only while one of them needs attention. If empty, it is
+    #: always sent.
     alerts: tuple[int, ...] = ()
 
 
@@ -244,7 +247,7 @@ def record_failed(
     session: Session,
     now: datetime,
 ) -> None:
-    """Say that the pages of batches reach nobody, whose last contact to fail was this one."""
+    """Report pages of batches that failed at all contacts; `contact` was the last to fail."""
     pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
     live = (*pages, Page.withdrawn_at.is_(None))
     _report(_FAILED, contact, reason, policy, *live, session=session, now=now)
@@ -259,7 +262,7 @@ def record_given_up(
     session: Session,
     now: datetime,
 ) -> None:
-    """Say that messages about alerts were given up."""
+    """Report messages about alerts that were given up."""
     batches = {each.batch_id for each in messages if each.batch_id is not None}
     if not batches:
         return
@@ -276,9 +279,9 @@ def _report(
     session: Session,
     now: datetime,
 ) -> None:
-    """Say in the activity of alerts that a contact failed, and tell maintainers.
+    """Log the failure of a contact in the activity of alerts, and notify the maintainers.
 
-    They are told once of each outage of a contact, however many messages that concerns.
+    The maintainers get one notice for each outage of a contact, for any number of messages.
     """
     user = session.get(User, contact.user_id) if contact.user_id is not None else None
     name = user.username if user else contact.label

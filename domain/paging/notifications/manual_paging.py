@@ -1,4 +1,4 @@
-"""Whom somebody can page by hand: members who see the alerts, and whom a page reaches now."""
+"""Checks for manual pages: recipients must be members who see the alerts and can be reached now."""
 
 from collections.abc import Collection, Mapping
 
@@ -16,7 +16,10 @@ from models.folding import fold
 def check_reachable(
     names: Collection[str], project: ProjectView, work: Work, *, field: str, is_critical: bool
 ) -> Mapping[int, str]:
-    """Return people by id; raise InvalidError that says who cannot be paged now, and why."""
+    """Return the names of users by id.
+
+    Raise InvalidError with the reason if a user cannot be paged now.
+    """
     keys = {fold(storable(name).strip().removeprefix("@")): name for name in names}
     people = able_people(
         User.username_key.in_(keys),

@@ -1,4 +1,4 @@
-"""What a message is about: alerts and incidents that wait, and what became of earlier ones."""
+"""Reads the facts for messages: alerts and incidents that need attention, and follow-ups."""
 
 import logging
 from collections import Counter
@@ -29,7 +29,7 @@ from models import (
     Project,
 )
 
-#: So many alerts and incidents are named; of others the number is given.
+#: Maximum number of alerts and incidents that a message names. Others are only counted.
 MOST_NAMED = 10
 _log = logging.getLogger("gatebell.pages")
 _WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}
@@ -37,7 +37,7 @@ _NO_FACTS = AlertFacts(links={}, labels=())
 
 Value = TypeVar("Value")
 _Thing = tuple[Subject, type[Any], SQLColumnExpression[int]]
-#: With what orders them, the most severe first.
+#: Subjects of pages with their tables and the columns for sorting by severity.
 _THINGS: tuple[_Thing, ...] = (
     (Subject.INCIDENT, Incident, RANK_OF_INCIDENT),
     (Subject.ALERT, Alert, Alert.severity),
@@ -46,14 +46,14 @@ _THINGS: tuple[_Thing, ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class FiringAlert:
-    """An alert or incident that waits for somebody."""
+    """An alert or incident that needs attention."""
 
     about: Subject
     title: str
-    #: The first fields of its report, if that has no title.
+    #: First fields of the report, if it has no title.
     fields: Sequence[tuple[str, str]]
     severity: str
-    #: Of its project.
+    #: Path of the project.
     path: str
     iid: int
     started_at: datetime
@@ -62,9 +62,9 @@ class FiringAlert:
 
 @dataclass(frozen=True, kw_only=True)
 class SingleAlert:
-    """What is said of an alert or incident that is alone in its message."""
+    """Further facts for a message about a single alert or incident."""
 
-    #: What its columns say, by name.
+    #: Names and values of details, such as the service.
     details: Sequence[tuple[str, str]]
     description: str | None
     facts: AlertFacts
@@ -73,24 +73,24 @@ class SingleAlert:
 
 @dataclass(frozen=True, kw_only=True)
 class Firing:
-    """The alerts and incidents of a message that still wait for somebody."""
+    """The alerts and incidents of a message that still need attention."""
 
     count: int
-    #: How many of them are incidents.
+    #: Number of incidents among them.
     incidents: int
     projects: int
-    #: The most severe ones.
+    #: The most severe alerts and incidents.
     named: Sequence[FiringAlert]
-    #: None if there are several.
+    #: Facts about the only alert or incident. None if there are several.
     single: SingleAlert | None
 
 
 def firing_of(
     contact: Contact, batches: Sequence[int], policy: PagingPolicy, *, session: Session
 ) -> Firing:
-    """Return the alerts and incidents of batches that still wait for somebody, most severe first.
+    """Return the alerts and incidents of batches that still need attention, most severe first.
 
-    For a person who was asked for, that is one as well that somebody else has acknowledged.
+    For a user who was paged manually, this includes alerts that another user has acknowledged.
     """
     counts: dict[Subject, Mapping[int, int]] = {}
     named: list[FiringAlert] = []
@@ -113,7 +113,7 @@ def firing_of(
 
 
 def _things(kind: PageKind, batches: Sequence[int], *, session: Session) -> Sequence[_Thing]:
-    """Return what the pages of a kind in batches are about: most are about alerts alone."""
+    """Return the subjects of the pages of a kind in batches, which saves a query in most cases."""
     of_alerts = Page.alert_id.is_not(None)
     of_batches = Page.batch_id.in_(batches), Page.kind == kind.value
     found = set(session.scalars(select(of_alerts).where(*of_batches).distinct()))
@@ -123,7 +123,7 @@ def _things(kind: PageKind, batches: Sequence[int], *, session: Session) -> Sequ
 def _by_project(
     rows: Sequence[tuple[Any, str]], waiting: Select[Any, str], *, session: Session
 ) -> Mapping[int, int]:
-    """Count all that wait by project; `rows` are the first ones."""
+    """Count all alerts or incidents by project; `rows` are the first ones."""
     if len(rows) < MOST_NAMED:
         return Counter(thing.project_id for thing, _ in rows)
     found = waiting.subquery()
@@ -157,7 +157,7 @@ def _waiting(
 
 
 class _Notes(NamedTuple):
-    """Where it is stored what users did, and the column of what they did it to."""
+    """The table of user actions on alerts or incidents, and its key column."""
 
     table: type[Any]
     key: SQLColumnExpression[int]
@@ -227,7 +227,10 @@ def _single(thing: Alert | Incident, policy: PagingPolicy, *, session: Session) 
 
 
 def _or_else(nothing: Value, read: Callable[[], Value]) -> Value:
-    """Return what can be read; a page leaves without it, whatever is wrong with a report."""
+    """Return the result of a function, or a default if it fails.
+
+    A page is sent even if a report cannot be read.
+    """
     try:
         return read()
     except SQLAlchemyError:
@@ -239,7 +242,7 @@ def _or_else(nothing: Value, read: Callable[[], Value]) -> Value:
 
 @dataclass(frozen=True, kw_only=True)
 class FollowUp:
-    """The present state of an alert or incident in words, such as `Acknowledged by @alice`."""
+    """The current state of an alert or incident in words, such as `Acknowledged by @alice`."""
 
     about: Subject
     words: str
@@ -251,10 +254,13 @@ class FollowUp:
 def follow_ups_of(
     contact: Contact, batches: Sequence[int], *, session: Session
 ) -> Sequence[FollowUp]:
-    """Return what the contact is to be told of alerts and incidents, in the order of their numbers.
+    """Return the follow-ups for a contact, ordered by project and number.
 
-    Only those that it may have read of, that do not fire again, and whose state the person did not
-    change.
+    An alert or incident is included under these conditions:
+
+    - The contact may have read about it.
+    - It is not firing again.
+    - Its state was not last changed by the user of the contact.
     """
     found = []
     for about, thing, _severity in _things(PageKind.FOLLOW_UP, batches, session=session):
@@ -296,7 +302,7 @@ def _live_news(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...]:
 def _last_changes(
     about: Subject, states: Mapping[int, str], *, session: Session
 ) -> Mapping[int, AlertNote | IncidentNote]:
-    """Return the changes by users that gave alerts or incidents their present state, by id."""
+    """Return the user changes that set the current state of alerts or incidents, by id."""
     note, key = _notes_of(about)
     newest = (
         select(func.max(note.id))

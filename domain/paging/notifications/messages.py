@@ -1,4 +1,4 @@
-"""What a message to a contact says; written when it is sent, so that it says what is true then."""
+"""Writes the content of messages to contacts at the time of sending, so that it is up to date."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from domain.paging.notifications.policy import PageReason, PagingPolicy
 from domain.paging.notifications.recipients import NO_ZONE, zone_of
 from models import Contact, PageMessage
 
-#: So many follow-ups are named; of others the number is given.
+#: Maximum number of follow-ups that a message names. Others are only counted.
 _MOST_FOLLOW_UPS = 10
 _LONGEST_DESCRIPTION = 500
 _LONGEST_SUBJECT = 150
@@ -33,21 +33,21 @@ _SHORTEST_TITLE = 50
 _LONGEST_TITLE = 200
 _LONGEST_VALUE = 300
 _MINUTE = timedelta(minutes=1)
-#: They reverse the order of what follows, which can disguise a text.
+#: Characters that reverse the direction of the following text, which can disguise it.
 _DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """Whom a text is for, and when it is written."""
+    """The reader of a text, and the time at which it is written."""
 
-    #: Of the service; without a trailing slash.
+    #: Base URL of the service, without a trailing slash.
     base_url: str
     time_zone: str
     now: datetime
 
     def local_time(self, moment: datetime) -> str:
-        """Return a moment as the reader's clock shows it."""
+        """Return a time in the reader's time zone."""
         return local_time(moment, self.time_zone)
 
     def url_of(self, thing: FiringAlert | FollowUp) -> str:
@@ -56,7 +56,7 @@ class Reader:
 
 
 def firing_subject(firing: Firing, reader: Reader) -> str:
-    """Return the subject of a message about what waits for somebody."""
+    """Return the subject of a message about alerts and incidents that need attention."""
     first = firing.named[0]
     if firing.count == 1:
         return _subject(
@@ -71,7 +71,7 @@ def _count(firing: Firing) -> str:
 
 
 def _subject(before: str, alert: FiringAlert, after: str) -> str:
-    """Return a subject in which only the title is cut: what is around it says where to look."""
+    """Return a subject in which only the title is truncated."""
     room = max(_LONGEST_SUBJECT - len(before) - len(after) - 1, _SHORTEST_TITLE)
     return f"{before}{short(_title(alert), room)} {after}"
 
@@ -82,7 +82,7 @@ def _where(path: str, projects: int) -> str:
 
 
 def firing_text(firing: Firing, reader: Reader) -> str:
-    """Return what is said of alerts that fire; times are in a zone."""
+    """Return the text about firing alerts, with times in the reader's time zone."""
     if firing.single is not None:
         lines = _single_lines(firing.named[0], firing.single, reader)
     else:
@@ -91,7 +91,8 @@ def firing_text(firing: Firing, reader: Reader) -> str:
 
 
 def short_firing_text(firing: Firing, reader: Reader) -> str:
-    """Return what services for a few words get below the subject: why, and who is next."""
+    """Return the text below the subject for services with short messages: the reason and next step.
+    """
     reason = firing.named[0].reason
     if firing.count > 1 or reason is None:
         return ""
@@ -99,7 +100,7 @@ def short_firing_text(firing: Firing, reader: Reader) -> str:
 
 
 def follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
-    """Return the subject of a message about what became of alerts."""
+    """Return the subject of a message about alerts that were answered or have ended."""
     first = follow_ups[0]
     title = short(one_line(first.title), _LONGEST_SUBJECT)
     if len(follow_ups) == 1:
@@ -112,7 +113,7 @@ def follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
 
 
 def follow_up_text(follow_ups: Sequence[FollowUp], reader: Reader) -> str:
-    """Return what is said of what became of alerts."""
+    """Return the text about alerts that were answered or have ended."""
     lines = []
     for each in follow_ups[:_MOST_FOLLOW_UPS]:
         lines += [
@@ -125,13 +126,13 @@ def follow_up_text(follow_ups: Sequence[FollowUp], reader: Reader) -> str:
 
 
 def _again(reason: PageReason | None, reader: Reader) -> str:
-    """Return how a subject begins from the second round on: nobody has answered."""
+    """Return the start of a subject from the second round on, when nobody has responded."""
     waited = _waited(reason, reader) if reason is not None and reason.round > 1 else ""
     return f"Unanswered for {waited}: " if waited else ""
 
 
 def _title(alert: FiringAlert) -> str:
-    """Return the title of an alert; in place of one that nobody gave, its first fields."""
+    """Return the title of an alert, or its first fields if it has no title."""
     fields = ", ".join(f"{one_line(name)}={one_line(value)}" for name, value in alert.fields)
     return short(fields or one_line(alert.title), _LONGEST_TITLE)
 
@@ -183,7 +184,7 @@ def _labels(labels: Sequence[tuple[str, str]]) -> str:
 
 
 def _link_line(link: str) -> str:
-    """Return a link as it is; a runbook may be a sentence instead."""
+    """Return a URL unchanged and other text shortened; a runbook may be a sentence."""
     line = one_line(link)
     return line if is_web_url(line) else short(line, _LONGEST_VALUE)
 
@@ -221,7 +222,7 @@ def _next(reason: PageReason, reader: Reader) -> str:
 
 
 def _waited(reason: PageReason, reader: Reader) -> str:
-    """Return for how long nobody answered, in words; empty for the first page of an alert."""
+    """Return how long nobody has responded, in words; empty for the first page of an alert."""
     minutes = int((reader.now - reason.first_paged_at) / _MINUTE)
     if minutes < 1:
         return ""
@@ -236,7 +237,7 @@ def _counted(number: int, word: str) -> str:
 
 
 def _former_lines(former: FormerAlerts, alert: FiringAlert, reader: Reader) -> Iterator[str]:
-    """Yield how often the alert came before, and what was noted then."""
+    """Yield the number of former alerts and the last note about them."""
     yield f"Seen {former.times} before, last at {reader.local_time(former.last_started_at)}."
     note = former.note
     if note is not None:
@@ -247,12 +248,12 @@ def _former_lines(former: FormerAlerts, alert: FiringAlert, reader: Reader) -> I
 
 
 def short(text: str, length: int) -> str:
-    """Return at most so many characters; a text that was cut ends with an ellipsis."""
+    """Return a text of at most `length` characters; truncated text ends with an ellipsis."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters, but with its line breaks."""
+    """Return a text without control characters except line breaks."""
     return "".join(
         each
         for each in text
@@ -267,13 +268,13 @@ def one_line(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """A message."""
+    """The content of a message."""
 
     subject: str
     text: str
-    #: For services that take a few words, such as text messages; None if the text is short.
+    #: Text for services with short messages, such as SMS. None if the text is short.
     short_text: str | None = None
-    #: Whether it is about something bad, which some services show in another colour.
+    #: True if the message is an alarm, which some services show in another color.
     is_alarm: bool = False
 
 
@@ -285,12 +286,12 @@ def page_content(
     session: Session,
     now: datetime,
 ) -> Content | None:
-    """Return the message about the alerts of some batches, or None if there is nothing to say."""
+    """Return the message about the alerts of batches, or None if none needs attention."""
     batches = sorted(each.batch_id for each in messages if each.batch_id is not None)
     firing = firing_of(contact, batches, policy, session=session)
     follow_ups = follow_ups_of(contact, batches, session=session)
     user_id = contact.user_id
-    # Of those who read a channel nothing is known.
+    # The readers of a channel are unknown.
     zone = NO_ZONE if user_id is None else zone_of(user_id, session=session)
     reader = Reader(base_url=policy.base_url, time_zone=zone, now=now)
     if firing.count:
@@ -337,7 +338,8 @@ def _follow_up_content(
 def _link(
     contact: Contact, batches: Sequence[int], policy: PagingPolicy, *, now: datetime
 ) -> str | None:
-    """Return the link that acknowledges the alerts; who reads a channel is not known."""
+    """Return the link that acknowledges the alerts; None for channels, whose readers are unknown.
+    """
     if contact.user_id is None:
         return None
     link = AcknowledgementLink(
@@ -357,7 +359,7 @@ def test_content(contact: Contact, policy: PagingPolicy) -> Content:
 def code_content(
     contact: Contact, policy: PagingPolicy, *, keyring: Keyring, now: datetime
 ) -> Content | None:
-    """Return the message with the code that confirms a contact, or None if it needs none."""
+    """Return the message with a contact's confirmation code, or None if no code is valid."""
     if contact.code_ciphertext is None or contact.code_expires_at is None:
         return None
     try:

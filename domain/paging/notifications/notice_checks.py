@@ -1,7 +1,7 @@
-"""Checks before each attempt whether a notice about a project may still be sent to a person.
+"""Checks before each attempt whether a notice about a project may still be sent to a user.
 
-Notices have a fixed text, so they store what they are about: the person, the projects and the
-alerts. A notice without that, such as one that an older release queued, is sent.
+Notices have a fixed text, so they store their subject: the user, the projects and the alerts. A
+notice without a subject, such as a notice from an older release, is sent without checks.
 """
 
 import logging
@@ -29,19 +29,19 @@ _MUTED = "its alerts are muted"
 
 
 class NotSent(NamedTuple):
-    """Why a notice is not sent now."""
+    """The reason why a notice is not sent now."""
 
     reason: str
-    #: Whether it waits, because the reason may end; otherwise it is cancelled.
+    #: True if the notice waits, because the reason may end; otherwise it is cancelled.
     waits: bool = False
 
 
 def about_projects(
     user_id: int, ability: Ability, project_ids: Sequence[int], *, alerts: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """Return what a notice is about, as it is stored.
+    """Return the subject of a notice in its stored format.
 
-    With `alerts`, it is sent only while one of them waits for somebody.
+    With `alerts`, the notice is sent only while any of them needs attention.
     """
     about = {"user": user_id, "ability": ability.value, "projects": [*project_ids]}
     return {**about, "alerts": [*alerts]} if alerts else about
@@ -55,7 +55,7 @@ def why_not_sent(
     session: Session,
     now: datetime,
 ) -> NotSent | None:
-    """Return why a notice may not be sent now, or None."""
+    """Return the reason why a notice may not be sent now, or None."""
     if about is None:
         return None
     for project_id in about["projects"]:
@@ -68,7 +68,7 @@ def why_not_sent(
 
 
 def may_be_told(about: Mapping[str, Any], *, session: Session, now: datetime) -> Collection[int]:
-    """Return the projects of a notice about which the person may still be told."""
+    """Return the projects of a notice that the user may still be notified about."""
     return {
         project_id
         for project_id in about["projects"]
@@ -98,7 +98,7 @@ def _why_not_now(
     session: Session,
     now: datetime,
 ) -> NotSent | None:
-    """Return why none of some alerts needs somebody now, or None."""
+    """Return the reason why none of the alerts needs attention now, or None."""
     rows = session.execute(
         select(Alert.id, Alert.project_id).where(Alert.id.in_(alerts), Alert.status == "triggered")
     )

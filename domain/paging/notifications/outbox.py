@@ -1,11 +1,11 @@
-"""Hands the waiting messages of a contact to one worker at a time, in their order.
+"""Assigns the queued messages of each contact to one worker at a time, in order.
 
-A worker claims a contact for a while. The number of the claim rises each time, so what a worker
-says that lost its claim while it was held up changes nothing but what it has sent. Messages about
-alerts that wait for the same contact are sent as one, so nobody gets a flood after an outage.
+A worker claims a contact for a limited time. The number of the claim increases each time, so a
+worker that lost its claim can only record what it has sent. Messages about alerts that wait for the
+same contact are combined into one message, which prevents a flood after an outage.
 
-Locks are taken in one order: of failing contacts, of the recipient, of contacts, batches and pages.
-Gathering and withdrawing lock recipients first as well.
+Locks are taken in this order: failing contacts, the recipient, contacts, batches, and pages.
+Batching and cancelling also lock recipients first.
 """
 
 from collections.abc import Collection, Sequence
@@ -59,37 +59,37 @@ from domain.paging.notifications.states import (
 )
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 
-#: Longer than an attempt may take, so that a claim outlives it. After a worker was killed, its
-#: contacts wait for so long.
+#: Lifetime of a claim. It is longer than an attempt may take. After a worker was killed, its
+#: contacts wait for this time.
 CLAIM_LIFETIME = timedelta(seconds=30)
 _LONGEST_ERROR = 500
-#: A notice about muted alerts is checked again after this pause.
+#: Pause before a notice about muted alerts is checked again.
 _CHECK_NOTICE_AFTER = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """The right to send to a contact."""
+    """The right of a worker to send to a contact."""
 
     contact_id: int
     number: int
     lane: str
 
 
-#: How a message ended, NULL while it waits, and the last error.
+#: Query for the outcome of a message, NULL while it is queued, and its last error.
 OUTCOME_OF_MESSAGE = select(PageMessage.outcome, PageMessage.last_error).where(
     PageMessage.id == bindparam("message_id")
 )
 
 
 class LostAddressError(Exception):
-    """No key opens the address any more; the text is for people."""
+    """Error for an address that no key can decrypt. Its text is shown to users."""
 
 
 def find_due_lanes(
     *, except_lanes: Collection[str], limit: int, session: Session, now: datetime
 ) -> Sequence[tuple[int, str]]:
-    """Return ids and lanes of contacts that may be claimed, those that wait longest first."""
+    """Return the ids and lanes of contacts that may be claimed, the longest waiting first."""
     due = select(Contact.id, Contact.lane).where(*_is_due(now), Contact.lane.not_in(except_lanes))
     rows = session.execute(due.order_by(Contact.next_try_at, Contact.id).limit(limit))
     return [(contact_id, lane) for contact_id, lane in rows]
@@ -98,7 +98,7 @@ def find_due_lanes(
 def claim_contacts(
     contact_ids: Collection[int], *, session: Session, now: datetime
 ) -> Sequence[Claim]:
-    """Claim those of the contacts that nobody else has claimed meanwhile."""
+    """Claim the contacts that no other worker has claimed in the meantime."""
     due = select(Contact.id).where(Contact.id.in_(contact_ids), *_is_due(now))
     free = due.with_for_update(skip_locked=True).cte("free")
     rows = session.execute(
@@ -117,7 +117,7 @@ def _is_due(now: Moment) -> tuple[ColumnElement[bool], ...]:
     return Contact.next_try_at <= now, is_free
 
 
-#: Whether there is something to claim.
+#: Condition that is true if a contact can be claimed.
 CONTACTS_ARE_DUE = exists().where(*_is_due(NOW))
 
 
@@ -126,7 +126,7 @@ def _is_ours(claim: Claim) -> tuple[ColumnElement[bool], ...]:
 
 
 def _locked(*which: ColumnElement[bool], session: Session) -> Contact | None:
-    """Lock a contact after its recipient, and return it; None if there is none any more."""
+    """Lock the recipient of a contact and then the contact; return None if it was deleted."""
     found = session.execute(select(Contact.id, Contact.user_id).where(*which)).first()
     if found is None:
         return None
@@ -142,9 +142,10 @@ def _locked(*which: ColumnElement[bool], session: Session) -> Contact | None:
 def next_delivery(
     claim: Claim, policy: PagingPolicy, *, session: Session, keyring: Keyring, now: datetime
 ) -> Delivery | None:
-    """Renew a claim and return what is sent next, or give the claim up and return None.
+    """Renew a claim and return the next delivery.
 
-    Raises LostAddressError.
+    Release the claim and return None if there is nothing to send. Raise LostAddressError if the
+    address cannot be decrypted.
     """
     contact = _locked(*_is_ours(claim), session=session)
     if contact is None:
@@ -175,9 +176,9 @@ def next_delivery(
 
 
 def _next_messages(contact: Contact, *, session: Session, now: datetime) -> Sequence[PageMessage]:
-    """Return a waiting code or test, or else all waiting messages about alerts, or a notice.
+    """Return the messages to send next: a code or test, all messages about alerts, or a notice.
 
-    Messages of an attempt that may have succeeded are sent again as they were, without later ones.
+    Messages of an attempt that may have succeeded are sent again unchanged, without later messages.
     """
     waiting = _all_waiting(contact, session=session, now=now)
     pages = [each for each in waiting if each.kind == MessageKind.PAGE.value]
@@ -196,7 +197,7 @@ def _cancel_what_may_not_be_sent(
     session: Session,
     now: datetime,
 ) -> None:
-    """Take pages out of messages that may not be sent any more, or not now.
+    """Remove pages from messages if they may not be sent now or at all.
 
     All pages of the messages are checked together.
     """
@@ -207,7 +208,7 @@ def _cancel_what_may_not_be_sent(
     if recipient is None:
         return
     clear_stale_holds(batches, session=session)
-    # Pages in a batch that something holds are queued again, and no message has them any more.
+    # Held pages of a batch are queued again in another batch, so no message contains them any more.
     which = Page.batch_id.in_(batches), Page.held_by.is_(None)
     verdicts = check_pages(recipient, *which, policy=policy, session=session, now=now)
     by = contact_type(contact.type).spoken or f"the contact “{contact.label}”"
@@ -220,7 +221,7 @@ def _cancel_what_may_not_be_sent(
 def _withdraw(
     contact: Contact, messages: Sequence[PageMessage], *, session: Session, now: datetime
 ) -> None:
-    """End messages with nothing to say: those that were cancelled are counted separately."""
+    """End messages without content; cancelled messages are counted separately."""
     for event, is_cancelled in (
         (MessageEvent.NOTHING_TO_SAY, False),
         (MessageEvent.NOT_ALLOWED, True),
@@ -236,7 +237,8 @@ def _withdraw(
 
 
 def _fail_unsaid(messages: Sequence[PageMessage], *, session: Session, now: datetime) -> None:
-    """Let nobody wait for pages that this contact may not be told of."""
+    """Mark the pages of messages without content as failed, so that no escalation waits for them.
+    """
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     if batches:
         of_batches = Page.batch_id.in_(batches)
@@ -268,7 +270,7 @@ def _content(
 def _notice(
     message: PageMessage, policy: PagingPolicy, *, session: Session, now: datetime
 ) -> Content | None:
-    """Return a notice, or None if it may not be sent any more, or later."""
+    """Return the content of a notice, or None if it may not be sent now or at all."""
     why = why_not_sent(
         message.about, policy.find_holds, reading=policy.reading, session=session, now=now
     )
@@ -282,7 +284,7 @@ def _notice(
 
 
 def _is_active(contact: Contact, *, session: Session) -> bool:
-    """Return whether a contact belongs to a project, or to a person who was not blocked since."""
+    """Return whether a contact belongs to a project or group, or to an active user."""
     state = select(User.state).where(User.id == contact.user_id)
     return contact.user_id is None or session.scalar(state) == ACTIVE
 
@@ -298,7 +300,7 @@ def _address(contact: Contact, *, session: Session, keyring: Keyring) -> str:
 
 
 def record_sent(claim: Claim, delivery: Delivery, *, session: Session, now: datetime) -> None:
-    """Note that messages were sent, even if the claim was lost meanwhile."""
+    """Record that messages were sent, even if the claim was lost in the meantime."""
     contact = _locked(Contact.id == claim.contact_id, session=session)
     if contact is None:
         return
@@ -323,11 +325,11 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
     session: Session,
     now: datetime,
 ) -> int | None:
-    """Schedule the next attempt, and give up the claim; return how many messages were given up.
+    """Schedule the next attempt and release the claim; return the number of messages given up.
 
-    Codes and tests are tried once, what is too old not again. `share` from 0 to 1 varies the pause.
-    What may have arrived is sent again as it was, so that its reader recognizes the duplicate.
-    None if the claim was lost.
+    Codes and tests are tried only once, and messages that are too old are not retried. `share` from
+    0 to 1 varies the pause. A message that may have arrived is sent again unchanged, so that its
+    recipient recognizes the duplicate. Return None if the claim was lost.
     """
     AdvisoryLock.FAILING_CONTACTS.take(session)
     contact = _locked(*_is_ours(claim), session=session)
@@ -345,7 +347,8 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
             is_unknown = delivery is not None and delivery.is_repeat
             each.is_under_way = problem.may_have_arrived or is_unknown
             each.attempt_id = each.attempt_id if each.is_under_way else None
-        # Others read of pages, and only its owner what the service of a contact answers.
+        # Other users see the errors of pages, so these omit the service's answer. Only the owner
+        # sees it.
         each.last_error = problem.reason if each.kind in RETRIED else contact.last_error
     over = [each for each in waiting if _is_over(each, problem, now)]
     record_given_up(contact, over, problem.reason, policy, session=session, now=now)
@@ -362,16 +365,17 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
 
 
 def _may_show_answers(contact: Contact) -> bool:
-    """Return whether people may read what the service of a contact answers.
+    """Return whether users may read the answers of a contact's service.
 
-    Whoever enters a URL must not read inside a network by it. So a contact has to be confirmed,
-    and a channel to have taken a message. Mail goes to this service's own server.
+    Otherwise a user could enter a URL to read from an internal network. A contact must be
+    confirmed, and a channel must have accepted a message. Mail only goes to the server of this
+    instance.
     """
     is_trusted = contact.last_sent_at is not None or contact_type(contact.type).uses_mail_server
     return contact.confirmed_at is not None and is_trusted
 
 
-#: In this order, in which the totals are locked.
+#: Final states by kind of message, in the order in which the totals are locked.
 _OUTCOMES = (
     (MessageState.FAILED, frozenset(MessageKind) - RETRIED),
     (message_after(MessageEvent.REFUSED), RETRIED),
@@ -387,7 +391,10 @@ def _judge(
     session: Session,
     now: datetime,
 ) -> None:
-    """Pass a contact over that fails: for the address of the account, or else for other people."""
+    """Pass on batches that failed at all contacts so far, or mark their pages as failed.
+
+    The pages go to the user's other confirmed contacts and to the email address of the account.
+    """
     of_batches = {each.batch_id: each for each in tried if each.batch_id is not None}
     lost = failed_batches(of_batches, session=session, now=now) if of_batches else ()
     if not lost:
@@ -400,7 +407,7 @@ def _judge(
                 queue_batch(each, [other], session=session, now=now)
                 passed_on.add(each)
         lost = [each for each in lost if each not in passed_on]
-    # What is given up was said to be so.
+    # Messages that were given up have been reported already.
     unsaid = [each for each in lost if not _is_over(of_batches[each], problem, now)]
     record_failed(contact, unsaid, problem.reason, policy, session=session, now=now)
     of_lost = Page.batch_id.in_(lost)
@@ -408,7 +415,7 @@ def _judge(
 
 
 def _reserve(user_id: int, *, has_account: bool, session: Session, now: datetime) -> Sequence[int]:
-    """Return whom a page goes to when those fail that it went to: all contacts, and the account."""
+    """Return the fallback contacts of a user: all confirmed contacts and the account's address."""
     contacts = session.scalars(
         select(Contact.id).where(*confirmed_contacts(user_id)).order_by(Contact.id)
     ).all()
@@ -423,7 +430,7 @@ def _is_over(message: PageMessage, problem: Problem, now: datetime) -> bool:
 
 
 def release(claim: Claim, *, session: Session) -> None:
-    """Give up a claim, so that others need not wait for its end."""
+    """Release a claim, so that other workers need not wait for its end."""
     session.execute(update_rows(Contact).where(*_is_ours(claim)).values(claimed_until=None))
 
 
@@ -432,13 +439,13 @@ def _is_waiting(contact: Contact) -> tuple[ColumnElement[bool], ...]:
 
 
 def _all_waiting(contact: Contact, *, session: Session, now: datetime) -> Sequence[PageMessage]:
-    """Return what waits to be sent, without what leaves later by a rule of the person."""
+    """Return the queued messages of a contact, without messages that a rule delays."""
     waiting = *_is_waiting(contact), is_due(now)
     return session.scalars(select(PageMessage).where(*waiting).order_by(PageMessage.id)).all()
 
 
 def _next_by_rule(contact: Contact, *, session: Session, now: datetime) -> datetime | None:
-    """Return when the next message leaves that waits for a rule of the person, or None."""
+    """Return when the next message is due that a notification rule delays, or None."""
     later = *_is_waiting(contact), PageMessage.due_at > now
     return session.scalar(select(func.min(PageMessage.due_at)).where(*later))
 
@@ -466,7 +473,7 @@ def _end(
 
 
 def _count(contact: Contact, what: str, count: int, *, session: Session) -> None:
-    session.flush()  # Before the totals, which others wait for: they are locked last.
+    session.flush()  # Totals are locked last, since other workers wait for them.
     values = {"type": contact.type, "outcome": what, "count": count}
     insert = insert_into(PageTotal, session=session).values(values)
     session.execute(

@@ -1,4 +1,4 @@
-"""What pages are about: alerts and incidents. Both have a project, a severity and a status."""
+"""The subjects of pages: alerts and incidents, which have a project, a severity and a status."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -12,14 +12,14 @@ from models import Alert, Incident, Page
 
 
 class Subject(StrEnum):
-    """What a page is about; the value is its name in a sentence."""
+    """The subject of a page. The value is its name in a sentence."""
 
     ALERT = "alert"
     INCIDENT = "incident"
 
     @property
     def column(self) -> SQLColumnExpression[int | None]:
-        """The column with its id; in each page one of them has a value."""
+        """Return the column with the id of the subject; only one of them is set in a page."""
         return Page.alert_id if self is Subject.ALERT else Page.incident_id
 
 
@@ -31,22 +31,22 @@ class About(NamedTuple):
 
     @property
     def columns(self) -> dict[str, int | None]:
-        """The columns of a page about it."""
+        """Return the columns of a page about this subject."""
         return {
             "alert_id": self.id if self.subject is Subject.ALERT else None,
             "incident_id": self.id if self.subject is Subject.INCIDENT else None,
         }
 
 
-#: The rank of an incident's severity, as alerts have it: 0 for critical.
+#: Rank of an incident's severity on the scale of alerts: 0 for critical.
 RANK_OF_INCIDENT = len(SEVERITIES) - 1 - Incident.urgency
-#: Of a page that is joined with both tables.
+#: Columns of the project and severity, for queries that join pages with both tables.
 PROJECT_ID: ColumnElement[int] = func.coalesce(Alert.project_id, Incident.project_id)
 SEVERITY: ColumnElement[int] = func.coalesce(Alert.severity, RANK_OF_INCIDENT)
 
 
 def severities_of(things: Collection[About], *, session: Session) -> Mapping[About, int]:
-    """Return the ranks of severities; what does not exist any more is left out."""
+    """Return the ranks of severities; subjects that no longer exist are left out."""
     found: dict[About, int] = {}
     for subject, key, severity in (
         (Subject.ALERT, Alert.id, Alert.severity),
@@ -64,12 +64,12 @@ def rank_of(thing: Alert | Incident) -> int:
 
 
 def shown_title(thing: Alert | Incident) -> str:
-    """Return the title, which says of an incident that it is one."""
+    """Return the title; titles of incidents have a prefix."""
     return thing.title if isinstance(thing, Alert) else f"Incident: {thing.title}"
 
 
 def counted(alerts: int, incidents: int) -> str:
-    """Return how many there are, in words: `2 alerts and 1 incident`."""
+    """Return the numbers in words, such as `2 alerts and 1 incident`."""
     counts = ((alerts, "alert"), (incidents, "incident"))
     words = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n]
     return " and ".join(words)

@@ -1,7 +1,8 @@
-"""Pages: what a recipient is to be told of an alert or incident, queued by whoever decides it.
+"""Queues pages, which notify a recipient about an alert or incident.
 
-`domain/paging/notifications/batching.py` combines queued pages by recipient into messages, one for
-each contact (`domain/paging/notifications/outbox.py`). A page has a key, which is stored once.
+`domain/paging/notifications/batching.py` combines the queued pages of a recipient into messages,
+one for each contact (`domain/paging/notifications/outbox.py`). The key of a page is unique, which
+prevents duplicates.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,29 +30,30 @@ from domain.paging.notifications.rules import Concern
 from domain.paging.notifications.states import MessageState
 from models import ContactRule, Page, PageMessage, PageRecipient
 
-#: How the keys of pages begin for which a person was named by hand. They leave whether or not what
-#: they are about is acknowledged.
+#: Prefix of the keys of manual pages to users. They are sent even if their alert or incident is
+#: acknowledged.
 ASKED = "asked: "
-#: How the keys of pages begin that follow others: by the rules for critical alerts, or since
-#: something held back the rest of their messages.
+#: Prefix of the keys of pages that follow other pages. They are caused by rules for critical
+#: alerts, or by holds on the remaining messages of a page.
 AGAIN = "page "
-#: Whether a page is the only one, or the first of several.
+#: Condition for pages that are the only page, or the first of several.
 IS_FIRST = and_(Page.key.not_like(f"{AGAIN}%"), Page.key.not_like(f"{ASKED}{AGAIN}%"))
-#: Whether somebody may have read a message: it was sent, or nobody knows how an attempt ended.
+#: Condition for messages that may have been read: they were sent, or the outcome of an attempt is
+#: unknown.
 MAY_BE_READ = or_(PageMessage.outcome == MessageState.SENT.value, PageMessage.is_under_way)
 
 
 class PageKind(StrEnum):
-    """What a page is about."""
+    """The kind of news in a page."""
 
     FIRING = "firing"
-    #: What it is about was acknowledged by somebody else, was ignored, or has ended.
+    #: The alert or incident was acknowledged by another user, was ignored, or has ended.
     FOLLOW_UP = "follow_up"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewPage:
-    """A page about an alert or incident to a person, or to a channel of its project.
+    """A page about an alert or incident to a user, or to a channel of its project.
 
     A second page with the same `key`, of at most 255 characters, is not stored.
     """
@@ -59,25 +61,25 @@ class NewPage:
     key: str
     project_id: int
     alert_id: int | None = None
-    #: In place of an alert.
+    #: Id of the incident, if the page is not about an alert.
     incident_id: int | None = None
     user_id: int | None = None
-    #: The id of a contact that belongs to the project.
+    #: Id of a contact that belongs to the project.
     channel_id: int | None = None
     is_critical: bool = False
 
     @property
     def about(self) -> About:
-        """What it is about."""
+        """Return the alert or incident of the page."""
         if self.incident_id is not None:
             return About(Subject.INCIDENT, self.incident_id)
         return About(Subject.ALERT, self.alert_id or 0)
 
 
 def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) -> int:
-    """Store pages and return how many of them are new.
+    """Store pages and return the number of new pages.
 
-    Those to users and channels, or about what does not exist any more are left out.
+    Pages are left out if their user, channel, alert or incident no longer exists.
     """
     by_key = {page.key: page for page in pages}
     return sum(
@@ -94,11 +96,11 @@ def withdraw_pages(
     session: Session,
     now: datetime,
 ) -> None:
-    """Withdraw the pages of alerts or incidents that nobody needs to look at any more.
+    """Cancel the pages of alerts or incidents that need no attention any more.
 
-    Of acknowledged ones, those to people who were asked for are kept.
-    What has not left does not leave. Recipients who got it, or may have got it, are told what
-    became of it, unless they do not want that; the message says what is true when it is sent.
+    Unsent pages are not sent. Recipients that may have received a page get an update, unless they
+    turned updates off. The content of an update is written when it is sent. `keeps_asked` keeps
+    manual pages to users, which is meant for acknowledged alerts.
     """
     for part in slices(sorted(set(ids))):
         kept = Page.key.not_like(f"{ASKED}%") if keeps_asked else true()
@@ -119,7 +121,7 @@ def _withdraw(
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
     )
-    # Gathering locks recipients before pages as well, and who begins to send does before it reads.
+    # Batching and sending also lock recipients before pages.
     has_paged = exists().where(Page.recipient_id == PageRecipient.id, *paged)
     recipients = session.scalars(
         select(PageRecipient).where(has_paged).order_by(PageRecipient.id).with_for_update()
@@ -153,10 +155,10 @@ def _withdraw(
 def pages_became_critical(
     ids: Sequence[int], *, about: Subject = Subject.ALERT, session: Session, now: datetime
 ) -> None:
-    """Let go of pages that quiet hours hold back, of alerts or incidents that are critical now.
+    """Release pages that quiet hours hold, since their alerts or incidents are critical now.
 
-    Nothing changes for recipients who want no pages in quiet hours at all. People whose rules for
-    critical alerts are others than those by which they were told are told by these as well.
+    Nothing changes for recipients who want no pages in quiet hours at all. Users whose rules for
+    critical alerts differ are also paged by those rules.
     """
     for part in slices(sorted(set(ids))):
         _raise(about.column.in_(part), session=session, now=now)
@@ -171,7 +173,7 @@ def _raise(which: ColumnElement[bool], *, session: Session, now: datetime) -> No
         Page.batch_id.is_(None),
         Page.withdrawn_at.is_(None),
     )
-    # Gathering locks recipients before pages as well.
+    # Batching also locks recipients before pages.
     has_waiting = exists().where(Page.recipient_id == PageRecipient.id, *waiting)
     recipients = session.scalars(
         select(PageRecipient).where(has_waiting).order_by(PageRecipient.id).with_for_update()
@@ -216,11 +218,11 @@ def _page_by_other_rules(
 
 
 class Urgency(NamedTuple):
-    """How urgent a page is."""
+    """The urgency of a page."""
 
-    #: The rank of the severity of what it is about: 0 for critical.
+    #: Rank of the severity of the alert or incident: 0 for critical.
     severity: int
-    #: Whether it may break quiet hours.
+    #: True if the page may break quiet hours.
     is_critical: bool = False
 
 
@@ -285,7 +287,7 @@ def _insert(rows: Sequence[_NewRow], kind: PageKind, *, session: Session, now: d
 
 
 class _Due:
-    """When pages that are queued now leave, looked up once for each recipient."""
+    """The due times of pages that are queued now, computed once for each recipient."""
 
     def __init__(self, kind: PageKind, now: datetime) -> None:
         self._kind = kind
@@ -300,14 +302,15 @@ class _Due:
         return known
 
 
-#: How urgent it is to learn what became of an alert: no message is less so.
+#: Urgency of follow-ups, which is the lowest.
 _FOLLOW_UP = Urgency(NO_SEVERITY)
 
 
 def due_at(
     recipient: PageRecipient, kind: PageKind, urgency: Urgency, *, now: datetime
 ) -> datetime:
-    """Return when a page leaves that is queued now: after quiet hours, and after the last one."""
+    """Return when a page that is queued now is due, after quiet hours and the pause between pages.
+    """
     quiet = quiet_hours_of(recipient)
     begin = held_until(quiet, is_critical=urgency.is_critical, now=now) or now
     earliest = earliest_leave(recipient, kind, severity=urgency.severity, now=now)
@@ -317,10 +320,10 @@ def due_at(
 def earliest_leave(
     recipient: PageRecipient, kind: PageKind, *, severity: int, now: datetime
 ) -> datetime | None:
-    """Return until when the pages of a recipient wait for each other, if there was one before.
+    """Return the end of the pause after the last page of a recipient, or None.
 
-    What is more severe than the last page does not wait for it. Follow-ups wait for every message,
-    but do not hold back a page about an alert that fires.
+    A page that is more severe than the last page does not wait. Follow-ups wait for all messages,
+    but do not delay a page about a firing alert.
     """
     if kind is PageKind.FOLLOW_UP:
         return _pause_after(recipient.last_message_at, now)
@@ -330,6 +333,6 @@ def earliest_leave(
 
 
 def _pause_after(last: datetime | None, now: datetime) -> datetime | None:
-    # A time ahead of now comes from a clock that was wrong. It holds nothing back: the end of a
-    # pause that began now would move on with each look.
+    # A time in the future comes from a wrong clock. It must not delay anything: the end of a pause
+    # that starts now would move with each check.
     return None if last is None or last > now else last + BETWEEN_PAGES

@@ -1,4 +1,4 @@
-"""What the settings of the instance say about pages."""
+"""Settings and hooks of the instance that paging depends on."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,27 +14,28 @@ from domain.paging.notifications.page_targets import Subject
 
 @dataclass(frozen=True, kw_only=True)
 class PageReason:
-    """Why somebody is paged, and what follows."""
+    """The reason why a recipient is paged, and the next step."""
 
     policy: str
-    #: The step that paged, from 1, and how many the policy has; 0 for who is paged beside them.
+    #: Number of the step, starting at 1, and the number of steps of the policy. The step is 0 for
+    #: pages outside the steps.
     step: int
     steps: int
-    #: From 1.
+    #: Number of the round, starting at 1.
     round: int
-    #: Who or what asked for the person, in words; None if a policy pages.
+    #: Name of the user or rule that requested the page. None if a policy pages.
     asked_by: str | None = None
-    #: The schedules of the step in which the person is on call; none if the step names the person.
+    #: Schedules of the step in which the user is on call. Empty if the step names the user.
     schedules: tuple[str, ...] = ()
-    #: When the first person or channel was paged for it.
+    #: Time of the first page to any recipient.
     first_paged_at: datetime
-    #: Whom the next step pages, in words, and when; None if nobody is paged after this.
+    #: Recipients of the next step in words, and its time. None if no step follows.
     next_whom: str | None = None
     next_at: datetime | None = None
 
 
 class Explain(Protocol):
-    """Finds the reasons of pages."""
+    """Function that finds the reasons of pages."""
 
     def __call__(
         self,
@@ -45,44 +46,44 @@ class Explain(Protocol):
         channel_id: int | None,
         session: Session,
     ) -> Mapping[int, PageReason]:
-        """Return the reasons by alert or incident; those that nothing pages for are left out."""
+        """Return the reasons by id of an alert or incident; those without a reason are left out."""
 
 
 class PageHold(NamedTuple):
-    """What holds back every page of an alert at a moment."""
+    """A hold on every page of an alert."""
 
-    #: A part of a sentence, such as `silence “deploy”`.
+    #: Reason as part of a sentence, such as `silence “deploy”`.
     words: str
-    #: When to check again.
+    #: Time of the next check.
     look_again_at: datetime
 
 
 class FindHolds(Protocol):
-    """Finds what holds back the pages of alerts."""
+    """Function that finds the holds on pages of alerts."""
 
     def __call__(
         self, projects: Mapping[int, int], /, *, at: datetime, session: Session, reading: Reading
     ) -> Mapping[int, PageHold]:
-        """Return holds by alert; `projects` has the projects of all alerts in question by alert."""
+        """Return holds by alert id; `projects` maps the ids of alerts to ids of projects."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class PagingPolicy:
-    """The settings that pages depend on, and what their texts are made with."""
+    """The settings that pages and their texts depend on."""
 
-    #: Without a trailing slash.
+    #: Base URL, without a trailing slash.
     base_url: str
     instance_name: str
-    #: Whether e-mail can be sent (MAIL_URL is set).
+    #: True if email can be sent (MAIL_URL is set).
     sends_mail: bool
-    #: Sign the links of messages; the first signs, all verify.
+    #: Keys for the links in messages. The first key signs, and all keys verify.
     link_keys: tuple[str, ...] = field(repr=False)
-    #: Encrypts the messages to maintainers.
+    #: Keys that encrypt the messages to maintainers.
     keyring: Keyring = field(repr=False)
-    #: How the reports of alerts are read.
+    #: Configuration for reading the reports of alerts.
     reading: Reading
-    #: Tell why somebody is paged.
+    #: Functions that find the reasons of pages.
     explain: Mapping[Subject, Explain]
-    #: Checks before each attempt whether something mutes the alerts of a page.
+    #: Function that finds holds before each attempt to send a page.
     find_holds: FindHolds

@@ -1,4 +1,5 @@
-"""What waits to be sent, how messages ended, and which contacts fail; for administrators."""
+"""The state of the message queue for administrators: queued and ended messages, failing contacts.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from models import Contact, Group, Page, PageMessage, PageRecipient, PageTotal, 
 
 _MOST_FAILING = 50
 _MOST_GIVEN_UP = 50
-#: Pages wait for each other for half a minute.
+#: Tolerance before a page is overdue. Pages wait for each other for half a minute.
 _PUNCTUAL = timedelta(minutes=1)
 
 
@@ -37,13 +38,13 @@ class TypeState:
 
     type: ContactType
     waiting: int
-    #: Since when the oldest one waits.
+    #: Time since which the oldest message has been waiting.
     oldest_at: datetime | None
-    #: Contacts whose last attempt failed.
+    #: Number of contacts whose last attempt failed.
     failing: int
-    #: How many messages ended in which way, ever.
+    #: Total number of messages by final state.
     ended: Mapping[MessageState, int]
-    #: How many attempts to send something failed, ever.
+    #: Total number of failed attempts.
     failed_attempts: int
 
 
@@ -52,7 +53,7 @@ class FailingContact:
     """A contact whose last attempt failed, without its address."""
 
     id: int
-    #: The person, or the project.
+    #: User name, or path of the project or group.
     owner: str
     is_of_project: bool
     type: ContactType
@@ -77,19 +78,19 @@ class GivenUpMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueState:
-    """The whole queue."""
+    """The state of the whole queue."""
 
     types: tuple[TypeState, ...]
-    #: Pages that are gathered at present, or wait for an end of quiet hours.
+    #: Number of pages that wait for batching or for the end of quiet hours.
     pages: int
     failing: tuple[FailingContact, ...]
     given_up: tuple[GivenUpMessage, ...]
 
 
 def states_by_type(*, session: Session, now: datetime) -> Sequence[TypeState]:
-    """Return what waits for each type of contact; it reads what waits and nothing else.
+    """Return the queued messages by type of contact; only queued messages are read.
 
-    What leaves later by a rule of a person does not wait yet.
+    Messages that a notification rule delays do not count as waiting.
     """
     begun = func.coalesce(PageMessage.due_at, PageMessage.created_at)
     waiting = {
@@ -122,7 +123,7 @@ def states_by_type(*, session: Session, now: datetime) -> Sequence[TypeState]:
 
 
 def queue_state(*, session: Session, now: datetime) -> QueueState:
-    """Return the queue with the contacts that fail and what was given up last."""
+    """Return the queue with the failing contacts and the messages that were given up last."""
     return QueueState(
         types=tuple(states_by_type(session=session, now=now)),
         pages=session.scalar(_UNGATHERED) or 0,
@@ -185,7 +186,10 @@ def _given_up(session: Session) -> list[GivenUpMessage]:
 
 @action("paging_queue.try_now")
 def try_now(work: Work, contact_id: int) -> bool:
-    """Try a failing contact at once; return False if nothing waits for it."""
+    """Retry a failing contact now.
+
+    Return False if no message waits for it.
+    """
     found = work.session.execute(
         update_rows(Contact)
         .where(Contact.id == contact_id, Contact.next_try_at.is_not(None))
@@ -197,9 +201,10 @@ def try_now(work: Work, contact_id: int) -> bool:
 
 @action("paging_queue.send_again")
 def send_again(work: Work, message_id: int) -> bool:
-    """Queue a message that was given up once more; return False if it was not.
+    """Requeue a message that was given up.
 
-    What its alerts say is true when it is sent: of those that need nobody it says nothing.
+    The content is written when it is sent, without alerts that no longer need attention. Return
+    False if the message was not given up.
     """
     found = work.session.execute(
         update_rows(PageMessage)
@@ -215,9 +220,9 @@ def send_again(work: Work, message_id: int) -> bool:
 
 
 def count_overdue(*, session: Session, now: datetime) -> int:
-    """Return how many pages and messages about alerts are past their time by more than a minute.
+    """Return the number of pages and messages about alerts that are overdue by over a minute.
 
-    Messages that wait for another attempt at a contact which fails are not.
+    Messages that wait for a retry at a failing contact do not count.
     """
     before = now - _PUNCTUAL
     ungathered = _UNGATHERED.where(Page.due_at < before)

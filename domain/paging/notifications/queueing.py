@@ -1,4 +1,4 @@
-"""Queues messages for contacts; `domain/paging/notifications/outbox.py` hands them to workers."""
+"""Queues messages for contacts; `domain/paging/notifications/outbox.py` assigns them to workers."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -12,24 +12,24 @@ from domain.delivery.mail.outbox import NewMessage
 from domain.paging.notifications.contact_types.mail import EMAIL, EMAIL_LANE
 from models import Contact, PageMessage
 
-#: After the first failure; each further pause is twice as long, up to the longest.
+#: Bounds of the pause after a failure. It doubles with each failure up to the longest pause.
 _FIRST_SECONDS = 10
 _LONGEST_SECONDS = 300
-#: Pauses differ by a quarter in both directions, so that contacts of one service do not return all
-#: at once.
+#: Random variation of pauses in both directions. It keeps the contacts of a service from being
+#: retried all at the same time.
 _VARIATION = 0.25
 _MOST_DOUBLINGS = 5
 LONGEST_PAUSE = timedelta(seconds=_LONGEST_SECONDS * (1 + _VARIATION))
-#: Something new for a contact that fails is tried after this pause, however long the present one.
+#: Pause before a new message to a failing contact is tried, even if its current pause is longer.
 NEW_MESSAGE_PAUSE = timedelta(seconds=5)
-#: What could not be sent for so long is given up.
+#: Age at which an unsent message is given up.
 GIVE_UP_AFTER = timedelta(hours=6)
 
 
 def pause_after(failures: int, *, share: float) -> timedelta:
-    """Return the pause after so many failures in a row; `share` from 0 to 1 varies it.
+    """Return the pause after consecutive failures; `share` from 0 to 1 varies it.
 
-    The first is at most 12.5 seconds, the longest a little over six minutes.
+    The first pause is at most 12.5 seconds, and the longest is a little over six minutes.
     """
     doublings = min(max(failures, 1) - 1, _MOST_DOUBLINGS)
     seconds = min(_FIRST_SECONDS * 2**doublings, _LONGEST_SECONDS)
@@ -37,16 +37,16 @@ def pause_after(failures: int, *, share: float) -> timedelta:
 
 
 class MessageKind(StrEnum):
-    """What a message is for."""
+    """The purpose of a message."""
 
     PAGE = "page"
-    #: What a maintainer must know of pages that others should have got.
+    #: A notice to maintainers about pages that others should have received.
     NOTICE = "notice"
     CODE = "code"
     TEST = "test"
 
 
-#: They are tried again until they are sent or too old; others are tried once.
+#: Kinds of messages that are retried until they are sent or too old; others are tried once.
 RETRIED = frozenset({MessageKind.PAGE, MessageKind.NOTICE})
 
 
@@ -58,7 +58,7 @@ def queue_batch(
     now: datetime,
     due_at: datetime | None = None,
 ) -> None:
-    """Queue the pages of a batch for contacts, which are told at once if no time is given."""
+    """Queue the pages of a batch for contacts, immediately or at `due_at`."""
     for contact_id in contact_ids:
         _queue(
             contact_id,
@@ -71,12 +71,12 @@ def queue_batch(
 
 
 def queue_message(contact_id: int, kind: MessageKind, *, session: Session, now: datetime) -> int:
-    """Queue a test or a code for a contact and return the id of the message."""
+    """Queue a test or a code for a contact; return the id of the message."""
     return _queue(contact_id, kind, session=session, now=now) or 0
 
 
 def queue_notice(contact_id: int, notice: NewMessage, *, session: Session, now: datetime) -> None:
-    """Queue a notice for a contact, unless it had one with this key."""
+    """Queue a notice for a contact, unless it already has a notice with this key."""
     _queue(
         contact_id,
         MessageKind.NOTICE,
@@ -101,11 +101,11 @@ def _queue(
     of_all = {"contact_id": contact_id, "kind": kind.value, "created_at": now, "tries": 0}
     values = {**of_all, "due_at": due_at, **more}
     insert = insert_into(PageMessage, session=session).values(values).on_conflict_do_nothing()
-    # Before the contact, which leads workers to it.
+    # The message is stored before the contact, whose row makes workers look for it.
     message_id: int | None = session.scalar(insert.returning(PageMessage.id))
     if message_id is None:
         return None
-    # Something new is tried soon, also where a long pause is in progress.
+    # A new message is tried soon, even during a long pause.
     is_failing = Contact.failing_since.is_not(None) & (kind in RETRIED) & (due_at is None)
     try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=due_at or now)
     wake_contact(contact_id, try_at, session=session)
@@ -115,7 +115,7 @@ def _queue(
 def wake_contact(
     contact_id: int, try_at: datetime | ColumnElement[datetime], *, session: Session
 ) -> None:
-    """See to it that the waiting messages of a contact are looked at by a moment."""
+    """Schedule the next check of a contact's messages, at the given time at the latest."""
     is_later = or_(Contact.next_try_at.is_(None), Contact.next_try_at > try_at)
     session.execute(
         update_rows(Contact)
@@ -125,12 +125,12 @@ def wake_contact(
 
 
 def is_due(now: datetime) -> ColumnElement[bool]:
-    """Return the condition for messages that wait for no rule of the person."""
+    """Return the condition for messages that no notification rule delays."""
     return or_(PageMessage.due_at.is_(None), PageMessage.due_at <= now)
 
 
 def confirmed_contacts(user_id: int) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for the contacts at which a person can be paged."""
+    """Return the conditions for the contacts at which a user can be paged."""
     return (
         Contact.user_id == user_id,
         Contact.confirmed_at.is_not(None),
@@ -139,7 +139,7 @@ def confirmed_contacts(user_id: int) -> tuple[ColumnElement[bool], ...]:
 
 
 def account_contact(user_id: int, *, session: Session, now: datetime) -> int:
-    """Return the contact that stands for the e-mail address of an account; created once."""
+    """Return the contact for the email address of an account; create it if necessary."""
     is_theirs = Contact.user_id == user_id, Contact.address_ciphertext.is_(None)
     found = session.scalar(select(Contact.id).where(*is_theirs))
     if found is None:

@@ -1,4 +1,4 @@
-"""Recipients of pages, people and channels of projects, and how they want to be paged."""
+"""Recipients of pages (users and channels) and their paging preferences."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,31 +13,31 @@ from domain.core.errors import InvalidError
 from models import Contact, Page, PageRecipient, User
 
 _DAY_MINUTES = 24 * 60
-#: Pages that become due shortly after one another leave together.
+#: Pause for batching: pages that become due within it are sent together.
 GATHERING_PAUSE = timedelta(seconds=1)
-#: After a page, further ones of the same recipient wait for each other for so long.
+#: Pause after a page, during which further pages of the same recipient are combined.
 BETWEEN_PAGES = timedelta(seconds=30)
-#: The rank of no severity: every one is worse.
+#: Rank that is less severe than every severity.
 NO_SEVERITY = 6
 NO_ZONE = "UTC"
-#: A user id or a contact id, and None for the other.
+#: A user id and None, or None and a contact id.
 RecipientKey = tuple[int | None, int | None]
 _USUAL = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuietHours:
-    """From one time of day to another, which may be on the next day, in a time zone."""
+    """A daily period in a time zone, which may end on the next day."""
 
     time_zone: str
-    #: In minutes after midnight.
+    #: Start and end in minutes after midnight.
     starts: int
     ends: int
-    #: Whether pages about critical alerts leave all the same.
+    #: True if pages about critical alerts are sent during quiet hours.
     lets_critical_through: bool = True
 
     def __post_init__(self) -> None:
-        """Raise InvalidError for times that are none, or the same."""
+        """Raise InvalidError if a time is invalid, or if the start equals the end."""
         if not (0 <= self.starts < _DAY_MINUTES and 0 <= self.ends < _DAY_MINUTES):
             raise InvalidError("Enter a time of day such as 22:00.", field="quiet_from")
         if self.starts == self.ends:
@@ -45,14 +45,15 @@ class QuietHours:
             raise InvalidError(message, field="quiet_until")
 
     def end_at(self, moment: datetime) -> datetime | None:
-        """Return when the quiet hours end that a moment is in, or None if it is in none."""
+        """Return the end of the quiet hours at a given time, or None outside of them."""
         zone = ZoneInfo(self.time_zone)
         local = moment.astimezone(zone)
         if not self._covers(local.hour * 60 + local.minute):
             return None
         at = time(self.ends // 60, self.ends % 60)
         for day in (local.date(), local.date() + timedelta(days=1)):
-            # A time that occurs twice ends them the second time if the first one has passed.
+            # If the end occurs twice because of a clock change, the second time applies once the
+            # first has passed.
             for fold in (0, 1):
                 end = datetime.combine(day, at.replace(fold=fold), zone).astimezone(UTC)
                 if end > moment:
@@ -66,7 +67,10 @@ class QuietHours:
 
 
 def minutes_of(text: str, *, field: str) -> int:
-    """Return the minutes after midnight of a time such as 22:00, or raise InvalidError."""
+    """Return the minutes after midnight of a time such as 22:00.
+
+    Raise InvalidError if the text is not a time.
+    """
     hours, colon, minutes = text.strip().partition(":")
     digits = hours.isdecimal() and minutes.isdecimal() and (hours + minutes).isascii()
     if not (colon and digits and len(minutes) == 2 and len(hours) <= 2):  # noqa: PLR2004 - digits
@@ -84,16 +88,16 @@ def written_time(minutes: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PagingPreferences:
-    """How a person wants to be paged."""
+    """The paging preferences of a user."""
 
-    #: None: at any time.
+    #: Quiet hours. None if the user can be paged at any time.
     quiet_hours: QuietHours | None = None
-    #: Whether the person is told when an alert was acknowledged by somebody else, or has ended.
+    #: True if the user is notified when another user acknowledges the alert, or when it ends.
     wants_follow_ups: bool = True
 
 
 def preferences_of(user_id: int, *, session: Session) -> PagingPreferences:
-    """Return the preferences of a person."""
+    """Return the preferences of a user."""
     row = session.scalar(select(PageRecipient).where(PageRecipient.user_id == user_id))
     if row is None:
         return PagingPreferences()
@@ -103,7 +107,7 @@ def preferences_of(user_id: int, *, session: Session) -> PagingPreferences:
 def change_preferences(
     user_id: int, wanted: PagingPreferences, *, session: Session, now: datetime
 ) -> None:
-    """Store the preferences of a person; pages that quiet hours held back are looked at again."""
+    """Store the preferences of a user, and reschedule pages that quiet hours held."""
     quiet = wanted.quiet_hours
     if quiet is not None and quiet.time_zone not in available_timezones():
         message = "Choose a time zone from the list, for example Europe/Berlin."
@@ -114,7 +118,7 @@ def change_preferences(
     row.quiet_until = quiet.ends if quiet else None
     row.critical_breaks_quiet = quiet is None or quiet.lets_critical_through
     row.wants_follow_ups = wanted.wants_follow_ups
-    session.flush()  # Before the pages, which are written without the session's objects.
+    session.flush()  # The following statements bypass the session's objects.
     _release_held_pages(row, session=session, now=now)
 
 
@@ -151,9 +155,9 @@ def quiet_hours_of(row: PageRecipient) -> QuietHours | None:
 
 
 def zone_of(user_id: int, *, session: Session) -> str:
-    """Return the time zone of a person.
+    """Return the time zone of a user.
 
-    One who has set none in the profile may have one for quiet hours.
+    If the profile has no time zone, the time zone of the quiet hours is used.
     """
     own = session.scalar(select(User.time_zone).where(User.id == user_id)) or NO_ZONE
     of_quiet_hours = select(PageRecipient.time_zone).where(
@@ -163,7 +167,7 @@ def zone_of(user_id: int, *, session: Session) -> str:
 
 
 def held_until(quiet: QuietHours | None, *, is_critical: bool, now: datetime) -> datetime | None:
-    """Return until when quiet hours hold a page back, or None if it may leave."""
+    """Return the time until which quiet hours hold a page, or None if it may be sent."""
     if quiet is None or (is_critical and quiet.lets_critical_through):
         return None
     return quiet.end_at(now)
@@ -172,9 +176,9 @@ def held_until(quiet: QuietHours | None, *, is_critical: bool, now: datetime) ->
 def recipient_rows(
     user_ids: Collection[int], contact_ids: Collection[int], *, session: Session
 ) -> Mapping[RecipientKey, PageRecipient]:
-    """Return the rows of recipients, created where they are missing.
+    """Return the rows of recipients, and create missing rows.
 
-    Users and contacts that do not exist any more are left out.
+    Users and contacts that no longer exist are left out.
     """
     users = session.scalars(select(User.id).where(User.id.in_(user_ids)).order_by(User.id)).all()
     channels = session.scalars(
@@ -198,7 +202,8 @@ def recipient_rows(
 
 _MOMENT = bindparam("moment", type_=PageRecipient.due_at.type)
 _IS_LATER = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > _MOMENT)
-#: It locks the row in any case: who gathers meanwhile would not see the new pages.
+#: Statement that always locks the row. Otherwise batching at the same time would miss the new
+#: pages.
 _WAKE = (
     update_rows(PageRecipient)
     .where(PageRecipient.id == bindparam("recipient"))
@@ -207,9 +212,9 @@ _WAKE = (
 
 
 def wake_recipients(moments: Mapping[int, datetime], *, session: Session) -> None:
-    """See to it that the waiting pages of recipients are looked at by moments.
+    """Schedule the batching of recipients' pages, at the given times at the latest.
 
-    Rows are locked in one order, so that two transactions do not wait for each other.
+    Rows are locked in a fixed order, which prevents deadlocks between two transactions.
     """
     rows = [{"recipient": each, "moment": moments[each]} for each in sorted(moments)]
     if rows:

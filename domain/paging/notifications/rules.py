@@ -1,6 +1,6 @@
-"""Rules of a person: which contacts are told of which alerts, and how long after a page left.
+"""Notification rules of users: which contacts get pages about which alerts, and after what delay.
 
-Without a rule that fits, all contacts are told at once, so no page is lost to a gap in the rules.
+If no rule matches, all contacts get the page immediately, so gaps in the rules lose no page.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ LONGEST_DELAY = timedelta(hours=1)
 
 
 class Concern(StrEnum):
-    """Which alerts a rule is about; the value is stored."""
+    """Alerts that a rule applies to. The value is stored."""
 
     ALL = "all"
     CRITICAL = "critical"
@@ -32,24 +32,27 @@ class Concern(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """From one time of day to another one; not after the first one means on the next day."""
+    """A daily period; it ends on the next day if `end` is not after `start`."""
 
-    #: In minutes after midnight.
+    #: Start and end in minutes after midnight.
     start: int
     end: int
-    #: Days on which it begins: 0 is Monday.
+    #: Weekdays on which it starts: 0 is Monday.
     weekdays: tuple[int, ...]
 
     @property
     def times(self) -> Iterator[tuple[int, int]]:
-        """The times in minutes of a week, which begins on Monday; one may end in the next week."""
+        """Yield the periods in minutes of a week that starts on Monday.
+
+        A period may end in the next week.
+        """
         length = (self.end - self.start) % DAY_MINUTES or DAY_MINUTES
         for day in self.weekdays:
             begin = day * DAY_MINUTES + self.start
             yield begin, begin + length
 
     def covers(self, minute: int) -> bool:
-        """Return whether a minute of the week is in it."""
+        """Return whether the window contains a minute of the week."""
         return any(
             begin <= minute < end or begin <= minute + WEEK_MINUTES < end
             for begin, end in self.times
@@ -58,22 +61,22 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One contact, the alerts that it is told of, and the minutes after which it is."""
+    """A contact, the alerts that it is notified of, and the delay in minutes."""
 
     contact_id: int
     concern: Concern
     delay: int
-    #: None for any time.
+    #: Period in which the rule applies. None for any time.
     only: Window | None = None
 
     def fits(self, concern: Concern, minute: int) -> bool:
-        """Return whether it is about critical or other alerts at a minute of the week."""
+        """Return whether the rule applies to critical or other alerts at a minute of the week."""
         is_about = self.concern in {Concern.ALL, concern}
         return is_about and (self.only is None or self.only.covers(minute))
 
 
 def rule_of(row: ContactRule) -> Rule:
-    """Return a stored rule."""
+    """Return the rule of a database row."""
     return Rule(
         contact_id=row.contact_id,
         concern=Concern(row.alerts),
@@ -83,23 +86,23 @@ def rule_of(row: ContactRule) -> Rule:
 
 
 def window_of(stored: Mapping[str, Any]) -> Window:
-    """Return a stored time."""
+    """Return a window from its stored format."""
     weekdays = tuple(stored["weekdays"])
     return Window(start=stored["start"], end=stored["end"], weekdays=weekdays)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonRules:
-    """The rules of a person, and the minute of the person's week."""
+    """The rules of a user, and the current minute of the user's week."""
 
     rules: Sequence[Rule]
     minute: int
 
     def told(self, concern: Concern, contacts: Mapping[int, bool]) -> Mapping[int, timedelta]:
-        """Return how long after a page left contacts are told of critical, or of other alerts.
+        """Return the delays of contacts for pages about critical or other alerts.
 
-        `contacts` says of each contact of the person whether messages reach it. A contact is told
-        once, by the earliest rule.
+        `contacts` maps each contact of the user to whether messages reach it. The rule with the
+        shortest delay applies to each contact.
         """
         chosen: dict[int, int] = {}
         for each in self.rules:
@@ -110,13 +113,13 @@ class PersonRules:
             return dict.fromkeys(contacts, timedelta())
         first = min(chosen.values())
         if not any(contacts[each] for each, delay in chosen.items() if delay == first):
-            # Whom others wait for fails.
+            # All contacts with the shortest delay are failing, so the others do not wait.
             chosen = dict.fromkeys(chosen, first)
         return {each: timedelta(minutes=delay) for each, delay in chosen.items()}
 
 
 def rules_of(user_id: int, *, session: Session, now: datetime) -> PersonRules | None:
-    """Return the rules of a person, or None without any."""
+    """Return the rules of a user, or None if there are none."""
     rows = session.scalars(
         select(ContactRule).where(ContactRule.user_id == user_id).order_by(ContactRule.id)
     ).all()
@@ -130,10 +133,10 @@ def rules_of(user_id: int, *, session: Session, now: datetime) -> PersonRules | 
 def first_delays(
     rules: Collection[Rule], concern: Concern
 ) -> Sequence[tuple[int, int, int | None]]:
-    """Return after how many minutes the first contact is told, by times of the week.
+    """Return the delay of the first notification, by periods of the week.
 
-    Each is a beginning and an end in minutes of the week, and the minutes, None where no rule fits.
-    They are in order; neighbours differ.
+    Each item has the start and end in minutes of the week, and the delay in minutes. The delay is
+    None if no rule applies. Items are in order, and the delays of adjacent items differ.
     """
     own = [each for each in rules if each.concern in {Concern.ALL, concern}]
     times = [time for each in own if each.only for time in each.only.times]

@@ -1,12 +1,12 @@
-"""Checks whether pages may be sent now, and cancels or holds back those that may not.
+"""Checks whether pages may be sent now, and cancels or holds pages that may not.
 
-The checks run when pages are gathered into a batch, and again before each attempt to send a
+The checks run when pages are combined into a batch. They run again before each attempt to send a
 message, in the transaction that claims it. All pages of a batch are checked together.
 
-A page is cancelled if its recipient may not see its subject any more. A page is held back while
-something mutes its alert or its project is archived:
+A page is cancelled if its recipient no longer has access to its subject. A page is held while its
+alert is muted or its project is archived:
 
-- If nobody can have read the page, it waits for another batch.
+- If no contact can have received the page, it waits for another batch.
 - If a contact may have received it, its unsent messages leave it out, and a new page is queued.
 """
 
@@ -47,41 +47,42 @@ _HELD_PARTLY = (
     "is not paged by {by} while paging is held back ({words}). All contacts are notified again "
     "afterwards if the alert still needs attention."
 )
-#: What holds back the pages of an archived project.
+#: Reason why the pages of an archived project are held.
 ARCHIVED = "the project is archived"
-#: An archived project is checked again after a tenth of the time for which it has been archived.
+#: Shortest and longest interval between checks of an archived project. The interval is a tenth of
+#: the time since it was archived.
 _SOONEST_LOOK, LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
-#: A page that is held back is never due within the pause in which pages are gathered.
+#: Shortest hold. It is longer than the batching pause, so a held page is not due within it.
 _SHORTEST_HOLD = 2 * GATHERING_PAUSE
 
 
 class Recipient(NamedTuple):
-    """A person or a channel that pages are for."""
+    """A user or channel that receives pages."""
 
-    #: The id of the row in `page_recipients`.
+    #: Id of the row in `page_recipients`.
     id: int
-    #: None for a channel.
+    #: The user. None for a channel.
     user: User | None
-    #: None for a person.
+    #: The channel. None for a user.
     channel: Contact | None
 
     @property
     def name(self) -> str:
-        """The user name, or the label of the channel."""
+        """Return the user name, or the label of the channel."""
         if self.user is not None:
             return self.user.username
         return self.channel.label if self.channel is not None else ""
 
 
 def recipient_of(row: PageRecipient, *, session: Session) -> Recipient:
-    """Return the person or channel of a row."""
+    """Return the user or channel of a row."""
     user = session.get_one(User, row.user_id) if row.user_id is not None else None
     channel = session.get_one(Contact, row.contact_id) if row.contact_id is not None else None
     return Recipient(row.id, user, channel)
 
 
 def recipient_of_contact(contact: Contact, *, session: Session) -> Recipient | None:
-    """Return the person of a contact, or the channel; None if no page was ever queued for it."""
+    """Return the recipient of a contact; None if no page was ever queued for it."""
     is_theirs = (
         PageRecipient.contact_id == contact.id
         if contact.user_id is None
@@ -92,12 +93,12 @@ def recipient_of_contact(contact: Contact, *, session: Session) -> Recipient | N
 
 
 class _Checked(NamedTuple):
-    """A page that is checked, with what decides about it."""
+    """A page to check, with the data that the checks need."""
 
     id: int
     kind: str
     is_asked: bool
-    #: None for an incident.
+    #: Id of the alert. None for an incident.
     alert_id: int | None
     incident_id: int | None
     batch_id: int | None
@@ -109,17 +110,17 @@ class _Checked(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdicts:
-    """Which pages may be sent now, and why others may not."""
+    """The pages that may be sent now, and the reasons why others may not."""
 
     allowed: Sequence[_Checked]
-    #: Pages that are cancelled, by the reason: words that follow the name of the recipient.
+    #: Cancelled pages, grouped by reason. A reason follows the name of the recipient in a sentence.
     cancelled: Mapping[str, Sequence[_Checked]]
-    #: Pages that are held back, by what holds them.
+    #: Held pages, grouped by hold.
     held: Mapping[PageHold, Sequence[_Checked]]
 
     @property
     def worst(self) -> Mapping[PageKind, int]:
-        """The kinds of the pages that may be sent, each with its worst severity."""
+        """Return the kinds of the pages that may be sent, each with its worst severity."""
         found: dict[PageKind, int] = {}
         for each in self.allowed:
             kind = PageKind(each.kind)
@@ -134,7 +135,7 @@ def check_pages(
     session: Session,
     now: datetime,
 ) -> Verdicts:
-    """Check pages of one recipient together, with a number of queries that does not grow."""
+    """Check pages of a recipient together, with a constant number of queries."""
     rows = session.execute(
         select(
             Page.id,
@@ -185,9 +186,9 @@ def check_pages(
 
 
 def _may_be_muted(page: _Checked) -> bool:
-    """Return whether mutes concern a page.
+    """Return whether mutes apply to a page.
 
-    They hold back no updates. A page that somebody requested for a person is sent all the same.
+    Mutes do not hold updates, nor pages that a user requested.
     """
     return page.kind == PageKind.FIRING.value and page.alert_id is not None and not page.is_asked
 
@@ -203,7 +204,7 @@ def _find_holds(
     except SQLAlchemyError:
         raise
     except Exception:  # noqa: BLE001 - it would be raised again and again
-        # Pages about other alerts must not wait for one whose report cannot be read.
+        # Pages about other alerts must not wait for an alert whose report cannot be read.
         if len(pages) == 1:
             _log.exception("a page is sent without a check for mutes")
             return {}
@@ -222,7 +223,7 @@ def _hold_of_archived(since: datetime, now: datetime) -> PageHold:
 def _reasons(
     recipient: Recipient, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> Mapping[int, str]:
-    """Return why a recipient gets no pages of projects, by project; other projects are left out."""
+    """Return the reasons why a recipient gets no pages of projects; other projects are left out."""
     deleted = {each.id: _DELETED for each in projects if each.deleted_at is not None}
     live = [each for each in projects if each.id not in deleted]
     if recipient.user is not None:
@@ -239,7 +240,7 @@ def _reasons(
 def seen_projects(
     user: User, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> set[int]:
-    """Return the ids of the projects whose alerts a person sees."""
+    """Return the ids of the projects whose alerts a user can see."""
     if not is_person(user) or not projects:
         return set()
     viewer = viewer_of(user, now)
@@ -253,16 +254,16 @@ def is_person(user: User) -> bool:
 
 
 def viewer_of(user: User, now: datetime) -> Viewer:
-    """Return a person as permissions take them."""
+    """Return the viewer of a user for permission checks."""
     return Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
 
 
 def apply_verdicts(
     verdicts: Verdicts, recipient: Recipient, *, by: str = "", session: Session, now: datetime
 ) -> str | None:
-    """Cancel and hold back pages, and explain it in the activity; return a reason, or None.
+    """Cancel and hold pages, and log it in the activity; return a reason, or None.
 
-    `by` names the contact that a message was to be sent to.
+    `by` names the contact of the message.
     """
     reason = None
     for why, pages in verdicts.cancelled.items():
@@ -314,7 +315,7 @@ def _hold(
 
 
 def _read_batches(ids: Collection[int | None], *, session: Session) -> set[int | None]:
-    """Return which batches a contact may have received."""
+    """Return the batches that a contact may have received."""
     if not ids:
         return set()
     sent = select(PageMessage.batch_id).where(PageMessage.batch_id.in_(ids), MAY_BE_READ)
@@ -322,7 +323,7 @@ def _read_batches(ids: Collection[int | None], *, session: Session) -> set[int |
 
 
 def clear_stale_holds(batch_ids: Collection[int], *, session: Session) -> None:
-    """Clear the holds that a worker of an earlier release left when it put pages into batches.
+    """Clear the holds that workers of former releases left on pages in batches.
 
     A page in a batch keeps its hold only if another page was queued in its place.
     """
@@ -353,7 +354,7 @@ def _queue_again(
     session: Session,
     now: datetime,
 ) -> None:
-    """Queue new pages in place of pages that some contacts of a person have received."""
+    """Queue new pages in place of pages that some contacts of a user have received."""
     values = [
         {
             "key": _key_of_successor(each.id, is_asked=each.is_asked),
@@ -373,7 +374,7 @@ def _queue_again(
 
 
 def _cancel_messages(why: str, pages: Sequence[_Checked], *, session: Session) -> None:
-    """Store why unsent messages of batches are cancelled, unless other pages are left in them."""
+    """Store the reason for cancelling unsent messages; messages with other pages are still sent."""
     batches = {each.batch_id for each in pages if each.batch_id is not None}
     if batches:
         session.execute(

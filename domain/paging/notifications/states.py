@@ -1,4 +1,4 @@
-"""What becomes of a page and of a message: the states, and the events that move them.
+"""The states of pages and messages, and the events that change them.
 
 A page notifies one recipient about one alert. It is sent as a message to each contact of the
 recipient; notification rules can delay some of these messages. docs/escalation-states.md shows
@@ -13,21 +13,21 @@ from typing import NamedTuple
 class PageState(StrEnum):
     """State of a page."""
 
-    #: It is gathered with others, or quiet hours hold it back.
+    #: The page waits for batching, or quiet hours hold it.
     WAITING = "waiting"
-    #: It has left, and no contact has accepted it yet.
+    #: The page is in a batch, and no contact has accepted it yet.
     LEFT = "left"
-    #: A mail server or a channel of the recipient accepted a message with it.
+    #: A mail server or a channel of the recipient accepted a message with the page.
     ACCEPTED = "accepted"
-    #: All contacts of the recipient failed at least once, or there is none. Messages that wait are
-    #: tried again.
+    #: All contacts of the recipient failed at least once, or there are none. Queued messages are
+    #: retried.
     FAILED = "failed"
-    #: Nobody needs to look at its alert any more.
+    #: The alert no longer needs attention.
     WITHDRAWN = "withdrawn"
 
 
 class PageEvent(StrEnum):
-    """What moves a page."""
+    """The events that change the state of a page."""
 
     DUE = "it is due"
     NOT_ALLOWED = "the person is locked, deleted, or cannot see the alert"
@@ -46,24 +46,24 @@ class MessageState(StrEnum):
     WAITING = "waiting"
     SENT = "sent"
     GIVEN_UP = "given_up"
-    #: A code or a test that was not sent; these are tried once.
+    #: A code or test could not be sent. These are tried only once.
     FAILED = "failed"
-    #: Nothing of it had to be said any more.
+    #: The message had no content any more.
     WITHDRAWN = "withdrawn"
-    #: It may not be sent any more, or not now. It is stored as withdrawn, with a reason.
+    #: The message may not be sent now or at all. It is stored as withdrawn, with a reason.
     CANCELLED = "cancelled"
 
 
-#: How a message is stored that was given up and then queued again, as another message.
+#: Stored outcome of a message that was given up and then queued again as another message.
 QUEUED_AGAIN = "again"
-#: Attempts to send something to a contact that failed are counted beside messages that ended.
+#: Key of the total of failed attempts, which is stored with the totals of ended messages.
 FAILED_ATTEMPT = "failed_attempt"
-#: The states of a message that was sent, or will not be.
+#: States of a message that was sent, or will never be sent.
 ENDED = tuple(state for state in MessageState if state is not MessageState.WAITING)
 
 
 class MessageEvent(StrEnum):
-    """What moves a message."""
+    """The events that change the state of a message."""
 
     TAKEN = "the mail server or channel accepts it"
     FAILED = "an attempt fails"
@@ -75,7 +75,7 @@ class MessageEvent(StrEnum):
 
 
 class Move(NamedTuple):
-    """Where an event leads, and what is done then, as a sentence."""
+    """The next state after an event, with a description of the effect in sentences."""
 
     to: str
     what: str
@@ -172,14 +172,14 @@ MESSAGES: Mapping[MessageState, Mapping[MessageEvent, Move]] = {
 
 
 def outcomes_before(outcome: PageState, event: PageEvent) -> frozenset[PageState]:
-    """Return the states from which an event leads a page to an outcome."""
+    """Return the states from which an event changes a page to an outcome."""
     return frozenset(
         state for state, moves in PAGES.items() if event in moves and moves[event].to == outcome
     ) - {outcome}
 
 
 def stored_outcome(state: MessageState) -> str:
-    """Return how an ended message is stored: releases before this one know no `cancelled`."""
+    """Return the stored outcome of an ended message; former releases do not support `cancelled`."""
     return MessageState.WITHDRAWN.value if state is MessageState.CANCELLED else state.value
 
 
@@ -193,5 +193,5 @@ def shown_state(outcome: str | None, cancelled_because: str | None) -> MessageSt
 
 
 def message_after(event: MessageEvent) -> MessageState:
-    """Return the state to which an event leads a message that waits."""
+    """Return the state to which an event changes a queued message."""
     return MessageState(MESSAGES[MessageState.WAITING][event].to)

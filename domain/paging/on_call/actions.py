@@ -1,4 +1,4 @@
-"""What can be done with on-call schedules and their rotations."""
+"""Actions on on-call schedules and their rotations."""
 
 from collections.abc import Callable, Sequence
 
@@ -53,7 +53,7 @@ from domain.projects.owners import belongs_to, is_listed_by, owner_columns
 from domain.projects.views import Holder
 from models import OnCallSchedule as ScheduleRow
 
-#: Of a project or group.
+#: Maximum number of schedules of a project or group.
 MOST_SCHEDULES = 50
 _ORDERS = {"id": ScheduleRow.id, "name": ScheduleRow.name_key}
 
@@ -83,7 +83,7 @@ def show_all_on_call(work: Work, holder: Holder, query: OnCallNowQuery) -> Found
 def create_schedule(work: Work, holder: Holder, new: NewSchedule) -> OnCallSchedule:
     """Create an on-call schedule.
 
-    Raises InvalidError, or ConflictError if the name is taken.
+    Raise InvalidError if a field is invalid, or ConflictError if the name is taken.
     """
     count = select(func.count()).where(belongs_to(ScheduleRow, holder))
     if (work.session.scalar(count) or 0) >= MOST_SCHEDULES:
@@ -101,7 +101,8 @@ def create_schedule(work: Work, holder: Holder, new: NewSchedule) -> OnCallSched
 def show_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
     """Show an on-call schedule.
 
-    It is found by its id, or by its name in any case. Raises NotFoundError.
+    The schedule is found by its id, or by its name regardless of case. Raise NotFoundError if there
+    is no such schedule.
     """
     return get_schedule(work, holder, schedule_id)
 
@@ -112,12 +113,12 @@ def change_schedule(
 ) -> OnCallSchedule:
     """Change an on-call schedule from now on.
 
-    Past shifts are kept.
+    Past shifts are kept. Unchanged rotations continue, and changed rotations start again. If the
+    time zone changes, all handoffs use the new time zone from now on. Swaps and overrides of whole
+    turns move with these turns, and end if their turn no longer exists. Their users get an email.
 
-    A rotation that is as before goes on, and others begin anew. With another time zone, all
-    rotations are handed over by its clock from now on. Swaps and overrides of whole turns follow
-    these turns; those whose turn is gone end. Their users get an email. Raises NotFoundError,
-    InvalidError or ConflictError.
+    Raise NotFoundError if there is no such schedule, InvalidError if a field is invalid, or
+    ConflictError if the name is taken.
     """
     row = lock_row(work, holder, schedule_id)
     before, ahead = schedules_of(work, holder, [row])[0], read_ahead(work, row.id)
@@ -129,9 +130,9 @@ def change_schedule(
 def preview_schedule(
     work: Work, holder: Holder, schedule_id: int | str, change: ScheduleChange
 ) -> Sequence[str]:
-    """Return what a change of a schedule would move or end, a sentence for each swap or override.
+    """Return a sentence for each swap or override that a change of a schedule would move or end.
 
-    Raises the errors of the change itself.
+    Raise the same errors as the change itself.
     """
     row = lock_row(work, holder, schedule_id)
     return _preview(work, holder, row, lambda: _change(work, holder, row, change))
@@ -148,8 +149,9 @@ def _change(work: Work, holder: Holder, row: ScheduleRow, change: ScheduleChange
 def delete_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
     """Delete an on-call schedule with its rotations, overrides and swaps.
 
-    Returns it as it was. Raises NotFoundError, or ConflictError that names the escalation policy
-    or incident rule that pages it, here or below the group.
+    Return the deleted schedule. Raise NotFoundError if there is no such schedule. Raise
+    ConflictError if an escalation policy or incident rule of the project, the group or below it
+    pages the schedule.
     """
     row = get_row(work, holder, schedule_id)
     check_unused(Target(TargetKind.SCHEDULE, row.id), holder, session=work.session)
@@ -186,7 +188,7 @@ def show_balance(
     Overrides and swaps are included.
     """
     row, asked = get_row(work, holder, schedule_id), query.period(work.now)
-    # Before there was a schedule, nobody could be on call: that is no gap.
+    # The time before the schedule was created does not count as a gap.
     within = Period(min(max(asked.start, row.created_at), asked.end), asked.end)
     return balance_of(shifts_of(work, row.id, within), within)
 
@@ -199,9 +201,11 @@ def put_rotation(
     rotation_id: int | None,
     wanted: NewRotation | None,
 ) -> OnCallSchedule:
-    """Add a rotation, put it in the place of another one, or with None for it end that one.
+    """Add, replace or end a rotation.
 
-    Raises InvalidError, and ConflictError if that one was changed meanwhile.
+    Without `rotation_id`, add the rotation. With `wanted` set to None, end the rotation. Raise
+    InvalidError if a field is invalid, or ConflictError if the rotation was changed in the
+    meantime.
     """
     row = lock_row(work, holder, schedule_id)
     before, ahead = schedules_of(work, holder, [row])[0], read_ahead(work, row.id)
@@ -217,9 +221,9 @@ def preview_rotation(
     rotation_id: int | None,
     wanted: NewRotation | None,
 ) -> Sequence[str]:
-    """Return what `put_rotation` would move or end, a sentence for each swap or override.
+    """Return a sentence for each swap or override that `put_rotation` would move or end.
 
-    Raises the errors of the change itself.
+    Raise the same errors as the change itself.
     """
     row = lock_row(work, holder, schedule_id)
     before = schedules_of(work, holder, [row])[0]
@@ -234,7 +238,7 @@ def preview_rotation(
 def _preview(
     work: Work, holder: Holder, row: ScheduleRow, change: Callable[[], None]
 ) -> Sequence[str]:
-    """Make a change, look what it moves, and take it back."""
+    """Apply a change, describe what it moves, and roll it back."""
     ahead = read_ahead(work, row.id)
     if ahead is None:
         return ()
@@ -268,7 +272,10 @@ def _replace_rotation(
 
 
 def _store(work: Work, row: ScheduleRow, given: NewSchedule) -> None:
-    """Store what is given; raise InvalidError, or ConflictError if the name is taken."""
+    """Store the given fields.
+
+    Raise InvalidError if a field is invalid, or ConflictError if the name is taken.
+    """
     values = given.model_dump(include=given.model_fields_set - {"rotations"})
     if "name" in values:
         values["name"] = _checked_name(values["name"])
@@ -295,7 +302,7 @@ def _checked_name(name: str) -> str:
 def _changed(
     work: Work, holder: Holder, before: OnCallSchedule, ahead: Ahead | None
 ) -> OnCallSchedule:
-    """Record a change, and tell whom it took out of a rotation, unless nothing is different."""
+    """Log a change and notify the users it removed from rotations, unless nothing changed."""
     after = get_schedule(work, holder, before.id)
     if after != before:
         _record(work, holder, after, "changed")

@@ -1,4 +1,4 @@
-"""What can be done with overrides and swaps, which change whose shifts are whose."""
+"""Actions on overrides and swaps, which change the users of shifts."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -36,17 +36,17 @@ from models import OnCallOverride as OverrideRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallSwap as SwapRow
 
-#: Of the overrides of a schedule, and of its swaps, that are not over.
+#: Maximum number of current and future overrides of a schedule, and also of swaps.
 _MOST_AHEAD = 200
 _FIRST, _SECOND = ("starts_at", "ends_at"), ("other_starts_at", "other_ends_at")
-#: By the fields that name people: the columns with their ids.
+#: Columns with the ids of users, by the fields with their names.
 _PEOPLE = {
     "user": "user_id",
     "instead_of": "instead_of_id",
     "other_user": "other_user_id",
     "created_by": "created_by",
 }
-#: What a swap exchanges: overrides count on top of it.
+#: Sources of the shifts that a swap exchanges. Overrides take precedence over swaps.
 _EXCHANGED = frozenset({Source.ROTATION, Source.SWAP})
 _NAMES: Mapping[type, str] = {OverrideRow: "Override", SwapRow: "Swap"}
 _Row = TypeVar("_Row", OverrideRow, SwapRow)
@@ -63,7 +63,7 @@ def list_overrides(
 
 @question("on_call_overrides.index")
 def overrides_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCallOverride]:
-    """Return the overrides of a schedule that are not over, by their start."""
+    """Return the current and future overrides of a schedule, ordered by start."""
     schedule = get_row(work, holder, schedule_id)
     rows = work.session.scalars(
         select(OverrideRow)
@@ -77,7 +77,7 @@ def overrides_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[On
 def show_override(work: Work, holder: Holder, schedule_id: int, override_id: int) -> OnCallOverride:
     """Show an override.
 
-    Raises NotFoundError.
+    Raise NotFoundError if there is no such override.
     """
     schedule = get_row(work, holder, schedule_id)
     return present_changes(
@@ -91,11 +91,10 @@ def create_override(
 ) -> OnCallOverride:
     """Create an override that puts one user on call for a time.
 
-    The user replaces everybody else or one other user, or is on call in addition to them.
-
-    Members without the Maintainer role can do it for shifts of their own and where nobody is on
-    call; as well, for themselves, and for anybody while they are on call too. Raises InvalidError,
-    or ForbiddenError for others' shifts.
+    The user replaces everyone else or one other user, or is on call in addition to them. Members
+    without the Maintainer role can override gaps and their own shifts. They can also add themselves
+    to any shift, and add other users while they are on call. Raise InvalidError if a field is
+    invalid, or ForbiddenError if the override would change the shifts of other users.
     """
     schedule = get_schedule(work, holder, schedule_id)
     new = new.in_zone(schedule.time_zone)
@@ -116,14 +115,14 @@ def create_override(
         user_id=user_id,
         instead_of_id=covered_id,
         in_addition=new.in_addition,
-        # What has been stays as it was.
+        # Past shifts do not change.
         starts_at=max(during.start, work.now),
         ends_at=during.end,
         created_by=None if work.actor.is_trusted else work.actor.id,
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # to learn the id
+    work.session.flush()  # assigns the id
     made = present_changes(work, [row], OnCallOverride)[0]
     record_change(work, holder, schedule, made, "created")
     notices.tell(notices.tell_of_override, made, ShiftChange(work, holder, schedule))
@@ -134,8 +133,8 @@ def create_override(
 def end_override(work: Work, holder: Holder, schedule_id: int, override_id: int) -> OnCallOverride:
     """Delete an override, or end an override that has begun.
 
-    Returns what it was. Raises NotFoundError, ForbiddenError for one of others, and ConflictError
-    for one that is over.
+    Return the former override. Raise NotFoundError if there is no such override, ForbiddenError if
+    it belongs to other users, or ConflictError if it has ended.
     """
     schedule = get_schedule(work, holder, schedule_id)
     row = _lock(work, OverrideRow, schedule.id, override_id)
@@ -160,7 +159,8 @@ def list_swaps(
 
 @question("on_call_swaps.index")
 def swaps_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCallSwap]:
-    """Return the swaps of a schedule that are not over, by the start of the first shift."""
+    """Return the current and future swaps of a schedule, ordered by the start of the first shift.
+    """
     schedule = get_row(work, holder, schedule_id)
     rows = work.session.scalars(
         select(SwapRow)
@@ -172,9 +172,9 @@ def swaps_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCall
 
 @question("on_call_swaps.index")
 def own_swaps(work: Work, holder: Holder) -> Sequence[tuple[str, OnCallSwap]]:
-    """Return the actor's swaps that are not over, with the schedules' time zones.
+    """Return the actor's current and future swaps, with the time zones of their schedules.
 
-    They are those in the schedules that are used here.
+    Only schedules that the project or group uses are included.
     """
     rows = work.session.execute(
         select(SwapRow, ScheduleRow.time_zone)
@@ -194,7 +194,7 @@ def own_swaps(work: Work, holder: Holder) -> Sequence[tuple[str, OnCallSwap]]:
 def show_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnCallSwap:
     """Show a swap.
 
-    Raises NotFoundError.
+    Raise NotFoundError if there is no such swap.
     """
     schedule = get_row(work, holder, schedule_id)
     return present_changes(work, [_get(work, SwapRow, schedule.id, swap_id)], OnCallSwap)[0]
@@ -204,9 +204,9 @@ def show_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnC
 def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> OnCallSwap:
     """Swap two shifts of two users.
 
-    Members without the Maintainer role can do it if one of the shifts is their own. Of a shift that
-    has begun, what is left is exchanged. Raises InvalidError, or ForbiddenError for a swap between
-    others.
+    Members without the Maintainer role can do this if one of the shifts is their own. Of a shift
+    that has begun, only the rest is exchanged. Raise InvalidError if a field is invalid, or
+    ForbiddenError if both shifts belong to other users.
     """
     schedule = get_schedule(work, holder, schedule_id)
     new = new.in_zone(schedule.time_zone)
@@ -236,7 +236,7 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # to learn the id
+    work.session.flush()  # assigns the id
     made = present_changes(work, [row], OnCallSwap)[0]
     record_change(work, holder, schedule, made, "created")
     notices.tell(notices.tell_of_swap, made, ShiftChange(work, holder, schedule))
@@ -247,8 +247,8 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
 def undo_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnCallSwap:
     """Undo the remaining part of a swap.
 
-    Returns what it was; what has been stays as it was. Raises NotFoundError, ForbiddenError for one
-    between others, and ConflictError for one that is over.
+    Return the former swap; past shifts do not change. Raise NotFoundError if there is no such swap,
+    ForbiddenError if it belongs to other users, or ConflictError if it has ended.
     """
     schedule = get_schedule(work, holder, schedule_id)
     row = _lock(work, SwapRow, schedule.id, swap_id)
@@ -265,7 +265,7 @@ def undo_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnC
 
 
 def end_swap_row(row: SwapRow, work: Work) -> None:
-    """End a swap now; the part of it that is over stays as it was."""
+    """End a swap now; its past part does not change."""
     if min(row.starts_at, row.other_starts_at) >= work.now:
         work.session.delete(row)
     else:
@@ -276,7 +276,7 @@ def end_swap_row(row: SwapRow, work: Work) -> None:
 
 
 def end_override_row(row: OverrideRow, work: Work) -> None:
-    """End an override now; the part of it that is over stays as it was."""
+    """End an override now; its past part does not change."""
     if row.starts_at < work.now:
         row.ends_at = work.now
     else:
@@ -285,7 +285,7 @@ def end_override_row(row: OverrideRow, work: Work) -> None:
 
 
 def _may_change_all(work: Work, holder: Holder) -> bool:
-    """Return whether the actor changes the shifts of everybody, not only their own."""
+    """Return whether the actor may change the shifts of all users, not only their own."""
     return work.actor.is_trusted or holder.can_maintain
 
 
@@ -325,9 +325,9 @@ def _check_count(work: Work, ahead: ColumnElement[bool], name: str) -> None:
 
 
 def _check_shifts(work: Work, schedule_id: int, during: Period, *, is_shared: bool) -> None:
-    """Raise ForbiddenError if a member without the role would change the shifts of others.
+    """Raise ForbiddenError if the actor would change shifts of other users without the role.
 
-    Whoever shares a shift can have somebody in addition, who takes nobody's.
+    If the actor is on call at the time, other users may be on call in addition.
     """
     within = Period(max(during.start, work.now), during.end)
     plans = read_plans([schedule_id], within, session=work.session, now=work.now)
@@ -342,7 +342,10 @@ def _check_shifts(work: Work, schedule_id: int, during: Period, *, is_shared: bo
 
 
 def _covered(work: Work, schedule_id: int, new: NewOverride, user_id: int, during: Period) -> int:
-    """Return whose shifts an override takes; raise InvalidError for who has none in its time."""
+    """Return the id of the user whose shifts an override takes.
+
+    Raise InvalidError if this user has no shift in the period.
+    """
     (covered_id,) = ids_of([new.instead_of], field="instead_of", session=work.session)
     if covered_id == user_id:
         raise InvalidError("Nobody covers themselves: choose somebody else.", field="user")
@@ -375,7 +378,7 @@ def _periods(work: Work, new: NewSwap) -> tuple[Period, Period]:
 def _is_on_call(
     work: Work, schedule_id: int, user_id: int, during: Period, *, by: Collection[Source]
 ) -> bool:
-    """Return whether a user has a shift in a period: within a turn, others may be on call too."""
+    """Return whether a user has any shift in a period; within a turn, others may be on call too."""
     plans = read_plans([schedule_id], during, session=work.session, now=work.now)
     return any(
         duty.user_id == user_id and duty.source in by
@@ -387,7 +390,7 @@ def _is_on_call(
 def present_changes(
     work: Work, rows: Iterable[OverrideRow | SwapRow], resource: type[_Shown]
 ) -> Sequence[_Shown]:
-    """Present overrides or swaps with the names of their users."""
+    """Return the resources of overrides or swaps, with the names of their users."""
     columns = {field: each for field, each in _PEOPLE.items() if field in resource.model_fields}
     found = [(row, {field: getattr(row, each) for field, each in columns.items()}) for row in rows]
     named = user_references(
@@ -411,7 +414,7 @@ def record_change(
     shown: OnCallOverride | OnCallSwap,
     change: str,
 ) -> None:
-    """Record what happened to an override or a swap."""
+    """Log an audit event about an override or a swap."""
     kind = EventKind.ON_CALL_OVERRIDE_CHANGED
     details: dict[str, object] = {
         "change": change,

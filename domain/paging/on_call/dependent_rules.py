@@ -1,4 +1,4 @@
-"""The rules that open incidents and call whoever is on call in a schedule."""
+"""The incident rules that page the users on call in a schedule."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from models import IncidentRule, IncidentRuleResponder, OnCallSchedule, Project
 
 
 class CallingRule(NamedTuple):
-    """A rule, the path of its project, and the schedule that it calls."""
+    """A rule, the path of its project, and the schedule that it pages."""
 
     id: int
     name: str
@@ -24,7 +24,7 @@ class CallingRule(NamedTuple):
 def rules_that_call(
     schedule_ids: Collection[int], holder: Holder, *, session: Session
 ) -> Sequence[CallingRule]:
-    """Return the rules of a project, or of those below a group, that call schedules."""
+    """Return the rules of a project, or of the projects below a group, that page schedules."""
     rows = session.execute(
         select(IncidentRule.id, IncidentRule.name, Project.path, OnCallSchedule.name)
         .join(IncidentRuleResponder, IncidentRuleResponder.rule_id == IncidentRule.id)
@@ -42,7 +42,7 @@ def rules_that_call(
 def check_not_called(
     schedule_ids: Collection[int], holder: Holder, *, field: str = "", session: Session
 ) -> None:
-    """Raise ConflictError that names a rule which calls one of these schedules."""
+    """Raise ConflictError if an incident rule pages one of the schedules."""
     found = rules_that_call(schedule_ids, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"

@@ -1,7 +1,8 @@
-"""From when until when users could be on call in schedules, so that past shifts stay true.
+"""Records the periods in which users could be on call, so that past shifts stay correct.
 
-Members come, go and change roles, and accounts are locked, in many places. So the result is looked
-at, every few minutes, and stored for each user whom a schedule names, or has named.
+Memberships and roles change, and accounts are locked, in many places of the code. This module
+therefore checks the result every few minutes. It stores the result for all current and former users
+of schedules.
 """
 
 from collections import defaultdict
@@ -17,13 +18,13 @@ from domain.paging.on_call.schedule_values import Period
 from domain.projects.views import Namespace
 from models import OnCallEligibility, OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn
 
-#: By schedule and user: what was seen, in order.
+#: Recorded periods in order, by schedule and user.
 _Seen = Mapping[tuple[int, int], list[OnCallEligibility]]
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
 def note_eligibility(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
-    """Store who can be on call from now on, and who cannot any more; `between` commits."""
+    """Record which users can be on call from now on, and which no longer can; `between` commits."""
     named = _named(session=session)
     places = places_of(named, session=session)
     by_place: dict[Namespace, set[int]] = defaultdict(set)
@@ -43,7 +44,7 @@ def note_eligibility(*, session: Session, now: datetime, between: Callable[[], N
 
 
 def _named(*, session: Session) -> Mapping[int, set[int]]:
-    """Return the users of schedules, those of former rotations included."""
+    """Return the users of schedules, including users of former rotations."""
     override, swap = OnCallOverride, OnCallSwap
     turns = select(OnCallRotation.schedule_id, OnCallTurn.user_id).join(
         OnCallTurn, OnCallTurn.rotation_id == OnCallRotation.id
@@ -79,14 +80,14 @@ def _is_current(row: OnCallEligibility, now: datetime) -> bool:
 def _noted(
     rows: Sequence[OnCallEligibility], end: datetime | None, now: datetime
 ) -> OnCallEligibility | None:
-    """Bring what was seen of a user up to date; return what is new."""
+    """Update the current record of a user; return a new record, or None."""
     current = next((each for each in rows if _is_current(each, now)), None)
     until = now if end == LONG_AGO else end
     if current is not None:
         current.until = until
         return None
     if end == LONG_AGO:
-        # Later it is known that this user could not always be on call.
+        # The record shows later that this user could not always be on call.
         return None if rows else OnCallEligibility(since=now, until=now)
     return OnCallEligibility(since=now if rows else None, until=until)
 
@@ -99,7 +100,7 @@ def times_of_duty(
     session: Session,
     now: datetime,
 ) -> Mapping[int, Mapping[int, tuple[Period, ...]]]:
-    """Return by schedule and user when those who are named can be on call in a period."""
+    """Return the periods in which users can be on call, by schedule and user."""
     users: dict[Namespace, set[int]] = defaultdict(set)
     for schedule_id, place in places.items():
         users[place].update(named[schedule_id])
@@ -123,9 +124,9 @@ def times_of_duty(
 def _times(
     rows: Sequence[OnCallEligibility], end: datetime | None, now: datetime
 ) -> Sequence[Period]:
-    """Return when somebody could be on call, and can be.
+    """Return the periods in which a user could or can be on call.
 
-    Nothing tells when those left of whom nothing was noted.
+    The end of membership is unknown for former members without records.
     """
     if not rows:
         return [Period(LONG_AGO, end or _EVER)]

@@ -1,4 +1,4 @@
-"""Which users can be on call: members who see the alerts, with a live account."""
+"""Users who can be on call: members who see the alerts and have an active account."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, time
@@ -15,16 +15,16 @@ from domain.projects.views import Holder, Namespace
 from models import User
 from models.folding import fold
 
-#: Before all schedules.
+#: Time before all schedules.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def ends_of_duty(
     place: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, datetime]:
-    """Return until when users can be on call somewhere; those without an end are left out.
+    """Return until when users can be on call in a project or group.
 
-    For users who cannot be at all it is a moment long ago.
+    Users without an end are left out. The time is LONG_AGO for users who cannot be on call at all.
     """
     if not user_ids:
         return {}
@@ -37,20 +37,23 @@ def ends_of_duty(
 
 
 def candidates(place: Namespace, *, most: int, session: Session, today: date) -> tuple[str, ...]:
-    """Return the names of users who can be on call, at most so many."""
+    """Return the names of users who can be on call, at most `most`."""
     able = users_with(Ability.READ_ALERTS, place, limit=most, session=session, today=today)
     live = select(User.username).where(User.username.in_(able), IN_USE)
     return tuple(sorted(session.scalars(live), key=str.lower))
 
 
 def ids_of(usernames: Iterable[str], *, field: str, session: Session) -> tuple[int, ...]:
-    """Return the ids of users, or raise InvalidError for a name that nobody has."""
+    """Return the ids of users.
+
+    Raise InvalidError if a name does not exist.
+    """
     return tuple(_id_of(name, field=field, session=session) for name in usernames)
 
 
 def _id_of(username: str, *, field: str, session: Session) -> int:
     wanted = username.strip().removeprefix("@").replace("\x00", "\ufffd")
-    # Also of a deleted account, which keeps its place in a rotation until somebody changes it.
+    # Deleted accounts are included, since they stay in a rotation until it is changed.
     found = session.scalar(select(User.id).where(User.username_key == fold(wanted)))
     if found is None:
         message = f"{wanted[:50]} cannot be on call: there is no member with this user name."
@@ -59,7 +62,10 @@ def _id_of(username: str, *, field: str, session: Session) -> int:
 
 
 def id_of_candidate(work: Work, holder: Holder, username: str, *, field: str) -> int:
-    """Return the id of a user, or raise InvalidError for one who cannot be on call."""
+    """Return the id of a user who can be on call.
+
+    Raise InvalidError if the user does not exist or cannot be on call.
+    """
     (user_id,) = ids_of([username], field=field, session=work.session)
     check_can_be_on_call(work, holder, {username: user_id}, field=field)
     return user_id
@@ -68,7 +74,7 @@ def id_of_candidate(work: Work, holder: Holder, username: str, *, field: str) ->
 def check_can_be_on_call(
     work: Work, holder: Holder, users: Mapping[str, int], *, field: str
 ) -> None:
-    """Raise InvalidError that names a user who cannot be on call here."""
+    """Raise InvalidError if a user cannot be on call here."""
     ends = ends_of_duty(
         holder.namespace, users.values(), session=work.session, today=work.now.date()
     )

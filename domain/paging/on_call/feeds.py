@@ -1,7 +1,8 @@
-"""Secret addresses of calendars: of a schedule, or of one's own shifts in all schedules.
+"""Secret addresses of calendars, for a schedule or for one's own shifts in all schedules.
 
-Only the digest of the token in an address is stored. It opens the calendar while its owner may see
-the schedule; of the owner's own shifts, it has those in schedules that the owner may see.
+Only the digest of the token in an address is stored. The calendar of a schedule is available while
+the owner has access to the schedule. The calendar of the owner's shifts covers the schedules that
+the owner can see.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,19 +31,19 @@ from domain.projects.access import get_group, get_project
 from domain.projects.views import Holder, Viewer
 from models import OnCallFeed, OnCallSchedule, User
 
-#: How often the last use is noted: calendars ask every few minutes.
+#: Precision of the time of the last use, since calendars poll every few minutes.
 _NOTED_EVERY = timedelta(hours=1)
-#: So far back calendars go.
+#: Period of past shifts in calendars.
 PAST = timedelta(days=30)
 _NO_ADDRESS = "You have no calendar address."
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedFeed:
-    """What a token opens."""
+    """The calendar that a token gives access to."""
 
     user_id: int
-    #: Whether it is for the shifts of the user alone, in all schedules.
+    #: True if the calendar contains only the shifts of the user, in all schedules.
     is_own: bool
     schedules: tuple[tuple[Holder, Schedule], ...]
 
@@ -50,7 +51,10 @@ class OpenedFeed:
 def find_feed(
     schedule_id: int | None, user_id: int, *, session: Session, now: datetime
 ) -> OwnCalendar | None:
-    """Return a user's subscription to a schedule, or without one to their own shifts, or None."""
+    """Return a user's calendar address of a schedule, or None.
+
+    Without `schedule_id`, return the address of the user's own shifts.
+    """
     is_live = has_not_ended(OnCallFeed.authorization_id, now)
     row = session.scalar(select(OnCallFeed).where(*_of(schedule_id, user_id), is_live))
     return OwnCalendar.model_validate(row) if row else None
@@ -58,7 +62,10 @@ def find_feed(
 
 @action("on_call_calendars.renew")
 def renew_feed(work: Work, holder: Holder, schedule_id: int) -> str:
-    """Return the token of a new address of the actor, to be shown once; a former address ends."""
+    """Create a secret calendar address of a schedule and revoke the former address.
+
+    Return the token of the actor's new address, which is shown only once.
+    """
     schedule = get_row(work, holder, schedule_id)
     token = _renew(work, schedule.id)
     _record(work, "address created", holder=holder, schedule=schedule)
@@ -67,7 +74,10 @@ def renew_feed(work: Work, holder: Holder, schedule_id: int) -> str:
 
 @action("on_call_calendars.end")
 def end_feed(work: Work, holder: Holder, schedule_id: int) -> None:
-    """End the actor's address, if there is one."""
+    """Revoke your calendar address of a schedule.
+
+    Nothing changes if there is no address.
+    """
     schedule = get_row(work, holder, schedule_id)
     if _end(work, schedule.id):
         _record(work, "address ended", holder=holder, schedule=schedule)
@@ -103,7 +113,7 @@ def end_own_calendar(work: Work) -> None:
 
 
 def _of(schedule_id: int | None, user_id: int | None) -> tuple[ColumnElement[bool], ...]:
-    # `==` with None is `IS NULL`.
+    # SQLAlchemy renders `==` with None as `IS NULL`.
     return OnCallFeed.user_id == user_id, OnCallFeed.schedule_id == schedule_id
 
 
@@ -145,9 +155,10 @@ def _record(
 
 
 def open_feed(work: Work, token: str) -> OpenedFeed:
-    """Return what a token opens, or raise NotFoundError, whatever the reason is.
+    """Return the calendar of a token.
 
-    Schedules in which the owner has been on call since the past that is shown are found, too.
+    The calendar of the owner's shifts also covers schedules that the owner left within the shown
+    period. Raise NotFoundError for any failure, without a reason.
     """
     digests = work.policy(Keyring).digests(token, CredentialType.CALENDAR_FEED)
     row = work.session.execute(
@@ -180,7 +191,7 @@ def open_feed(work: Work, token: str) -> OpenedFeed:
 def _visible(
     work: Work, viewer: Viewer, schedule_ids: Sequence[int]
 ) -> Iterator[tuple[Holder, Schedule]]:
-    """Yield those schedules that a viewer may see."""
+    """Yield the schedules that a viewer may see."""
     places = places_of(schedule_ids, session=work.session)
     for each in schedule_ids:
         if place := places.get(each):
@@ -195,7 +206,7 @@ def _unknown() -> NotFoundError:
 
 
 def _note_use(work: Work, feed: OnCallFeed, token: str) -> None:
-    """Note when a feed was read, and hash its token with the newest key."""
+    """Record the time of the use of a feed, and rehash its token with the newest key."""
     renewed = work.policy(Keyring).rehashed(token, feed.digest)
     values = {"digest": renewed, "keyed_at": work.now} if renewed else {}
     last = feed.last_read_at

@@ -1,9 +1,12 @@
-"""Who is on call when: rotations, then swaps, then overrides.
+"""Computes who is on call when: rotations first, then swaps, then overrides.
 
-Of rotations, the highest layer that has somebody counts, with all of its rotations. A user who
-cannot be on call is left out, so that the layer below takes over; where nobody is left, there is a
-gap. Of overrides, each counts on top of those before it: one of everybody leaves its user alone,
-one of a user has what that user would have, and one in addition leaves everybody on call.
+The highest layer with a user on call applies, with all of its rotations. Users who cannot be on
+call are skipped, so the layer below applies; if no user is left, there is a gap. Each override
+applies on top of the earlier overrides:
+
+- An override of everyone leaves only its own user on call.
+- An override of one user takes the duties of that user.
+- An override in addition leaves everyone on call.
 """
 
 from bisect import bisect_right
@@ -18,7 +21,7 @@ from domain.paging.on_call.schedule_values import Period, Plan, RotationPlan, Sw
 
 
 class Source(StrEnum):
-    """Why somebody is on call."""
+    """The reason why a user is on call."""
 
     ROTATION = "rotation"
     SWAP = "swap"
@@ -26,17 +29,17 @@ class Source(StrEnum):
 
 
 class Duty(NamedTuple):
-    """A user on call, and why."""
+    """A user on call, with the reason."""
 
     user_id: int
     source: Source
-    #: Of the rotation, override or swap.
+    #: Id of the rotation, override or swap.
     source_id: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """A time in which the same users are on call; a gap without any."""
+    """A period in which the same users are on call; a gap has no duties."""
 
     start: datetime
     end: datetime
@@ -44,7 +47,7 @@ class Span:
 
     @property
     def user_ids(self) -> tuple[int, ...]:
-        """Return the users on call."""
+        """Return the ids of the users on call."""
         return tuple(each.user_id for each in self.duties)
 
 
@@ -57,7 +60,7 @@ class _Turn(NamedTuple):
 
 
 class _Track:
-    """The turns of one rotation in order, none of which overlaps another."""
+    """The turns of a rotation in order, without overlaps."""
 
     def __init__(self, plan: RotationPlan, within: Period) -> None:
         self.layer = plan.layer
@@ -66,12 +69,12 @@ class _Track:
 
     @property
     def bounds(self) -> Iterator[datetime]:
-        """Return the moments at which it may change."""
+        """Yield the times at which the user on call may change."""
         for each in self._turns:
             yield from (each.start, each.end)
 
     def at(self, moment: datetime) -> Duty | None:
-        """Return whose turn it is."""
+        """Return the duty at a given time, or None."""
         index = bisect_right(self._starts, moment) - 1
         if index < 0 or moment >= self._turns[index].end:
             return None
@@ -97,21 +100,21 @@ def _turns(plan: RotationPlan, within: Period) -> Iterator[_Turn]:
 def _whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[Turn]:
     if len(set(plan.user_ids)) > 1:
         return plan.handovers.turns(start, end)
-    # Nothing changes when somebody hands over to themselves.
+    # Nothing changes at a handoff from a user to the same user.
     begin = max(start, plan.handovers.begins_at)
     return [Turn(0, begin, end)] if begin < end else []
 
 
 def spans(plan: Plan, start: datetime, end: datetime) -> tuple[Span, ...]:
-    """Return who is on call from one moment to another, in order and without holes.
+    """Return the spans of a period in order, without holes.
 
-    Where nobody is, there is a span without duties. Turns that follow one another and have the same
-    users for the same reason are one span.
+    A gap is a span without duties. Consecutive turns with the same users for the same reasons are
+    joined.
     """
     if start >= end:
         return ()
     within = Period(start, end)
-    # Those who cannot be on call in this time are not looked for.
+    # Rotations whose users cannot be on call in this period are skipped.
     counting = (
         each
         for each in plan.rotations
@@ -148,15 +151,15 @@ def _merged(
 
 
 def by_users(parts: Iterable[Span]) -> tuple[Span, ...]:
-    """Join spans that follow one another with the same users, whatever they are on call for.
+    """Join consecutive spans with the same users, regardless of the reasons.
 
-    The duties of a joined span are those of its beginning.
+    The duties of a joined span are the duties at its start.
     """
     return tuple(_merged(parts, by=lambda span: frozenset(span.user_ids)))
 
 
 def _duties(plan: Plan, tracks: Sequence[_Track], moment: datetime) -> tuple[Duty, ...]:
-    #: Whose duties are taken; None: those of nobody.
+    #: Ids of users whose duties are taken, with the new duties. None for overrides in addition.
     covers: list[tuple[int | None, Duty]] = []
     found: tuple[Duty, ...] | None = None
     for each in reversed(plan.overrides):
@@ -180,7 +183,7 @@ def _before_overrides(plan: Plan, tracks: Sequence[_Track], moment: datetime) ->
     for _, layer in groupby(tracks, key=lambda track: track.layer):
         turns = (track.at(moment) for track in layer)
         swapped = (_swapped(plan, turn, moment) for turn in turns if turn is not None)
-        # Whoever has the turn in two rotations of a layer is on call once.
+        # A user who has the turn in two rotations of a layer is on call once.
         found = {each.user_id: each for each in swapped if plan.has(each.user_id, moment)}
         if found:
             return tuple(sorted(found.values()))

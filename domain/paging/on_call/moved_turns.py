@@ -1,8 +1,8 @@
-"""Lets swaps and overrides follow the turns that they were made for when a schedule changes.
+"""Moves swaps and overrides with their turns when a schedule changes.
 
 A swap exchanges whole turns. If a change of a rotation moves such a turn, the swap moves too. If
-the turn is gone, the swap ends, and both users get an email. The same holds for an override of one
-whole turn. An override of any other time names its time itself, and stays as it is.
+the turn no longer exists, the swap ends, and both users get an email. The same applies to an
+override of one whole turn. An override of any other period has its own times and does not move.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,13 +27,13 @@ from domain.paging.on_call.types import OnCallOverride, OnCallSwap
 from models import OnCallOverride as OverrideRow
 from models import OnCallSwap as SwapRow
 
-#: Turns are looked for until this time after the last swap or override.
+#: Period after the last swap or override that is searched for turns.
 _HORIZON = timedelta(days=62)
 
 
 @dataclass(frozen=True)
 class Moves:
-    """What a change of a schedule moves, by the ids of rows; None stands for what ends."""
+    """The swaps and overrides that a change moves, by id. None means that it ends."""
 
     swaps: Mapping[int, tuple[Period, Period] | None]
     overrides: Mapping[int, Period | None]
@@ -41,7 +41,7 @@ class Moves:
 
 @dataclass(frozen=True, kw_only=True)
 class Ahead:
-    """The plan of a schedule before a change, as far as it has swaps and overrides."""
+    """The plan of a schedule before a change, for the period with swaps and overrides."""
 
     plan: Plan
     within: Period
@@ -62,7 +62,7 @@ def read_ahead(work: Work, schedule_id: int) -> Ahead | None:
 
 
 def find_moves(ahead: Ahead | None, work: Work) -> Moves:
-    """Return what moves or ends because of the change that was made since `ahead` was read."""
+    """Return the swaps and overrides that the change since `ahead` moves or ends."""
     if ahead is None:
         return Moves({}, {})
     before, within = ahead.plan, ahead.within
@@ -78,11 +78,11 @@ def find_moves(ahead: Ahead | None, work: Work) -> Moves:
 def _moved_swaps(
     before: Plan, after: Plan, within: Period
 ) -> tuple[Mapping[int, tuple[Period, Period] | None], tuple[Swap, ...]]:
-    """Return the swaps that move or end, and all swaps as they are afterwards."""
+    """Return the swaps that move or end, and the resulting list of swaps."""
     moved: dict[int, tuple[Period, Period] | None] = {}
     kept: tuple[Swap, ...] = ()
     for number, swap in enumerate(before.swaps):
-        # A swap exchanges what the rotations and the swaps before it give.
+        # A swap applies on top of the rotations and the earlier swaps.
         old = turns(replace(before, overrides=(), swaps=before.swaps[:number]), within)
         new = turns(replace(after, overrides=(), swaps=kept), within)
         first, second = (
@@ -108,7 +108,7 @@ def _moved_overrides(before: Plan, after: Plan, within: Period) -> Mapping[int, 
         during = _turn_after(each.instead_of_id, _rest(each.during, within.start), new)
         if during is not None:
             during = _with_past(each.during, during, within.start)
-        # An override of everybody counts for whoever has the time.
+        # An override of everyone stays if its turn no longer exists, since it applies to any user.
         if during != each.during and (during is not None or each.instead_of_id is not None):
             moved[each.id] = during
     return moved
@@ -121,14 +121,14 @@ def _is_whole_turn(override: Override, old: Sequence[UserTurn], now: datetime) -
 def _follow(
     stint: Stint, old: Sequence[UserTurn], new: Sequence[UserTurn], now: datetime
 ) -> Period | None:
-    """Return the time of one side of a swap after the change; None if its shifts are gone."""
+    """Return the period of one side of a swap after the change; None if its shifts are gone."""
     if stint.during.end <= now:
         return stint.during
     rest = _rest(stint.during, now)
     if rest in _turns_of(stint.user_id, old):
         found = _turn_after(stint.user_id, rest, new)
         return None if found is None else _with_past(stint.during, found, now)
-    # Of a part of a turn, the shifts have to be as they were.
+    # A part of a turn must have the same shifts as before.
     is_same = _shifts_in(rest, stint.user_id, old) == _shifts_in(rest, stint.user_id, new)
     return stint.during if is_same else None
 
@@ -138,7 +138,7 @@ def _rest(during: Period, now: datetime) -> Period:
 
 
 def _with_past(before: Period, after: Period, now: datetime) -> Period:
-    """Return a moved time; the part of it that is over stays as it was."""
+    """Return a moved period whose past part does not change."""
     return Period(before.start if before.start < now else after.start, after.end)
 
 
@@ -147,7 +147,7 @@ def _turns_of(user_id: int | None, found: Iterable[UserTurn]) -> Sequence[Period
 
 
 def _turn_after(user_id: int | None, rest: Period, new: Sequence[UserTurn]) -> Period | None:
-    """Return the turn that a turn became: the one with at least half of its time."""
+    """Return the new turn that covers at least half of an old turn, or None."""
     own = _turns_of(user_id, new)
     best = max(own, key=lambda each: _common(each, rest), default=None)
     half = (rest.end - rest.start) / 2
@@ -180,7 +180,7 @@ def _shifts_in(rest: Period, user_id: int, found: Iterable[UserTurn]) -> Sequenc
 
 
 def apply_moves(moves: Moves, change: ShiftChange) -> None:
-    """Move and end swaps and overrides, record that, and tell their users."""
+    """Move and end swaps and overrides, log the changes, and notify the users."""
     session = change.work.session
     for swap in session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all():
         _move_swap(swap, moves.swaps[swap.id], change)
@@ -223,7 +223,7 @@ def _move_override(row: OverrideRow, after: Period | None, change: ShiftChange) 
 
 
 def describe_moves(moves: Moves, change: ShiftChange) -> tuple[str, ...]:
-    """Return what a change would move or end, a sentence each."""
+    """Return a sentence for each swap or override that a change would move or end."""
     session = change.work.session
     swaps = session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all()
     rows = session.scalars(select(OverrideRow).where(OverrideRow.id.in_(moves.overrides))).all()

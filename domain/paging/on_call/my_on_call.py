@@ -1,4 +1,4 @@
-"""What people see of their own duty, in all projects, and how somebody covers them."""
+"""The on-call overview of a user across all projects, and covers of their shifts."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -43,7 +43,7 @@ from domain.projects.views import Holder, viewer_of
 from domain.projects.visibility_sql import groups_with_role
 from models import Alert, Incident, Page, PageRecipient, Project
 
-#: So far back the beginning of a turn that runs is looked for.
+#: Period before now that is searched for the start of a current turn.
 TURNS_BEGAN_WITHIN = timedelta(days=56)
 _MOST_ALERTS = 50
 
@@ -51,10 +51,10 @@ _MOST_ALERTS = 50
 @question("own_on_call.show")
 def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
     """Show your shifts and the open alerts and incidents that you were paged about."""
-    # Whole days: asked again within a day, turns that began before have the same beginning.
+    # Use whole days, so that the start of earlier turns does not vary within a day.
     today = work.now.replace(hour=0, minute=0, second=0, microsecond=0)
     shown = Period(work.now, work.now + timedelta(weeks=query.weeks))
-    # Turns that begin within it are shown to their end.
+    # Turns that start within the period are shown up to their end.
     within = Period(today - TURNS_BEGAN_WITHIN, shown.end + TURNS_BEGAN_WITHIN)
     schedules = _own_schedules(work, _named(work), within, shown)
     alerts, incidents = _paged(work, Subject.ALERT), _paged(work, Subject.INCIDENT)
@@ -63,19 +63,19 @@ def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
 
 @question("own_on_call.preview_cover", command="preview-cover")
 def preview_cover(work: Work, query: CoverQuery) -> OnCallCover:
-    """Preview which of your shifts somebody would cover.
+    """Preview which of your shifts another user would cover.
 
-    Raises InvalidError if there are none, or if the user cannot be on call there.
+    Raise InvalidError if there are none, or if the user cannot be on call there.
     """
     return _cover(work, query)
 
 
 @action("own_on_call.cover")
 def cover_shifts(work: Work, new: NewCover) -> OnCallCover:
-    """Assign somebody to cover your shifts, in one schedule or in all.
+    """Assign another user to cover your shifts, in one schedule or in all.
 
-    Each schedule gets an override for your shifts alone: who is on call beside you stays. Raises
-    InvalidError if there are none, or if the user cannot be on call there.
+    Each schedule gets an override for your shifts only; other users on call stay. Raise
+    InvalidError if there are no shifts, or if the user cannot be on call there.
     """
     found = _cover(work, new)
     for each in found.schedules:
@@ -116,7 +116,8 @@ def holder_of(work: Work, schedule: OwnSchedule) -> Holder:
 
 
 def _named(work: Work) -> Sequence[UserSchedule]:
-    """Return the schedules that name the actor, but for those where the actor is no member now."""
+    """Return the schedules that include the actor and whose project or group the actor belongs to.
+    """
     session, viewer = work.session, viewer_of(work)
     found = schedules_of_user(work.actor.id or 0, session=session, now=work.now)
     projects = set(session.scalars(projects_of_member(viewer, session=session)))
@@ -129,7 +130,7 @@ def _named(work: Work) -> Sequence[UserSchedule]:
 def _own_schedules(
     work: Work, named: Sequence[UserSchedule], within: Period, shown: Period
 ) -> tuple[OwnSchedule, ...]:
-    """Return schedules with the turns of the actor that touch a time, cut to a longer one."""
+    """Return schedules with the actor's turns in the period `shown`, cut to `within`."""
     ids = [each.id for each in named]
     plans = read_plans(ids, within, session=work.session, now=work.now)
     now = {each.schedule_id: each for each in schedules_now(work, named)}
@@ -178,7 +179,7 @@ def _shown(work: Work, found: Sequence[UserTurn]) -> Iterable[OnCallTurn]:
 
 
 def _paged(work: Work, about: Subject) -> tuple[PagedAlert, ...]:
-    """Return open alerts or incidents that the actor was paged about, the last page first."""
+    """Return open alerts or incidents that the actor was paged about, the latest page first."""
     thing: Any = Incident if about is Subject.INCIDENT else Alert
     severity = RANK_OF_INCIDENT if about is Subject.INCIDENT else Alert.severity
     url = incident_url if about is Subject.INCIDENT else alert_url

@@ -1,6 +1,6 @@
-"""Tells users by e-mail that somebody else changed their shifts.
+"""Sends emails to users whose on-call shifts another user changed.
 
-That is by a swap, by an override, or by taking them out of a rotation.
+Such changes are swaps, overrides, and changes of rotations.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,24 +25,24 @@ from domain.projects.views import Holder
 from models import User
 
 Changed = TypeVar("Changed")
-#: So many are listed in a message.
+#: Maximum number of shifts that a message lists.
 _MOST_SHIFTS = 20
 
 
 @dataclass(frozen=True)
 class ShiftChange:
-    """Who changed shifts of which schedule."""
+    """A change of shifts: the actor, the project or group, and the schedule."""
 
     work: Work
     holder: Holder
     schedule: OnCallSchedule
 
     def period(self, start: datetime, end: datetime) -> str:
-        """Return a time as messages write it, by the clock of the schedule."""
+        """Return the text for a period in the time zone of the schedule."""
         return f"from {self.written(start)} until {self.written(end)}"
 
     def written(self, moment: datetime) -> str:
-        """Return a moment as messages write it."""
+        """Return the text for a time in the time zone of the schedule."""
         local = moment.astimezone(zone(self.schedule.time_zone))
         return f"{local:%a %Y-%m-%d %H:%M}"
 
@@ -54,24 +54,24 @@ class ShiftChange:
 
 @dataclass(frozen=True, kw_only=True)
 class _Notice:
-    #: Identifies the message to one user.
+    #: Prefix of the keys of the messages.
     key: str
     subject: str
     told: tuple[UserReference, ...]
-    #: Returns the text to one of those who are told; takes the name of who made the change.
+    #: Function that returns the text for a recipient; it takes the recipient and the actor's name.
     text: Callable[[UserReference, str], str]
 
 
 def tell(
     what: Callable[[Changed, ShiftChange], None], changed: Changed, change: ShiftChange
 ) -> None:
-    """Tell of a change by one of the functions below, if the service sends mail."""
+    """Queue the messages about a change by one of the functions below, if email is configured."""
     if change.work.settings.mail_url:
         what(changed, change)
 
 
 def tell_of_swap(swap: OnCallSwap, change: ShiftChange) -> None:
-    """Queue a message to each user of a new swap who did not make it."""
+    """Queue a message to the users of a new swap, except its creator."""
 
     def text(person: UserReference, by: str) -> str:
         own, other, others = _sides(person, swap, change)
@@ -96,7 +96,7 @@ def tell_of_swap(swap: OnCallSwap, change: ShiftChange) -> None:
 
 
 def tell_of_undone_swap(swap: OnCallSwap, change: ShiftChange) -> None:
-    """Queue a message to each user of a swap who did not undo it."""
+    """Queue a message to the users of an undone swap, except the user who undid it."""
 
     def text(person: UserReference, by: str) -> str:
         own, other, others = _sides(person, swap, change)
@@ -115,7 +115,7 @@ def tell_of_undone_swap(swap: OnCallSwap, change: ShiftChange) -> None:
 
 
 def tell_of_moved_swap(swap: OnCallSwap, change: ShiftChange) -> None:
-    """Queue a message to each user of a swap whose turns somebody moved."""
+    """Queue a message to the users of a swap whose turns another user moved."""
 
     def text(person: UserReference, by: str) -> str:
         own, other, others = _sides(person, swap, change)
@@ -136,7 +136,7 @@ def tell_of_moved_swap(swap: OnCallSwap, change: ShiftChange) -> None:
 
 
 def tell_of_ended_swap(swap: OnCallSwap, change: ShiftChange) -> None:
-    """Queue a message to each user of a swap whose turns are gone after a change."""
+    """Queue a message to the users of a swap whose turns no longer exist after a change."""
 
     def text(person: UserReference, by: str) -> str:
         own, other, others = _sides(person, swap, change)
@@ -157,7 +157,7 @@ def tell_of_ended_swap(swap: OnCallSwap, change: ShiftChange) -> None:
 
 
 def tell_of_moved_override(override: OnCallOverride, change: ShiftChange) -> None:
-    """Queue a message to the users of an override whose turn somebody moved."""
+    """Queue a message to the users of an override whose turn another user moved."""
     when = change.period(override.starts_at, override.ends_at)
     notice = _Notice(
         key=_key(override, f"moved at {change.work.now.isoformat()}"),
@@ -172,7 +172,7 @@ def tell_of_moved_override(override: OnCallOverride, change: ShiftChange) -> Non
 
 
 def tell_of_lost_override(override: OnCallOverride, change: ShiftChange) -> None:
-    """Queue a message to the users of an override whose turn is gone after a change."""
+    """Queue a message to the users of an override whose turn no longer exists after a change."""
     when = change.period(override.starts_at, override.ends_at)
     notice = _Notice(
         key=_key(override, "lost"),
@@ -194,14 +194,14 @@ def _users_of(override: OnCallOverride) -> tuple[UserReference, ...]:
 
 def _key(changed: OnCallSwap | OnCallOverride, what: str) -> str:
     kind = "swap" if isinstance(changed, OnCallSwap) else "override"
-    # An id may be used again after a deletion.
+    # An id may be reused after a deletion, so the key includes the time of creation.
     return f"on-call {kind} {changed.id} of {changed.created_at.isoformat()} {what}"
 
 
 def _sides(
     person: UserReference, swap: OnCallSwap, change: ShiftChange
 ) -> tuple[str, UserReference, str]:
-    """Return the shift that was a user's own, the other user, and the shift of that one."""
+    """Return a user's original shift, the other user, and the other user's original shift."""
     first = change.period(swap.starts_at, swap.ends_at)
     second = change.period(swap.other_starts_at, swap.other_ends_at)
     if person.id == swap.user.id:
@@ -210,7 +210,7 @@ def _sides(
 
 
 def tell_of_override(override: OnCallOverride, change: ShiftChange) -> None:
-    """Queue a message to whom somebody else put on call, and to whose shifts that takes."""
+    """Queue messages to the user that another user put on call, and to the replaced users."""
     when = change.period(override.starts_at, override.ends_at)
     covered, shifts = override.instead_of, ""
     instead = "in addition to others" if override.in_addition else "instead of everybody else"
@@ -236,7 +236,7 @@ def tell_of_override(override: OnCallOverride, change: ShiftChange) -> None:
 
 
 def _taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
-    """Write the first shifts that an override takes, a line each."""
+    """Return the first shifts that an override takes, one per line."""
     work, within = change.work, Period(override.starts_at, override.ends_at)
     plans = read_plans([change.schedule.id], within, session=work.session, now=work.now)
     parts = [
@@ -252,7 +252,7 @@ def _taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
 
 
 def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> None:
-    """Queue a message to whose override somebody else ended, and to who is on call again."""
+    """Queue messages to the user of an ended override, and to the users who are on call again."""
     when = change.period(override.starts_at, override.ends_at)
     ended = _Notice(
         key=_key(override, "ended"),
@@ -277,9 +277,9 @@ def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> Non
 
 
 def tell_of_removal(before: OnCallSchedule, change: ShiftChange) -> None:
-    """Queue a message to each user who is in a rotation no more.
+    """Queue a message to each user who was removed from a rotation.
 
-    `before` is the schedule as it was.
+    `before` is the former state of the schedule.
     """
     now = change.work.now
     removed: dict[int, list[str]] = {}
@@ -306,13 +306,13 @@ def tell_of_removal(before: OnCallSchedule, change: ShiftChange) -> None:
 
 
 def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[tuple[str, set[int]]]:
-    """Yield who is left out of each rotation that ended: its name and the ids of users."""
+    """Yield the name of each ended rotation, and the ids of the users who were removed from it."""
     known, kept = ({each.id for each in view.rotations} for view in (before, after))
     ended = [each for each in before.rotations if each.id not in kept]
     begun = [each for each in after.rotations if each.id not in known]
     names = {each.name for each in ended}
     for rotation in ended:
-        # A rotation that was changed has its name; if that is what changed, it has a new one.
+        # A changed rotation keeps its name, unless the name is what changed.
         following = [each for each in begun if each.name == rotation.name] or [
             each for each in begun if each.name not in names
         ]
@@ -321,9 +321,10 @@ def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[tuple[s
 
 
 def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[UserReference, ...]:
-    """Return who is on call in the time of an override without it, but for its own user.
+    """Return the other users who would be on call without an override.
 
-    Of one for the shifts of one user, that is this one; one in addition changes nobody's.
+    For an override of a single user, this is that user. An override in addition does not change the
+    shifts of others, so there are none.
     """
     if override.in_addition:
         return ()
@@ -346,7 +347,7 @@ def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[User
 
 def _tell(notice: _Notice, change: ShiftChange) -> None:
     work = change.work
-    # The operator does it for somebody, who did not do it.
+    # If the operator makes the change, no recipient counts as its author.
     made_by_id = None if work.actor.is_trusted else work.actor.id
     told = [each for each in notice.told if each.id != made_by_id]
     rows = work.session.execute(

@@ -1,4 +1,4 @@
-"""On-call overview of a user: their turns, calendar address and cover."""
+"""Resources and request bodies of a user's on-call overview: turns, calendar address and cover."""
 
 from typing import Annotated, Any
 
@@ -28,12 +28,12 @@ class OwnSchedule(ScheduleOnCall):
 
     @property
     def path(self) -> str:
-        """The full path of its project or group."""
+        """Return the full path of the project or group."""
         return self.group or self.project_path or ""
 
     @property
     def url_values(self) -> dict[str, Any]:
-        """What the URLs of its pages are built from."""
+        """Return the URL parameters of its pages."""
         return {"group_path" if self.group else "project_path": self.path}
 
 
@@ -50,7 +50,7 @@ class PagedAlert(Resource):
 
 
 class OwnOnCallQuery(Query):
-    """How far ahead the turns are listed."""
+    """Period for which the turns are listed."""
 
     weeks: int = Field(default=4, ge=1, le=13)
 
@@ -77,7 +77,7 @@ class NewOwnCalendar(OwnCalendar, SecretResource):
 
 
 class NewCover(Body):
-    """A time in which somebody has your shifts."""
+    """A period in which another user covers your shifts."""
 
     user: RequiredText = Field(description="The user who covers you.")
     starts_at: Annotated[GivenTime, Option("--from")]
@@ -88,7 +88,7 @@ class NewCover(Body):
 
 
 class CoverQuery(Query):
-    """A cover to look at before it is made."""
+    """A cover to preview before it is created."""
 
     user: Text = Field(default="", description="The user who would cover you.")
     starts_at: GivenTime
@@ -97,6 +97,6 @@ class CoverQuery(Query):
 
 
 class OnCallCover(OnCallPeriod):
-    """The shifts that somebody covers."""
+    """The shifts that another user covers."""
 
     schedules: tuple[OwnSchedule, ...]

@@ -1,4 +1,4 @@
-"""How people write weekdays, times of day and rotations: `weekly alice,bob mon 09:00`."""
+"""The text format of weekdays, times of day and rotations, such as `weekly alice,bob mon 09:00`."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,8 @@ from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restrictio
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _LETTERS = 3
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
-#: What stands for a dash between two times or two days, and the spaces around it and commas.
+#: Patterns for alternatives to a dash between times or days, and for spaces around dashes and
+#: commas.
 _DASH, _COMMA = (
     re.compile(r"\s*[\u2010\u2013\u2014-]\s*|\s+(?:to|until)\s+"),
     re.compile(r"\s*,\s*"),
@@ -25,12 +26,15 @@ _GROUPS |= {word.removesuffix("s"): days for word, days in _GROUPS.items()}
 _OPTIONS = frozenset({"from", "layer", "only"})
 _TURN = re.compile(r"([0-9]{1,4})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-#: What a rotation looks like, for errors and help.
+#: Example of a rotation for errors and help.
 EXAMPLE = "weekly alice,bob mon 09:00"
 
 
 def time_of_day(text: str) -> time:
-    """Return a time of day like 09:00, where 24:00 is midnight; raise ValueError."""
+    """Return the time of a text such as 09:00, where 24:00 is midnight.
+
+    Raise ValueError if the text is not a time of day.
+    """
     given = text.strip()
     if given == "24:00":
         return time()
@@ -41,7 +45,10 @@ def time_of_day(text: str) -> time:
 
 
 def loose_time(text: str) -> time:
-    """Return a time of day as people write it: 09:00, 9, 9:30, 5pm or 24; raise ValueError."""
+    """Return the time of an informal text such as 09:00, 9, 9:30, 5pm or 24.
+
+    Raise ValueError if the text is not a time of day.
+    """
     found = _LOOSE_TIME.fullmatch(text.strip().lower())
     if found is None:
         raise ValueError("must be a time of day like 09:00")
@@ -53,12 +60,15 @@ def loose_time(text: str) -> time:
 
 
 def written_time(moment: time) -> str:
-    """Return a time of day: `09:00`."""
+    """Return a time of day as text, such as `09:00`."""
     return moment.isoformat("minutes")
 
 
 def weekday(text: str) -> int:
-    """Return the number of a day, 0 for `mon`, `Monday` or `Mondays`; raise ValueError."""
+    """Return the number of a weekday, for example 0 for `mon`, `Monday` or `Mondays`.
+
+    Raise ValueError if the text is not a weekday.
+    """
     word = text.strip().lower()
     full = ("mondays", "tuesdays", "wednesdays", "thursdays", "fridays", "saturdays", "sundays")
     for number, name in enumerate(full):
@@ -68,7 +78,10 @@ def weekday(text: str) -> int:
 
 
 def weekdays(text: str) -> tuple[int, ...]:
-    """Return the days of a text like `mon,thu` or `fri-mon` in order; raise ValueError."""
+    """Return the numbers of weekdays in a text such as `mon,thu` or `fri-mon`, in order.
+
+    Raise ValueError if the text is invalid.
+    """
     parts = (_GROUPS.get(part.strip().lower(), part) for part in text.split(","))
     found = {day for part in parts for day in _range(part)}
     return tuple(sorted(found))
@@ -82,7 +95,7 @@ def _range(text: str) -> Iterator[int]:
 
 
 def written_weekdays(days: Iterable[int]) -> str:
-    """Return days as people read them: `Mon, Thu`, or `every day`."""
+    """Return weekdays as text, such as `Mon, Thu` or `every day`."""
     chosen = tuple(sorted(days))
     if chosen == EVERY_DAY:
         return "every day"
@@ -90,7 +103,7 @@ def written_weekdays(days: Iterable[int]) -> str:
 
 
 def written_cadence(cadence: Cadence) -> str:
-    """Return when a rotation is handed over: `weekly on Mon at 09:00`."""
+    """Return the handoff times of a rotation as text, such as `weekly on Mon at 09:00`."""
     length = "every" if cadence.every == 1 else f"every {cadence.every}"
     unit = cadence.unit.removesuffix("s") if cadence.every == 1 else cadence.unit.value
     at = f"at {written_time(cadence.at)}"
@@ -102,7 +115,7 @@ def written_cadence(cadence: Cadence) -> str:
 
 
 def written_restriction(each: Restriction) -> str:
-    """Return when a rotation is on call: `Mon, Tue 09:00 to 17:00`."""
+    """Return a restriction as text, such as `Mon, Tue 09:00 to 17:00`."""
     days = written_weekdays(each.weekdays)
     if each.start == each.end == time():
         return f"{days}, all day"
@@ -110,12 +123,13 @@ def written_restriction(each: Restriction) -> str:
 
 
 def parse_restriction(text: str) -> dict[str, Any]:
-    """Return the fields of a restriction like `mon-fri 09:00-17:00`, or raise ValueError.
+    """Return the fields of a restriction such as `mon-fri 09:00-17:00`.
 
-    It is read as people write it: `Mon - Fri, 9 to 17` or `weekdays 9am-5pm` as well.
+    Informal text such as `Mon - Fri, 9 to 17` or `weekdays 9am-5pm` is accepted too. Raise
+    ValueError if the text is invalid.
     """
     spaced = _COMMA.sub(",", _DASH.sub("-", text.strip().lower().replace("every day", "daily")))
-    # A comma before the times belongs to nothing.
+    # A comma before the times is ignored.
     given = _RESTRICTION.fullmatch(re.sub(r",(?=[0-9])", " ", spaced))
     if given is None:
         raise ValueError("must be like mon-fri 09:00-17:00, or 22:00-06:00 for every day")
@@ -128,10 +142,11 @@ def parse_restriction(text: str) -> dict[str, Any]:
 
 
 def parse_rotation(text: str) -> dict[str, Any]:
-    """Return the fields of a rotation that is written in words, or raise InvalidError.
+    """Return the fields of a rotation that is written as text.
 
-    `daily USERS [TIME]`, `weekly USERS [DAYS] [TIME]`, `every 12h|3d|2w USERS [DAYS] [TIME]`, each
-    followed by any of `from DATE`, `layer NUMBER` and `only [DAYS] TIME-TIME`.
+    The formats are `daily USERS [TIME]`, `weekly USERS [DAYS] [TIME]` and `every 12h|3d|2w USERS
+    [DAYS] [TIME]`. Each can be followed by `from DATE`, `layer NUMBER` and `only [DAYS] TIME-TIME`.
+    Raise InvalidError if the text is invalid.
     """
     try:
         return _Reader(text.split()).rotation()
@@ -142,7 +157,7 @@ def parse_rotation(text: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """Reads the words of a rotation one after the other."""
+    """Parses the words of a rotation in order."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)
@@ -152,7 +167,10 @@ class _Reader:
         return self._words.pop(0)
 
     def rotation(self) -> dict[str, Any]:
-        """Return the fields of the rotation, or raise ValueError or IndexError."""
+        """Return the fields of the rotation.
+
+        Raise ValueError if a word is invalid, or IndexError if a word is missing.
+        """
         found = self._found
         found.update(self._length())
         found["users"] = self._users()

@@ -1,6 +1,6 @@
-"""Turns: what one user has on call from one hand-over to the next, whatever lies between.
+"""Turns, which consist of all shifts of a user from one handoff to the next.
 
-Under a layer of days, a week of nights is seven shifts, and one turn.
+For example, a week of nights below a layer for the days is seven shifts, but one turn.
 """
 
 from bisect import bisect_right
@@ -10,26 +10,26 @@ from dataclasses import dataclass, field
 from domain.paging.on_call.final_schedule import Duty, Source, Span, spans
 from domain.paging.on_call.schedule_values import Period, Plan, RotationPlan
 
-#: The number of a turn that is no part of a rotation.
+#: Number of a turn that does not belong to a rotation.
 _ONLY = 0
 
 
 @dataclass(kw_only=True)
 class UserTurn:
-    """The shifts of one user for the same reason, none of which touches the next."""
+    """The separate shifts of a user that belong to one turn."""
 
     duty: Duty
-    #: Of the last shift, in its rotation.
+    #: Number of the last shift's turn in its rotation.
     number: int
     parts: list[Period] = field(default_factory=list)
 
     @property
     def during(self) -> Period:
-        """Return the time from the first shift to the end of the last."""
+        """Return the period from the start of the first shift to the end of the last shift."""
         return Period(self.parts[0].start, self.parts[-1].end)
 
     def add(self, span: Span, number: int) -> None:
-        """Add a shift, or the rest of the last one."""
+        """Add a shift, or extend the last shift."""
         self.number = number
         if self.parts and self.parts[-1].end == span.start:
             self.parts[-1] = Period(self.parts[-1].start, span.end)
@@ -38,7 +38,7 @@ class UserTurn:
 
 
 def turns(plan: Plan, within: Period) -> list[UserTurn]:
-    """Return the turns of a time by their start, the first and the last cut to it."""
+    """Return the turns of a period ordered by start, with the first and last cut to the period."""
     rotations = {each.id: each for each in plan.rotations}
     numbers = {each.id: _numbers(each, within) for each in plan.rotations}
     last: dict[tuple[Source, int], UserTurn] = {}
@@ -48,7 +48,8 @@ def turns(plan: Plan, within: Period) -> list[UserTurn]:
         number = numbers[duty.source_id](span) if is_turn else _ONLY
         key = (duty.source, duty.source_id)
         before = last.get(key)
-        # Who hands over to themselves goes on; a rotation of one person has only such hand-overs.
+        # Consecutive turns of the same user count as one turn. A rotation with only one user is the
+        # exception, since otherwise all its turns would be one.
         step = 1 if is_turn and len(set(rotations[duty.source_id].user_ids)) > 1 else 0
         if before is None or before.duty.user_id != duty.user_id or number > before.number + step:
             before = last[key] = UserTurn(duty=duty, number=number)
@@ -64,7 +65,7 @@ def _duties(plan: Plan, within: Period) -> Iterator[tuple[Span, Duty]]:
 
 
 def _numbers(rotation: RotationPlan, within: Period) -> Callable[[Span], int]:
-    """Return what finds the number of the turn in which a span begins."""
+    """Return a function that finds the number of the turn in which a span starts."""
     known = list(rotation.handovers.turns(within.start, within.end))
     starts = [each.start for each in known]
     return lambda span: known[bisect_right(starts, span.start) - 1].number

@@ -1,4 +1,4 @@
-"""Where schedules belong."""
+"""The projects and groups that own schedules."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,7 +10,7 @@ from models import Group, OnCallSchedule, Project
 
 
 def places_of(ids: Collection[int], *, session: Session) -> Mapping[int, Namespace]:
-    """Return the projects and groups of schedules by id; those that are gone are left out."""
+    """Return the owners of schedules by id; deleted schedules and owners are left out."""
     rows = session.execute(
         select(
             OnCallSchedule.id,

@@ -1,4 +1,4 @@
-"""Reads the plans of schedules from the database."""
+"""Queries that read the plans of schedules from the database."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ from models import (
 def read_plans(
     schedule_ids: Collection[int], within: Period, *, session: Session, now: datetime
 ) -> Mapping[int, Plan]:
-    """Return the plans of schedules with what counts in a period; unknown ids are left out."""
+    """Return the plans of schedules for a period; unknown ids are left out."""
     places = places_of(schedule_ids, session=session)
     ids = places.keys()
     is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > within.start)
@@ -59,7 +59,7 @@ def read_plans(
 def current_rotations(
     ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[RotationPlan]]:
-    """Return the rotations of schedules that are in force, the lowest layer first."""
+    """Return the current rotations of schedules, the lowest layer first."""
     statement = _of_schedules(ids).where(OnCallRotation.valid_until.is_(None))
     return _plans_of(statement, session=session)
 
@@ -118,7 +118,7 @@ def _restriction(stored: Mapping[str, Any]) -> Restriction:
 
 
 def stored_restriction(each: Restriction) -> dict[str, Any]:
-    """Return a restriction as the database holds it."""
+    """Return a restriction in its stored format."""
     return {
         "start": each.start.isoformat("minutes"),
         "end": each.end.isoformat("minutes"),
@@ -162,7 +162,7 @@ def _swaps(ids: Iterable[int], within: Period, *, session: Session) -> Mapping[i
 
 
 def _users_of(plan: Plan) -> set[int]:
-    """Return all users whom a plan names."""
+    """Return the ids of all users in a plan."""
     in_rotations = {user_id for each in plan.rotations for user_id in each.user_ids}
     in_swaps = {each.user_id for swap in plan.swaps for each in (swap.first, swap.second)}
     return in_rotations | in_swaps | {each.user_id for each in plan.overrides}

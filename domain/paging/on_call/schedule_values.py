@@ -1,4 +1,4 @@
-"""A schedule as values: what decides who is on call, without a database."""
+"""Schedules as values without a database, from which the users on call are computed."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,23 +15,23 @@ from domain.core.time_zones import instant, wall_time, zone
 EVERY_DAY = tuple(range(7))
 _DAY = timedelta(days=1)
 _WEEK = timedelta(weeks=1)
-#: More than a clock was ever moved by: Samoa left a whole day out in 2011.
+#: Upper limit of clock changes. Samoa skipped a whole day in 2011.
 _LARGEST_CHANGE = timedelta(hours=26)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restriction:
-    """From one time of day to another one; not after the first one means on the next day."""
+    """A daily period; it ends on the next day if `end` is not after `start`."""
 
     start: time
     end: time
-    #: Days on which it begins: 0 is Monday.
+    #: Weekdays on which it starts: 0 is Monday.
     weekdays: tuple[int, ...] = EVERY_DAY
 
 
 @dataclass(frozen=True, order=True)
 class Period:
-    """A time with its end, which is not part of it."""
+    """A period of time; the end is excluded."""
 
     start: datetime
     end: datetime
@@ -40,9 +40,9 @@ class Period:
 def periods(
     restrictions: Sequence[Restriction], time_zone: str, within: Period
 ) -> tuple[Period, ...]:
-    """Return the times that restrictions leave in a period: all of it without any.
+    """Return the periods within `within` that restrictions allow, or `within` without restrictions.
 
-    They are in order; those that touch are one.
+    The periods are in order, and adjacent periods are joined.
     """
     if not restrictions:
         return (within,)
@@ -57,7 +57,7 @@ def _windows(
     restrictions: Sequence[Restriction], time_zone: str, within: Period
 ) -> Iterator[Period]:
     place = zone(time_zone)
-    # Of the day before, because a time may reach over midnight; one more for changes of the clock.
+    # A period may continue after midnight, so start a day earlier, and one more for clock changes.
     day = wall_time(within.start, place).date() - 2 * _DAY
     last = wall_time(within.end, place).date()
     while day <= last:
@@ -87,32 +87,32 @@ def _joined(ordered: Iterator[Period]) -> Iterator[Period]:
 
 
 class Unit(StrEnum):
-    """The unit of a rotation's length."""
+    """The unit of the length of turns."""
 
     HOURS = "hours"
     DAYS = "days"
     WEEKS = "weeks"
 
 
-#: Of a turn, by its unit: about a year.
+#: Maximum length of a turn by unit, which is about a year.
 MOST: Mapping[Unit, int] = {Unit.HOURS: 1000, Unit.DAYS: 366, Unit.WEEKS: 53}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cadence:
-    """How often, and at which wall time, a rotation is handed over."""
+    """The handoff interval of a rotation, and the local time of its handoffs."""
 
     unit: Unit
-    #: Every so many hours, days or weeks.
+    #: Number of units between two handoffs.
     every: int = 1
-    #: Of the hand-over; turns of hours are counted from it.
+    #: Time of the handoff. Turns in hours are counted from this time.
     at: time = time(9)
-    #: Days of hand-over of weekly turns: 0 is Monday.
+    #: Weekdays of the handoffs of weekly turns: 0 is Monday.
     weekdays: tuple[int, ...] = (0,)
 
 
 class Turn(NamedTuple):
-    """A turn of a rotation, by number; the first one is 0."""
+    """A turn of a rotation; the first turn has the number 0."""
 
     number: int
     start: datetime
@@ -121,7 +121,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Handovers:
-    """The hand-overs of one rotation."""
+    """The handoffs of a rotation."""
 
     cadence: Cadence
     starts_on: date
@@ -129,15 +129,15 @@ class Handovers:
 
     @cached_property
     def begins_at(self) -> datetime:
-        """Return the moment from which somebody is on call."""
+        """Return the start of the first turn."""
         return instant(datetime.combine(self.starts_on, self.cadence.at), zone(self.time_zone))
 
     def number_at(self, moment: datetime) -> int:
-        """Return the number of the turn at a moment; negative before the beginning."""
+        """Return the number of the turn at a given time; negative before the start."""
         return _Reader(self).number_at(moment)
 
     def turns(self, start: datetime, end: datetime) -> Iterator[Turn]:
-        """Yield the turns that touch a period, cut to it, in order."""
+        """Yield the turns that overlap a period in order, cut to the period."""
         begin = max(start, self.begins_at)
         if begin >= end:
             return
@@ -148,7 +148,7 @@ class Handovers:
 
 
 class _Reader:
-    """Computes hand-overs of one rotation, each once."""
+    """Computes the handoffs of a rotation and caches them."""
 
     def __init__(self, handovers: Handovers) -> None:
         self._cadence, self._zone = handovers.cadence, zone(handovers.time_zone)
@@ -159,13 +159,14 @@ class _Reader:
         self._first = self._index_at(handovers.begins_at)
 
     def number_at(self, moment: datetime) -> int:
-        """Return the number of the turn at a moment."""
+        """Return the number of the turn at a given time."""
         return self._index_at(moment) - self._first
 
     def handovers(self, start: datetime, end: datetime) -> list[tuple[datetime, int]]:
-        """Return hand-overs with the numbers of their turns, from before a time to after it.
+        """Return the handoffs from before `start` to after `end`, with the numbers of their turns.
 
-        Where a clock jumps, several may be at once, or in another order: the highest number counts.
+        Clock changes can make several handoffs coincide or change their order; the highest number
+        applies.
         """
         lowest = self._by_wall_time(wall_time(start, self._zone)) - self._reach
         highest = self._by_wall_time(wall_time(end, self._zone)) + self._reach
@@ -179,7 +180,7 @@ class _Reader:
         return list(found.items())
 
     def _index_at(self, moment: datetime) -> int:
-        """Return the last turn that has begun."""
+        """Return the index of the last turn that has started."""
         highest = self._by_wall_time(wall_time(moment, self._zone)) + self._reach
         return next(
             index
@@ -196,7 +197,7 @@ class _Reader:
 
     @cached_property
     def _reach(self) -> int:
-        """So many turns, counted by wall time, a change of the clock can be off."""
+        """Return the number of turns by which a clock change can shift the result."""
         return _LARGEST_CHANGE // self._shortest + 1
 
     @cached_property
@@ -208,7 +209,7 @@ class _Reader:
 
     @cached_property
     def _offsets(self) -> tuple[timedelta, ...]:
-        """Of the hand-overs of a cycle from its beginning."""
+        """Return the offsets of the handoffs from the start of a cycle."""
         if self._cadence.unit is Unit.WEEKS:
             return tuple(_DAY * day for day in sorted(self._cadence.weekdays))
         return (timedelta(0),)
@@ -228,27 +229,27 @@ class _Reader:
 
 @dataclass(frozen=True, kw_only=True)
 class RotationPlan:
-    """A rotation as it was during a time: a change of it begins a new one."""
+    """A version of a rotation that applies for a period; each change creates a new version."""
 
     id: int
     name: str
-    #: Those of the highest layer in which somebody is on call are; a layer can have several.
+    #: Layer of the rotation. The highest layer with a user on call applies, with all its rotations.
     layer: int
     cadence: Cadence
     starts_on: date
     time_zone: str
     #: Users in the order of their turns.
     user_ids: tuple[int, ...]
-    #: The place of the user who has turn 0.
+    #: Index of the user who has turn 0.
     first_turn: int = 0
     restrictions: tuple[Restriction, ...] = ()
     valid_from: datetime
-    #: None while it is in force.
+    #: End of validity. None while the rotation is in force.
     valid_until: datetime | None = None
 
     @property
     def handovers(self) -> Handovers:
-        """Return its hand-overs."""
+        """Return the handoffs of the rotation."""
         return Handovers(self.cadence, self.starts_on, self.time_zone)
 
     def user_at(self, turn: int) -> int:
@@ -258,19 +259,19 @@ class RotationPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Override:
-    """A user who is on call instead of everybody else, of one other user, or beside the others."""
+    """A user who is on call instead of everyone or one other user, or in addition to others."""
 
     id: int
     user_id: int
     during: Period
-    #: Whose duties they have; None: those of everybody, and those of nobody.
+    #: User whose duties are taken. None for the duties of everyone, or of nobody if `in_addition`.
     instead_of_id: int | None = None
     in_addition: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stint:
-    """A time of a user."""
+    """A period of a user."""
 
     user_id: int
     during: Period
@@ -278,7 +279,7 @@ class Stint:
 
 @dataclass(frozen=True, kw_only=True)
 class Swap:
-    """Two times of two users, each of whom takes the other's."""
+    """Two periods of two users, which the users exchange."""
 
     id: int
     first: Stint
@@ -287,17 +288,18 @@ class Swap:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All that decides who is on call in a schedule."""
+    """All the data that determines who is on call in a schedule."""
 
     schedule_id: int
     rotations: tuple[RotationPlan, ...] = ()
-    #: In the order in which they were made, as swaps are.
+    #: Overrides in the order of creation, like the swaps.
     overrides: tuple[Override, ...] = ()
     swaps: tuple[Swap, ...] = ()
-    #: When users can be on call: not without a role or an account. Who is not in it always can.
+    #: Periods in which users have a role and an account, so they can be on call. Users who are not
+    #: included can always be on call.
     times: Mapping[int, Sequence[Period]] = field(default_factory=lambda: MappingProxyType({}))
 
     def has(self, user_id: int, moment: datetime) -> bool:
-        """Return whether a user can be on call at a moment."""
+        """Return whether a user can be on call at a given time."""
         times = self.times.get(user_id)
         return times is None or any(each.start <= moment < each.end for each in times)

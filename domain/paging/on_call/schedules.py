@@ -1,4 +1,4 @@
-"""The stored schedules of a project or group, and their rotations."""
+"""The stored schedules of projects and groups, and their rotations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,11 +38,11 @@ from models import OnCallSchedule as ScheduleRow
 from models import OnCallTurn
 from models.folding import fold
 
-#: How long past shifts can be told: overrides, swaps and former rotations are kept.
+#: Retention period of overrides, swaps and former rotations, which past shifts depend on.
 PAST_KEPT_FOR = timedelta(days=400)
 FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
 _FIELD = "rotations"
-#: The id of a rotation that is not stored yet.
+#: Id of a rotation that has not been stored yet.
 _NEW = 0
 _DAY = timedelta(days=1)
 _NONE: Mapping[int, int] = MappingProxyType({})
@@ -51,7 +51,7 @@ _NONE: Mapping[int, int] = MappingProxyType({})
 def all_schedules(
     work: Work, holder: Holder, *, with_groups_above: bool = False
 ) -> Sequence[OnCallSchedule]:
-    """Return all schedules by name: its own, or also those of the groups above."""
+    """Return the schedules of a project or group by name, optionally with inherited schedules."""
     here = is_listed_by(
         ScheduleRow, holder, with_groups_above=with_groups_above, session=work.session
     )
@@ -62,18 +62,24 @@ def all_schedules(
 
 
 def get_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
-    """Return a schedule by its id or name, or raise NotFoundError."""
+    """Return a schedule by its id or name.
+
+    Raise NotFoundError if there is no such schedule.
+    """
     return schedules_of(work, holder, [get_row(work, holder, schedule_id)])[0]
 
 
 def find_schedule(work: Work, holder: Holder, name: str) -> OnCallSchedule | None:
-    """Return the schedule with this name in any case, or None."""
+    """Return the schedule with this name regardless of case, or None."""
     row = _find_row(work, holder, name)
     return schedules_of(work, holder, [row])[0] if row else None
 
 
 def get_row(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleRow:
-    """Return the schedule with this name in any case, or with this id; raise NotFoundError."""
+    """Return the row of the schedule with this id, or with this name regardless of case.
+
+    Raise NotFoundError if there is no such schedule.
+    """
     if isinstance(schedule_id, str):
         if (found := _find_row(work, holder, schedule_id)) is not None:
             return found
@@ -89,7 +95,7 @@ def get_row(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleRow:
 
 
 def lock_row(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleRow:
-    """Return a schedule whose row is locked: of changes at once, one waits for the other."""
+    """Lock and return the row of a schedule, which serializes changes."""
     row = get_row(work, holder, schedule_id)
     work.session.refresh(row, with_for_update=True)
     return row
@@ -108,7 +114,7 @@ def _find_row(work: Work, holder: Holder, name: str) -> ScheduleRow | None:
 def schedules_of(
     work: Work, holder: Holder, rows: Sequence[ScheduleRow]
 ) -> Sequence[OnCallSchedule]:
-    """Return rows as schedules."""
+    """Return the schedules of database rows."""
     session, base_url = work.session, work.settings.base_url
     plans = current_rotations([row.id for row in rows], session=session)
     ids = (each for found in plans.values() for plan in found for each in plan.user_ids)
@@ -138,7 +144,7 @@ class _Change:
     schedule: ScheduleRow
 
     def present(self) -> Mapping[str, RotationPlan]:
-        """Return the rotations in force by name."""
+        """Return the current rotations by name."""
         found = current_rotations([self.schedule.id], session=self.work.session)
         return {each.name: each for each in found[self.schedule.id]}
 
@@ -150,11 +156,12 @@ def store_rotations(
     wanted: Sequence[NewRotation],
     instead: Mapping[int, int] = _NONE,
 ) -> None:
-    """Make these the rotations of a schedule; raise InvalidError.
+    """Replace the rotations of a schedule.
 
-    One that is there already under the same name goes on; with other users, times or another zone
-    it ends now, and another one begins. `instead` has the ids of present rotations that others take
-    the place of under any name, by the positions of those.
+    A rotation with an unchanged definition and name continues. With other users, times or another
+    time zone, it ends now and a new version begins. `instead` maps positions in `wanted` to the ids
+    of current rotations that they replace, regardless of names. Raise InvalidError if a rotation is
+    invalid.
     """
     if len(wanted) > MOST_ROTATIONS:
         raise InvalidError(f"A schedule can have at most {MOST_ROTATIONS} rotations.", field=_FIELD)
@@ -172,7 +179,7 @@ def store_rotations(
 
 
 def move_rotations(work: Work, holder: Holder, schedule: ScheduleRow) -> None:
-    """Let all rotations go on in the time zone that the schedule has now."""
+    """Move all rotations to the current time zone of the schedule."""
     change = _Change(work, holder, schedule)
     elsewhere = [each for each in change.present().values() if each.time_zone != schedule.time_zone]
     _end([each.id for each in elsewhere], change)
@@ -196,7 +203,7 @@ def _named(wanted: Sequence[NewRotation]) -> dict[str, NewRotation]:
 def _plan(
     wanted: NewRotation, name: str, layer: int, before: RotationPlan | None, change: _Change
 ) -> RotationPlan:
-    """Return a rotation as it is to be: the present one, if it is the same."""
+    """Return the requested rotation, or the current rotation if they are the same."""
     _check(wanted, layer)
     session, now = change.work.session, change.work.now
     user_ids = ids_of(wanted.users, field=_FIELD, session=session)
@@ -226,7 +233,7 @@ def _plan(
 
 
 def _following(plan: RotationPlan, before: RotationPlan, now: datetime) -> RotationPlan:
-    """Return a changed rotation in which whoever is on call stays until the next hand-over."""
+    """Return a changed rotation in which the user on call stays until the next handoff."""
     plan = replace(plan, starts_on=before.starts_on, first_turn=before.first_turn)
     if plan.user_ids == before.user_ids and plan.cadence == before.cadence:
         return plan
@@ -279,7 +286,7 @@ def _begin(plans: Iterable[RotationPlan], change: _Change) -> None:
             valid_from=change.work.now,
         )
         change.work.session.add(row)
-        change.work.session.flush()  # to learn the id
+        change.work.session.flush()  # assigns the id
         change.work.session.add_all(
             OnCallTurn(rotation_id=row.id, position=position, user_id=user_id)
             for position, user_id in enumerate(plan.user_ids)

@@ -1,4 +1,4 @@
-"""Who is on call in schedules, now and later, with names as all faces show it."""
+"""Current and future shifts of schedules, with the names of users."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,30 +30,31 @@ from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Proje
 from models import OnCallSchedule as ScheduleRow
 from models.folding import fold
 
-#: No user has this id.
+#: Id that no user has.
 _NOBODY = 0
 _MOMENT = timedelta(microseconds=1)
-#: How far the next change is looked for, in steps: most schedules change within a week.
+#: Periods that are searched for the next change, in this order. Most schedules change within a
+#: week.
 _HORIZONS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _OnCall:
-    """Who is on call in a schedule at a moment, and who is next."""
+    """The users on call in a schedule at a given time, and the next users."""
 
-    #: Until the users on call change; without duties in a gap. Its end is the end of what was
-    #: looked at if there is no change within 400 days.
+    #: Span until the users on call change, without duties in a gap. Without a change within 400
+    #: days, it ends at the end of the searched period.
     now: Span
-    #: The next time after it in which somebody is on call; None if there is none within 400 days.
+    #: Next span in which any user is on call. None if there is none within 400 days.
     next: Span | None
-    #: Whether the users on call change within 400 days.
+    #: True if the users on call change within 400 days.
     changes: bool
 
 
 def who_is_on_call(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
-    """Return the users on call by schedule; none in a gap, and for a schedule that is gone."""
+    """Return the users on call by schedule; empty in a gap, and for deleted schedules."""
     plans = read_plans(schedule_ids, Period(at, at + _MOMENT), session=session, now=at)
     return {
         each: spans(plans[each], at, at + _MOMENT)[0].user_ids if each in plans else ()
@@ -64,7 +65,7 @@ def who_is_on_call(
 def on_call_and_next(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, _OnCall]:
-    """Return who is on call and who is next by schedule; unknown schedules are left out."""
+    """Return the current and next users on call by schedule; unknown schedules are left out."""
     within = Period(at, at + _HORIZONS[-1])
     plans = read_plans(schedule_ids, within, session=session, now=at)
     return {each: _on_call(plan, at) for each, plan in plans.items()}
@@ -74,7 +75,7 @@ def _on_call(plan: Plan, at: datetime) -> _OnCall:
     found: tuple[Span, ...] = ()
     for horizon in _HORIZONS:
         found = by_users(spans(plan, at, at + horizon))
-        # Of the last one the end is not known.
+        # The end of the last span is unknown.
         if any(span.duties for span in found[1:-1]):
             break
     following = next((span for span in found[1:] if span.duties), None)
@@ -95,7 +96,7 @@ class _Named(Protocol):
 
 
 def schedules_now(work: Work, schedules: Sequence[_Named]) -> Sequence[ScheduleOnCall]:
-    """Return who is on call now and next in some schedules, in their order."""
+    """Return the current and next users on call in schedules, in the order of the schedules."""
     found = on_call_and_next([each.id for each in schedules], at=work.now, session=work.session)
     both = (span for each in found.values() for span in (each.now, each.next) if span)
     named = _people(work, both)
@@ -118,20 +119,23 @@ def schedules_now(work: Work, schedules: Sequence[_Named]) -> Sequence[ScheduleO
 def on_call_in_project(
     work: Work, holder: Holder, *, with_groups_above: bool = True
 ) -> Sequence[ScheduleOnCall]:
-    """Return who is on call now and next in each schedule that is used here, by name."""
+    """Return the current and next users on call in the schedules that are used here, by name."""
     found = all_schedules(work, holder, with_groups_above=with_groups_above)
     return schedules_now(work, found)
 
 
 def shifts_of(work: Work, schedule_id: int, within: Period) -> Sequence[OnCallShift]:
-    """Return who is on call from one moment to another, gaps included."""
+    """Return the shifts of a period, including gaps."""
     return shifts_by_schedule(work, [schedule_id], within).get(schedule_id, ())
 
 
 def shifts_by_schedule(
     work: Work, schedule_ids: Collection[int], within: Period
 ) -> Mapping[int, Sequence[OnCallShift]]:
-    """Return who is on call by schedule, gaps included; unknown schedules are left out."""
+    """Return the shifts of a period by schedule, including gaps.
+
+    Unknown schedules are left out.
+    """
     plans = read_plans(schedule_ids, within, session=work.session, now=work.now)
     found = {each: spans(plan, within.start, within.end) for each, plan in plans.items()}
     named = _people(work, chain.from_iterable(found.values()))
@@ -139,7 +143,10 @@ def shifts_by_schedule(
 
 
 def balance_of(shifts: Iterable[OnCallShift], within: Period) -> OnCallBalance:
-    """Return how users share the time of shifts, which are those of a period."""
+    """Return the distribution of the time on call among users.
+
+    `shifts` must be the shifts of the period `within`.
+    """
     seconds, people = Counter[int](), dict[int, UserReference]()
     for each in shifts:
         length = int((each.ends_at - each.starts_at).total_seconds())
@@ -182,21 +189,21 @@ def _on_duty(span: Span, named: Mapping[int, UserReference]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MyDuty:
-    """A time in which a user is on call in a schedule: now, or the next one."""
+    """The current or next shift of a user in a schedule."""
 
     schedule_id: int
     schedule: str
     time_zone: str
     place: Namespace
     is_now: bool
-    #: When it begins if it is the next one.
+    #: Start of the next shift. For a current shift, this is the time of the query.
     start: datetime
-    #: None for the present one if nothing changes within 400 days.
+    #: End of the shift. None for the current shift if nothing changes within 400 days.
     end: datetime | None
 
 
 def duties_of(user_id: int, *, session: Session, now: datetime) -> tuple[MyDuty, ...]:
-    """Return where a user is on call now, and then where they are next, the earliest first."""
+    """Return the current shifts of a user, and then the next shifts, the earliest first."""
     rows = schedules_of_user(user_id, session=session, now=now)
     plans = on_call_and_next([row.id for row in rows], at=now, session=session)
     found = [
@@ -225,7 +232,7 @@ def _duty(plan: _OnCall, user_id: int) -> list[tuple[bool, datetime, datetime | 
 
 
 class UserSchedule(NamedTuple):
-    """A schedule that names a user."""
+    """A schedule that includes a user."""
 
     id: int
     name: str
@@ -234,7 +241,7 @@ class UserSchedule(NamedTuple):
 
     @property
     def group(self) -> str | None:
-        """The path of the group that it belongs to; None for one of a project."""
+        """Return the path of the group of the schedule; None for the schedule of a project."""
         return self.place.path if self.place.is_group else None
 
 

@@ -1,4 +1,4 @@
-"""On-call schedules as all faces see them, and what may be asked of them."""
+"""Resources and request bodies of on-call schedules."""
 
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
@@ -56,27 +56,28 @@ from domain.paging.on_call.schedule_values import (
     Unit,
 )
 
-#: Of an override, or of one side of a swap.
+#: Maximum length of an override, or of each shift of a swap.
 LONGEST = timedelta(days=366)
 LONGEST_NAME, LONGEST_DESCRIPTION = 100, 1_000
-#: Of a schedule; of turns and restrictions of a rotation.
+#: Maximum number of rotations of a schedule, and of users and restrictions of a rotation.
 MOST_ROTATIONS, MOST_USERS, MOST_RESTRICTIONS = 20, 100, 20
 HIGHEST_LAYER = 100
-#: Of a list of shifts.
+#: Maximum period of a list of shifts.
 LONGEST_WINDOW = timedelta(days=92)
 _USUAL_WINDOW = timedelta(days=14)
 _Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _Kind = Literal["daily", "weekly", "custom"]
 _Unit = Literal["hours", "days", "weeks"]
 _UNITS: Mapping[str, Unit] = {"daily": Unit.DAYS, "weekly": Unit.WEEKS}
-#: Read as a given one is, so that the description shows it as one.
+#: Default handoff time. It is parsed like other values, so that the schema shows it in the same
+#: format.
 _USUAL_TIME: Any = "09:00"
 SomeQuery = TypeVar("SomeQuery", bound=Query)
 SomeBody = TypeVar("SomeBody", bound=Body)
 
 
 def _with_times_in(body: SomeBody, time_zone: str) -> SomeBody:
-    """Return a body in which times without an offset are those of a time zone."""
+    """Return a copy of a body whose times without an offset are interpreted in a time zone."""
     times = {
         name: instant(value, zone(time_zone))
         for name in type(body).model_fields
@@ -88,7 +89,10 @@ def _with_times_in(body: SomeBody, time_zone: str) -> SomeBody:
 def checked_period(
     start: datetime, end: datetime, *, longest: timedelta = LONGEST, fields: tuple[str, str]
 ) -> Period:
-    """Return a period, or raise InvalidError for one that is empty, too long or too far away."""
+    """Return a period.
+
+    Raise InvalidError if it is empty, too long or too far away.
+    """
     start_field, end_field = fields
     if not (start >= EARLIEST and end <= LATEST):
         message = f"Times must be between the years {EARLIEST.year} and {LATEST.year}."
@@ -101,7 +105,7 @@ def checked_period(
 
 
 def check_is_not_over(during: Period, *, field: str, now: datetime) -> None:
-    """Raise InvalidError for a period that is over: past shifts stay as they were."""
+    """Raise InvalidError if a period has ended, since past shifts cannot change."""
     if during.end <= now:
         raise InvalidError("This time is in the past. Choose an end in the future.", field=field)
 
@@ -113,7 +117,7 @@ def _read_time(value: Any) -> Any:
 
 
 def _usernames(value: Any) -> Any:
-    """Take users as names, and as the API returns them."""
+    """Return users as names; accept names and user objects of the API."""
     given = split(value)
     if not isinstance(given, list | tuple):
         return given
@@ -135,7 +139,7 @@ def _numbers(days: tuple[_Weekday, ...]) -> tuple[int, ...]:
     return tuple(sorted(WEEKDAYS.index(each) for each in days))
 
 
-#: A time of day by the wall clock; a request can say `24:00` for midnight.
+#: Type of a local time of day. Requests may use `24:00` for midnight.
 _TimeOfDay = Annotated[
     time,
     BeforeValidator(_read_time),
@@ -154,7 +158,7 @@ class OnCallRestriction(Resource):
 
     @property
     def restriction(self) -> Restriction:
-        """The restriction."""
+        """Return the restriction as a value."""
         days = _numbers(self.weekdays)
         return Restriction(start=self.start_time, end=self.end_time, weekdays=days or EVERY_DAY)
 
@@ -194,14 +198,14 @@ class OnCallRotation(Resource):
 
     @property
     def cadence(self) -> Cadence:
-        """How often, and when, it is handed over."""
+        """Return the handoff interval and time of the rotation."""
         days = _numbers(self.weekdays) or Cadence.weekdays
         unit = Unit(self.unit)
         return Cadence(unit=unit, every=self.every, at=self.handover_time, weekdays=days)
 
     @classmethod
     def of(cls, plan: RotationPlan, named: Mapping[int, UserReference]) -> "OnCallRotation":
-        """Present a rotation; `named` are its users by id."""
+        """Return the resource of a rotation; `named` maps ids to users."""
         return cls(
             **columns_of(plan, cls)
             | handover_fields(plan.cadence)
@@ -211,7 +215,7 @@ class OnCallRotation(Resource):
 
 
 def handover_fields(cadence: Cadence) -> dict[str, Any]:
-    """Return how often, and when, a rotation is handed over, as its fields."""
+    """Return the handoff interval and time of a rotation as fields of the resource."""
     usual = {unit: kind for kind, unit in _UNITS.items()} if cadence.every == 1 else {}
     days = cadence.weekdays if cadence.unit is Unit.WEEKS else ()
     return {
@@ -224,7 +228,7 @@ def handover_fields(cadence: Cadence) -> dict[str, Any]:
 
 
 def restriction_fields(each: Restriction) -> Any:
-    """Return a restriction as its fields."""
+    """Return a restriction as fields of the resource."""
     days = [WEEKDAYS[day] for day in each.weekdays]
     return {"start_time": each.start, "end_time": each.end, "weekdays": days}
 
@@ -284,10 +288,10 @@ class NewRotation(Body):
 
     @property
     def cadence(self) -> Cadence:
-        """How often, and when, it is handed over."""
+        """Return the handoff interval and time of the rotation."""
         unit = _UNITS.get(self.type) or Unit(self.unit or "")
         every = self.every or 1 if self.type == "custom" else 1
-        # Weekdays of other turns mean nothing: equal ones are to be equal.
+        # Weekdays apply only to weekly turns. A constant keeps equal rotations equal.
         days = _numbers(self.weekdays) if unit is Unit.WEEKS else Cadence.weekdays
         return Cadence(unit=unit, every=every, at=self.handover_time, weekdays=days)
 
@@ -332,7 +336,7 @@ class ScheduleChange(NewSchedule):
 
 
 class ScheduleQuery(PagedQuery):
-    """The order of a list of schedules."""
+    """Parameters of a list of schedules."""
 
     order_by: str = Field(default="id", pattern="^(?:id|name)$")
     sort: Literal["asc", "desc"] = "asc"
@@ -340,7 +344,7 @@ class ScheduleQuery(PagedQuery):
 
 
 class OnCallNowQuery(OffsetQuery):
-    """Schedules by name, with who is on call."""
+    """Parameters of the list of schedules with their users on call, ordered by name."""
 
     order_by: Literal["name"] = "name"
     sort: Literal["asc"] = "asc"
@@ -348,13 +352,13 @@ class OnCallNowQuery(OffsetQuery):
 
 
 class CalendarQuery(Query):
-    """Which shifts the calendar of a secret address has."""
+    """Selection of shifts for the calendar of a secret address."""
 
     shifts: Literal["all", "mine"] = "all"
 
 
 def with_from(query: type[SomeQuery]) -> type[SomeQuery]:
-    """Add a field named `from`, a word of Python, which no class can name a field by."""
+    """Add a field named `from`, which is a Python keyword and cannot be declared in a class."""
     field: Any = (GivenTime | None, Field(default=None, description="Start of the period."))
     made: type[SomeQuery] = create_model(
         query.__name__,
@@ -368,7 +372,7 @@ def with_from(query: type[SomeQuery]) -> type[SomeQuery]:
 
 @with_from
 class ShiftQuery(OffsetQuery):
-    """From when to when a list of shifts is."""
+    """Period of a list of shifts."""
 
     per_page: PageSize = 100
     until: GivenTime | None = Field(
@@ -378,7 +382,10 @@ class ShiftQuery(OffsetQuery):
     )
 
     def period(self, now: datetime) -> Period:
-        """Return the period that is asked for, or raise InvalidError."""
+        """Return the requested period.
+
+        Raise InvalidError if it is empty, too long or too far away.
+        """
         start: datetime = getattr(self, "from") or now
         end = self.until or start + _USUAL_WINDOW
         return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
@@ -386,7 +393,7 @@ class ShiftQuery(OffsetQuery):
 
 @with_from
 class BalanceQuery(Query):
-    """From when to when time on call is counted; by default the last four weeks."""
+    """Period in which the time on call is counted. The default is the last four weeks."""
 
     until: GivenTime | None = Field(
         default=None,
@@ -394,14 +401,17 @@ class BalanceQuery(Query):
     )
 
     def period(self, now: datetime) -> Period:
-        """Return the period that is asked for, or raise InvalidError."""
+        """Return the requested period.
+
+        Raise InvalidError if it is empty, too long or too far away.
+        """
         end = self.until or now
         start: datetime = getattr(self, "from") or end - 2 * _USUAL_WINDOW
         return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
 
 
 class OnCallPeriod(Resource):
-    """A time."""
+    """A period of time."""
 
     starts_at: Time
     ends_at: Time
@@ -426,7 +436,7 @@ class OnCallBalance(OnCallPeriod):
 
 
 class OnCallUser(Resource):
-    """A user on call, and why."""
+    """A user on call, with the reason."""
 
     user: UserReference
     source: Annotated[str, one_of(*(each.value for each in Source))]
@@ -434,7 +444,7 @@ class OnCallUser(Resource):
 
 
 class OnCallShift(OnCallPeriod):
-    """A time in which the same users are on call; in a gap there are none."""
+    """A period in which the same users are on call. A gap has no users."""
 
     is_gap: bool
     users: tuple[UserReference, ...]
@@ -464,16 +474,17 @@ class ScheduleOnCall(Resource):
 
 
 class ChangeQuery(PagedQuery):
-    """The order of a list of overrides or swaps."""
+    """Parameters of a list of overrides or swaps."""
 
     order_by: str = Field(default="id", pattern="^(?:id|starts_at)$")
 
 
 class NewOverride(Body):
-    """A time in which one user is on call instead of everybody else, of one other, or beside all.
+    """A new override, which puts one user on call for a period.
 
-    Members without the Maintainer role can make one for shifts of their own and where nobody is on
-    call; beside others, for themselves, and for anybody while they are on call too.
+    The user replaces everyone else or one other user, or is on call in addition to the others.
+    Members without the Maintainer role can override gaps and their own shifts. They can also add
+    themselves to any shift, and add other users while they are on call.
     """
 
     user: RequiredText = Field(description="A user name.")
@@ -490,12 +501,12 @@ class NewOverride(Body):
     ends_at: GivenLocalTime
 
     def in_zone(self, time_zone: str) -> Self:
-        """Return the body with its local times read in a time zone."""
+        """Return a copy of the body whose local times are interpreted in a time zone."""
         return _with_times_in(self, time_zone)
 
 
 class OnCallOverride(Resource):
-    """A time in which one user is on call instead of everybody, of one other, or beside all."""
+    """An override, which puts one user on call instead of others or in addition to them."""
 
     id: int
     user: UserReference
@@ -510,9 +521,9 @@ class OnCallOverride(Resource):
 
 
 class NewSwap(Body):
-    """Two shifts of two users, who exchange them.
+    """A new swap of two shifts between two users.
 
-    Members without the Maintainer role can make one if one of the shifts is their own.
+    Members without the Maintainer role can create a swap if one of the shifts is their own.
     """
 
     user: RequiredText = Field(description="User name of the user who has the first shift.")
@@ -523,12 +534,12 @@ class NewSwap(Body):
     other_ends_at: GivenLocalTime
 
     def in_zone(self, time_zone: str) -> Self:
-        """Return the body with its local times read in a time zone."""
+        """Return a copy of the body whose local times are interpreted in a time zone."""
         return _with_times_in(self, time_zone)
 
 
 class OnCallSwap(Resource):
-    """Two shifts of two users, who exchange them."""
+    """A swap of two shifts between two users."""
 
     id: int
     user: UserReference

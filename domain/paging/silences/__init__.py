@@ -1,1 +1,1 @@
-"""What holds pages back: silences, maintenance windows, and alerts that open again and again."""
+"""Mutes, which hold pages: silences, maintenance windows, flap detection and incidents."""

@@ -1,4 +1,4 @@
-"""What can be done with silences, and what a new one would mute of the alerts of the last week."""
+"""Actions on silences, and the preview of the alerts that a new silence would mute."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -47,25 +47,26 @@ from models import Alert, Delivery, Group, Project, User
 from models import Silence as SilenceRow
 
 LOOKED_BACK = timedelta(days=7)
-#: At most so many of the newest alerts are looked at, and payloads of so many bytes read.
+#: Maximum number of alerts in a preview, and of bytes of their payloads. The newest alerts are
+#: used.
 MOST_ALERTS = 2_000
 _MOST_BYTES = 16_000_000
 _MOST_SHOWN = 20
-#: What tells one problem from another, as senders name it.
+#: Labels that distinguish problems, with the names that senders use.
 _TELLING = ("alertname", "service", "environment", "instance", "host")
 _LONGEST = LONGEST_TEXT // (2 * len(_TELLING))
 SHORTEST = timedelta(minutes=1)
-#: Of a project or group: more would make each page slow to decide.
+#: Maximum number of unexpired silences of a project or group. Each slows down the check of a page.
 MOST_LIVE = 500
-#: A start may lie so long in the past, as when a form was open for a while.
+#: Longest time that the start may lie in the past, for example if a form was open for a while.
 _LATE_START = timedelta(days=1)
 _LATEST_START = timedelta(days=366)
 
 
 def matchers_for(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
-    """Return matchers for the alerts that have the same problem in the same place.
+    """Return matchers for alerts about the same problem in the same place.
 
-    `host` is left out where `instance` says the same more exactly.
+    `host` is left out if there is an `instance`, which is more precise.
     """
     names = [name for name in _TELLING if 0 < len(labels.get(name, "")) <= _LONGEST]
     if "instance" in names and "host" in names:
@@ -74,14 +75,14 @@ def matchers_for(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
 
 
 def _candidates(holder: Holder, *, session: Session, now: datetime) -> tuple[list[int], bool]:
-    """Return the ids of alerts to look at, the newest first, and whether some are left out."""
+    """Return the ids of alerts to compare, the newest first, and whether any are left out."""
     of_holder = (
         select(Alert.id, Alert.started_at, Alert.delivery_id)
         .where(Alert.project_id.in_(projects_of(holder)))
         .order_by(Alert.started_at.desc(), Alert.id.desc())
         .limit(MOST_ALERTS + 1)
     )
-    # A branch for each order that an index has.
+    # Each branch uses the order of an index.
     branches = [
         of_holder.where(Alert.started_at >= now - LOOKED_BACK),
         *(of_holder.where(Alert.status == status) for status in OPEN_STATUSES),
@@ -137,7 +138,7 @@ def show_page(work: Work, holder: Holder, state: SilenceState, part: Slice) -> P
 
 @question("silences.index")
 def show_above(work: Work, holder: Holder) -> Sequence[Silence]:
-    """Return the active silences of the groups above, the one that ends first first."""
+    """Return the active silences of the groups above, ordered by end."""
     rows = _silences(work, is_above(SilenceRow, holder, session=work.session))
     found = work.session.execute(
         rows.where(*_in_state(SilenceState.ACTIVE, work.now)).order_by(SilenceRow.ends_at)
@@ -149,7 +150,7 @@ def show_above(work: Work, holder: Holder) -> Sequence[Silence]:
 def show_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
     """Show a silence.
 
-    Raises NotFoundError.
+    Raise NotFoundError if there is no such silence.
     """
     row = work.session.execute(_own(work, holder).where(SilenceRow.id == silence_id)).first()
     if row is None:
@@ -193,7 +194,7 @@ def preview_silence(work: Work, holder: Holder, query: PreviewQuery) -> SilenceP
 def create_silence(work: Work, holder: Holder, new: NewSilence) -> Silence:
     """Create a silence.
 
-    Raises InvalidError, or ConflictError if there are too many.
+    Raise InvalidError if a field is invalid, or ConflictError if there are too many silences.
     """
     _check_matchers(new.matchers)
     starts_at = new.starts_at or work.now
@@ -223,12 +224,13 @@ def create_silence(work: Work, holder: Holder, new: NewSilence) -> Silence:
 def change_silence(work: Work, holder: Holder, silence_id: int, change: SilenceChange) -> Silence:
     """Change the end or comment of a silence that has not ended.
 
-    Raises InvalidError, NotFoundError, or ConflictError if it has ended.
+    Raise InvalidError if a field is invalid, NotFoundError if there is no such silence, or
+    ConflictError if it has ended.
     """
     row = _lock_live(work, holder, silence_id)
     ends_at = _end_of(change, work.now)
     if ends_at is not None:
-        # The start was checked when it was new, and may lie long ago.
+        # The start was checked on creation, and may be long ago.
         _check_times(work, max(row.starts_at, work.now), ends_at)
         row.ends_at = ends_at
     row.comment = row.comment if change.comment is None else change.comment
@@ -241,7 +243,7 @@ def change_silence(work: Work, holder: Holder, silence_id: int, change: SilenceC
 def expire_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
     """End a silence now and keep it in the list.
 
-    Raises NotFoundError, or ConflictError if it has ended.
+    Raise NotFoundError if there is no such silence, or ConflictError if it has ended.
     """
     row = _lock_live(work, holder, silence_id)
     row.starts_at = min(row.starts_at, work.now)
@@ -252,7 +254,7 @@ def expire_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
 
 @question("silences.index")
 def count_by_state(work: Work, holder: Holder) -> dict[SilenceState, int]:
-    """Return how many are active and pending; expired ones are not counted."""
+    """Return the numbers of active and pending silences; expired silences are not counted."""
     starts = work.session.scalars(
         select(SilenceRow.starts_at).where(
             belongs_to(SilenceRow, holder), SilenceRow.ends_at > work.now
@@ -267,7 +269,7 @@ def _own(work: Work, holder: Holder) -> Select[tuple[object, ...]]:
 
 
 def _silences(work: Work, here: ColumnElement[bool]) -> Select[tuple[object, ...]]:
-    """Return silences with the fields of `Silence`."""
+    """Return a query for silences with the fields of `Silence`."""
     state = case(
         (SilenceRow.ends_at <= work.now, SilenceState.EXPIRED),
         (SilenceRow.starts_at <= work.now, SilenceState.ACTIVE),
@@ -304,7 +306,7 @@ def _in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnEleme
 
 
 def _check_matchers(matchers: Sequence[Matcher]) -> None:
-    """Raise InvalidError for matchers that would silence alerts which have none of the labels."""
+    """Raise InvalidError if the matchers would match alerts without any of the labels."""
     if not matchers:
         raise InvalidError('Give at least one matcher, such as service="web".', field="matchers")
     if matches(matchers, {}):
@@ -316,7 +318,10 @@ def _check_matchers(matchers: Sequence[Matcher]) -> None:
 
 
 def _end_of(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | None:
-    """Return the end that was given in one of two ways, or None; raise InvalidError."""
+    """Return the end from the fields `ends_at` or `duration`, or None.
+
+    Raise InvalidError if both are given.
+    """
     if wanted.duration is None:
         return wanted.ends_at
     if wanted.ends_at is not None:
@@ -357,7 +362,7 @@ def _not_found(holder: Holder, silence_id: int) -> NotFoundError:
 
 
 def _stored(work: Work, holder: Holder, row: SilenceRow, kind: EventKind) -> Silence:
-    """Store a silence, record what was done to it, and return it."""
+    """Store a silence, log an audit event, and return the silence."""
     work.session.flush()
     details = {
         holder.namespace.resource_type: holder.path,

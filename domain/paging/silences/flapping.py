@@ -1,8 +1,9 @@
-"""Alerts that open again and again, told from the stored alerts with the same fingerprint.
+"""Detects flapping and recurring alerts by the stored alerts with the same fingerprint.
 
-The people whom a flapping alert has paged are paged again once in a while, and not at each opening.
-An alert that opens shortly after the end of one that was acknowledged is the same story: whoever
-acknowledged it may be on it still, so it pages when it stays open.
+If a flapping alert has paged a recipient, it pages the recipient again at intervals, not at each
+opening. An alert may open shortly after an acknowledged alert with the same fingerprint ended. The
+user who acknowledged that alert may still be working on it, so the new alert pages only if it stays
+open.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,11 +27,11 @@ from models import (
 )
 
 _MINUTE = timedelta(minutes=1)
-#: So many alerts back the one is looked for that somebody acknowledged.
+#: Maximum number of former alerts that are searched for an acknowledgement.
 _LONGEST_STORY = 10
 _ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
-#: As alerts are stored.
+#: Stored value of the severity `critical`.
 _CRITICAL = 0
 
 
@@ -38,7 +39,7 @@ USUAL = FlapSettings()
 
 
 def find_settings(project_ids: Iterable[int], *, session: Session) -> Mapping[int, FlapSettings]:
-    """Return the settings of projects, the usual ones included."""
+    """Return the settings of projects by id; projects without settings get the defaults."""
     wanted = set(project_ids)
     rows = session.scalars(select(FlapSetting).where(FlapSetting.project_id.in_(wanted)))
     return dict.fromkeys(wanted, USUAL) | {
@@ -62,15 +63,15 @@ def store_settings(project_id: int, wanted: FlapSettings, *, session: Session) -
 
 @dataclass(frozen=True, kw_only=True)
 class Hold:
-    """Why the page of an alert waits, and until when if it stays open."""
+    """The reason why the page of an alert waits, and its end if the alert stays open."""
 
     alert_id: int
     until: datetime
-    #: The number and id of the alert that somebody acknowledged; None for a flapping alert.
+    #: Number and id of the acknowledged alert. None for a flapping alert.
     continues_iid: int | None = None
     continues_id: int | None = None
     acknowledged_by: str = ""
-    #: Of a flapping alert: how often it opened, at least, and in how many minutes.
+    #: Minimum number of openings of a flapping alert, and the period in minutes.
     openings: int = 0
     within_minutes: int = 0
     hold_minutes: int = 0
@@ -78,20 +79,21 @@ class Hold:
 
 @dataclass(frozen=True, kw_only=True)
 class Return:
-    """That an alert opened soon after one with the same fingerprint ended unanswered."""
+    """The recurrence of an alert soon after an unanswered alert with the same fingerprint ended."""
 
-    #: The id of the alert that ended.
+    #: Id of the alert that ended.
     previous_id: int
-    #: For how long it was over.
+    #: Time between the end of the former alert and the start of the new alert.
     calm: timedelta
-    #: How long repeated pages wait for each other; zero unless the alert flaps.
+    #: Interval between repeated pages. Zero unless the alert is flapping.
     between_repeats: timedelta
 
 
 def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Return]:
-    """Return which of some alerts that open now come back, by id; `alerts` has their projects.
+    """Return the recurrences among new alerts, by id.
 
-    A project that does not look for flapping alerts takes each one for a new story.
+    `alerts` maps the ids of alerts to the ids of their projects. Without flap detection, no alert
+    of a project counts as recurring.
     """
     found: dict[int, Return] = {}
     for each, ids in _by_settings(alerts, session=session).items():
@@ -116,11 +118,12 @@ def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Map
 
 
 def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Hold]:
-    """Return why alerts wait at a moment, by id; `alerts` has their projects by id.
+    """Return the holds on alerts at a given time, by id.
 
-    An alert that continues another one waits with all of its pages, also if it flaps.
-    It takes one query for each thousand alerts with the same settings, and a few for those that
-    opened shortly after another one ended.
+    `alerts` maps the ids of alerts to the ids of their projects. An alert that continues an
+    acknowledged alert waits with all of its pages, even if it is flapping. This function runs one
+    query for each thousand alerts with the same settings. It runs a few more for alerts that opened
+    shortly after another alert ended.
     """
     found: dict[int, Hold] = {}
     for each, ids in _by_settings(alerts, session=session).items():
@@ -132,7 +135,10 @@ def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mappi
 def find_continuing(
     alerts: Mapping[int, int], *, at: datetime, session: Session
 ) -> Mapping[int, Hold]:
-    """Return which alerts continue one that was acknowledged; `alerts` has their projects."""
+    """Return the holds on alerts that continue an acknowledged alert, by id.
+
+    `alerts` maps the ids of alerts to the ids of their projects.
+    """
     found: dict[int, Hold] = {}
     for each, ids in _by_settings(alerts, session=session).items():
         found |= _continuing(ids, each, at=at, session=session)
@@ -152,10 +158,14 @@ def _by_settings(
 def _flapping(
     ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
 ) -> dict[int, Hold]:
-    """Return the alerts that opened too often; the one that opened once too often pages as well."""
+    """Return holds on the alerts that opened too often, by id.
+
+    The first alert above the limit still pages.
+    """
     within, hold = settings.within_minutes * _MINUTE, settings.hold_minutes * _MINUTE
     earlier = aliased(Alert)
-    # One row of the index and of the table for each opening, however many there are.
+    # The limit bounds the number of rows that the query reads from the index and the table, even if
+    # the alert opened far more often.
     opened_at = (
         select(earlier.created_at)
         .where(
@@ -198,19 +208,19 @@ def _flapping(
 def _continuing(
     ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
 ) -> dict[int, Hold]:
-    """Return the alerts that continue one which somebody acknowledged."""
+    """Return holds on the alerts that continue an acknowledged alert, by id."""
     if not settings.reopen_minutes:
         return {}
     window = settings.reopen_minutes * _MINUTE
     opened = _opening_times(at - window, ids, at=at, session=session)
     found: dict[int, Hold] = {}
-    # By the id of the earliest alert of each story that is known: the alert that is asked about.
+    # Maps the earliest known alert of each chain to the alert in question.
     stories = {alert_id: alert_id for alert_id in opened}
     for _ in range(_LONGEST_STORY):
         if not stories:
             break
         before = _before(list(stories), window, session=session)
-        # What ended later than this one opened was ended by a clock that was ahead.
+        # An end after the start of the next alert was recorded by a clock that was ahead.
         before = {
             alert_id: row
             for alert_id, row in before.items()
@@ -235,9 +245,9 @@ def _continuing(
 
 
 def _rises(found: Mapping[int, Hold], *, session: Session) -> Collection[int]:
-    """Return the critical ones of alerts that continue one which was less severe.
+    """Return the critical alerts that continue a less severe alert.
 
-    The user who acknowledged that one does not know how severe this one is.
+    The user who acknowledged the former alert does not know the new severity.
     """
     is_critical = Alert.severity == _CRITICAL
     critical = [
@@ -255,14 +265,15 @@ def _rises(found: Mapping[int, Hold], *, session: Session) -> Collection[int]:
 
 
 def _opened_since(moment: datetime, at: datetime) -> ColumnElement[bool]:
-    """Return that an alert opened after a moment, and not by a clock that ran ahead."""
+    """Return the condition for alerts that opened after a time, and not by a clock that was ahead.
+    """
     return and_(Alert.created_at > moment, Alert.created_at <= at + CLOCK_TOLERANCE)
 
 
 def _opening_times(
     moment: datetime, ids: Sequence[int], *, at: datetime, session: Session
 ) -> Mapping[int, datetime]:
-    """Return when the open ones of these alerts opened, without those that did so before."""
+    """Return the opening times of alerts that are open and opened after a time, by id."""
     rows = (
         row
         for some in slices(ids)
@@ -281,7 +292,7 @@ def _opening_times(
 def _before(
     ids: Sequence[int], window: timedelta, *, session: Session
 ) -> Mapping[int, Row[*tuple[Any, ...]]]:
-    """Return the alert before each one, if it ended shortly before that opened."""
+    """Return the former alert of each alert, if it ended shortly before that alert opened."""
     earlier, previous = aliased(Alert), aliased(Alert)
     previous_id = (
         select(func.max(earlier.id))

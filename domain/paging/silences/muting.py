@@ -1,10 +1,11 @@
-"""Whether the pages of alerts are held back, by what, and until when.
+"""Determines whether the pages of alerts are held, by which mute, and until when.
 
-Alerts are stored and shown as ever. Whoever pages asks before each page, holds it back until the
-time that it is told, and then asks again: rules may have ended, changed or come since.
+Muted alerts are stored and shown as usual. The worker checks for mutes before it sends each page.
+It holds a muted page until the time of the next check. By then, mutes may have ended, changed or
+been added.
 
-Mutes differ in strength. A silence, a maintenance window or an incident holds back every page. An
-alert that flaps holds back repeated pages only. The stronger mute wins, however long each lasts.
+A silence, a maintenance window or an incident holds every page. A flapping alert holds only
+repeated pages. The stronger mute takes precedence, regardless of the ends.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,12 +40,12 @@ from models import (
     User,
 )
 
-#: A page is held back no longer without asking again, so that it leaves soon after a silence was
-#: ended by hand, or a window deleted.
+#: Longest time until the next check, so that pages are sent soon after a mute ends early.
 _ASK_AGAIN = timedelta(seconds=30)
-#: Until it is known whether an alert joins an incident.
+#: Time until the next check while the worker looks for an incident for the alert.
 _MOMENT = timedelta(seconds=1)
-#: Mutes that are not listed here hold back every page; a larger number is stronger.
+#: Strengths of mutes; larger numbers are stronger. Kinds that are not listed are the strongest, and
+#: hold every page.
 _STRENGTHS: Mapping[MuteKind, int] = {MuteKind.FLAPPING: 0, MuteKind.REOPENED: 1}
 _STRONGEST = 2
 
@@ -53,34 +54,34 @@ class LiveSilence(NamedTuple):
     """An active silence."""
 
     id: int
-    #: Where it belongs to, and the path of the group if that is one.
+    #: Owner of the silence, and the path of the group if a group is the owner.
     project_id: int | None
     group_id: int | None
     group: str | None
     matchers: tuple[Matcher, ...]
-    #: The comment, or else the matchers.
+    #: Comment, or the matchers if there is no comment.
     name: str
-    #: A user name; empty for the command line.
+    #: User name. Empty for the command line.
     created_by: str
     ends_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
 class InForce:
-    """The silences and maintenance windows that are in force in a project."""
+    """The active silences and maintenance windows of a project."""
 
     silences: int
     windows: int
-    #: When the last of them ends, if nobody ends it before.
+    #: End of the last mute, if none ends early.
     until: datetime
 
 
 def in_force(
     projects: Iterable[ProjectView], *, at: datetime, session: Session
 ) -> Mapping[int, InForce]:
-    """Return what is in force by project, for those whose alerts the viewer may see.
+    """Return the active mutes by project, for projects whose alerts the viewer may see.
 
-    What the groups above have is in force as well.
+    Mutes of the groups above are included.
     """
     ids = [project.id for project in projects if project.shows_alerts]
     if not ids:
@@ -105,9 +106,9 @@ def in_force(
 def find_live(
     used: Mapping[int, Lineage], *, at: datetime, session: Session
 ) -> Mapping[int, Sequence[LiveSilence]]:
-    """Return the active silences of projects and the groups above, the one that ends last first.
+    """Return the active silences of projects and of the groups above, by project id.
 
-    They are by the id of the project.
+    They are ordered by end, the latest first.
     """
     rows = session.execute(
         select(Silence, User.username, Group.path)
@@ -134,35 +135,36 @@ def find_live(
 
 @dataclass(frozen=True, kw_only=True)
 class Mute:
-    """What holds the pages of one alert back at a moment."""
+    """A mute of an alert at a given time."""
 
     kind: MuteKind
-    #: Of the silence, the window or the alert that it continues; 0 for a flapping alert.
+    #: Id of the silence, window, incident or continued alert. 0 for a flapping alert.
     id: int
-    #: In words: the comment or matchers of the silence, the name of the window, and so on.
+    #: Description, such as the comment or matchers of a silence, or the name of a window.
     name: str
-    #: Who made the silence or window, or acknowledged the alert before; empty for the command line.
+    #: Name of the user who created the silence or window, or who acknowledged the former alert.
+    #: Empty for the command line.
     by: str
-    #: When it ends, if nobody ends it before; None if that is not known.
+    #: End of the mute, if it does not end early. None if it is unknown.
     until: datetime | None
-    #: When to ask again, which is soon: it may be ended before its time.
+    #: Time of the next check, which is soon, since the mute may end early.
     look_again_at: datetime
-    #: The path of the group that the silence or window belongs to; None for one of the project.
+    #: Path of the group that owns the silence or window. None for a project.
     group: str | None = None
-    #: The number of the alert that it continues.
+    #: Number of the alert that this alert continues.
     continues_iid: int | None = None
-    #: The number of the incident that quiets it.
+    #: Number of the acknowledged incident that mutes the alert.
     incident_iid: int | None = None
 
     @property
     def holds_every_page(self) -> bool:
-        """Whether no page may be sent; a flapping alert holds back repeated pages only."""
+        """Return whether all pages are held; a flapping alert holds only repeated pages."""
         return self.kind is not MuteKind.FLAPPING
 
 
 @dataclass(frozen=True)
 class _Rules:
-    """The silences and windows in force, by project."""
+    """The active silences and windows, by project."""
 
     silences: Mapping[int, Sequence[LiveSilence]]
     windows: Mapping[int, Sequence[CurrentWindow]]
@@ -182,7 +184,7 @@ class _Rules:
                     look_again_at=_again(silence.ends_at, at),
                     group=silence.group,
                 )
-                break  # it is the one that ends last
+                break  # silences are ordered by end, the latest first
         for window in self.windows.get(alert.project_id, ()):
             if meets(window.conditions, alert):
                 yield Mute(
@@ -197,11 +199,11 @@ class _Rules:
 
 
 def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Mapping[int, Mute]:
-    """Return what holds the pages of alerts back at a moment, by alert id.
+    """Return the mutes of alerts at a given time, by alert id.
 
-    Of several, it is the strongest, and of equally strong ones the one that ends last. Open alerts
-    are looked at by their labels of the moment. The number of queries does not depend on how many
-    silences or windows there are, and grows by a few for each thousand alerts.
+    If an alert has several mutes, the strongest is returned, or the last to end among equally
+    strong mutes. Open alerts are matched by their current labels. The number of queries does not
+    depend on the number of silences or windows. It grows by a few for each thousand alerts.
     """
     rules = _rules({alert.project_id for alert in alerts}, at=at, session=session)
     mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
@@ -211,9 +213,9 @@ def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> M
 
 
 def silenced(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Collection[int]:
-    """Return the ids of alerts that a silence or maintenance window matches at a moment.
+    """Return the ids of alerts that a silence or maintenance window matches at a given time.
 
-    An alert that flaps or continues another one is not silenced.
+    Flapping alerts and alerts that continue another alert do not count as silenced.
     """
     rules = _rules({alert.project_id for alert in alerts}, at=at, session=session)
     return {alert.alert_id for alert in alerts if _pairs(alert, rules, at)}
@@ -222,7 +224,8 @@ def silenced(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -
 def muted_rows(
     rows: Sequence[AlertRow], *, at: datetime, session: Session, reading: Reading
 ) -> Mapping[int, Mute]:
-    """As `muted`, for the open ones of listed alerts; payloads are only read if a rule asks."""
+    """Return the mutes of open alerts in a list as `muted` does; read payloads only if necessary.
+    """
     projects = {row.id: row.project_id for row in rows if row.status in OPEN_STATUSES}
     mutes = _of_open(projects, at=at, session=session, reading=reading)
     return _strongest(mutes + _held(projects, at=at, session=session))
@@ -231,9 +234,10 @@ def muted_rows(
 def fully_muted(
     projects: Mapping[int, int], *, at: datetime, session: Session, reading: Reading
 ) -> Mapping[int, Mute]:
-    """Return what holds back every page of open alerts, which are given with their projects.
+    """Return the mutes that hold every page of open alerts, by alert id.
 
-    Payloads are only read if a rule asks. The number of queries does not grow with the alerts.
+    `projects` maps the ids of alerts to the ids of their projects. Payloads are read only if a mute
+    needs them. The number of queries does not grow with the number of alerts.
     """
     mutes = _of_open(projects, at=at, session=session, reading=reading)
     found = find_continuing(projects, at=at, session=session)
@@ -244,7 +248,7 @@ def fully_muted(
 def _of_open(
     projects: Mapping[int, int], *, at: datetime, session: Session, reading: Reading
 ) -> list[tuple[int, Mute]]:
-    """Return silences, windows and incidents that concern open alerts."""
+    """Return the silences, windows and incidents that mute open alerts."""
     rules = _rules(set(projects.values()), at=at, session=session)
     concerned = [alert_id for alert_id, project in projects.items() if rules.concern(project)]
     alerts = labels_of(concerned, session=session, reading=reading).values() if concerned else ()
@@ -253,7 +257,7 @@ def _of_open(
 
 
 def muted_alert(alert_id: int, *, at: datetime, session: Session, reading: Reading) -> Mute | None:
-    """Return what holds the pages of an alert back at a moment, or None."""
+    """Return the mute of an alert at a given time, or None."""
     alerts = tuple(labels_of([alert_id], session=session, reading=reading).values())
     return muted(alerts, at=at, session=session).get(alert_id)
 
@@ -279,7 +283,7 @@ def _held(projects: Mapping[int, int], *, at: datetime, session: Session) -> lis
 
 
 def _strongest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
-    """Return the strongest mute of each alert; of equally strong ones, the one that ends last."""
+    """Return the strongest mute of each alert; among equally strong mutes, the last to end."""
     found: dict[int, Mute] = {}
     for alert_id, mute in mutes:
         if alert_id not in found or _rank(mute) > _rank(found[alert_id]):
@@ -294,10 +298,10 @@ def _rank(mute: Mute) -> tuple[int, datetime]:
 def _quieted(
     projects: Mapping[int, int], *, at: datetime, session: Session
 ) -> list[tuple[int, Mute]]:
-    """Return what acknowledged incidents quiet: their alerts, and those that may join them now.
+    """Return mutes by acknowledged incidents, for their alerts and alerts that may join them.
 
-    Which incident takes a new alert is decided beside its first step (`domain/incidents/`), which
-    waits for that.
+    The incident of a new alert is chosen separately (`domain/incidents/`). The first step of the
+    escalation waits for that choice.
     """
     rows = session.execute(
         select(Incident.id, Incident.iid, Incident.project_id).where(
@@ -321,7 +325,7 @@ def _quieted(
         waiting = select(AlertChange.alert_id).where(
             AlertChange.follower == Follower.INCIDENTS.value,
             AlertChange.alert_id.in_(set(some) - joined.keys()),
-            # What fails holds back no page.
+            # A failing change must not hold pages.
             AlertChange.tries == 0,
         )
         found += [(each, _by_incident(at, None)) for each in session.scalars(waiting)]
@@ -329,7 +333,7 @@ def _quieted(
 
 
 def _by_incident(at: datetime, incident: Row[*tuple[Any, ...]] | None) -> Mute:
-    """Return that an incident quiets an alert, or that it is not known yet whether one does."""
+    """Return the mute by an incident, or by the pending search for an incident."""
     joined = incident and f"it belongs to incident #{incident.iid}, which somebody has acknowledged"
     return Mute(
         kind=MuteKind.INCIDENT,

@@ -1,4 +1,4 @@
-"""Silences as all faces see them, and what may be asked of them."""
+"""Resources and request bodies of silences, mutes and flap detection."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -54,7 +54,7 @@ class Silence(Resource):
 
     @property
     def text(self) -> str:
-        """Its matchers in their canonical form."""
+        """Return the matchers in their canonical form."""
         return as_text(self.matchers)
 
 
@@ -69,14 +69,14 @@ _Comment = Annotated[
 ]
 
 
-#: Alertmanager's names of the fields of a silence.
+#: Alertmanager's names for fields of a silence.
 _ALERTMANAGERS_NAMES = {"startsAt": "starts_at", "endsAt": "ends_at"}
 
 
 class NewSilence(Body):
-    """A new silence: an end or a duration is needed.
+    """A new silence. Either an end or a duration is required.
 
-    A silence as `amtool silence query --output json` prints it is accepted as well.
+    The output of `amtool silence query --output json` is accepted as well.
     """
 
     matchers: Annotated[Matchers, GIVEN_MATCHERS] = Field(
@@ -101,7 +101,7 @@ class NewSilence(Body):
     @model_validator(mode="before")
     @classmethod
     def _from_alertmanager(cls, given: Any) -> Any:
-        """Read the times under the names that Alertmanager gives them."""
+        """Accept the names that Alertmanager uses for the times."""
         if not isinstance(given, dict):
             return given
         named = {
@@ -125,7 +125,7 @@ class SilenceChange(Body):
 
 
 class SilenceQuery(PagedQuery):
-    """Which silences a list has, in which order."""
+    """Parameters of a list of silences."""
 
     order_by: str = Field(default="id", pattern="^(?:id|starts_at|ends_at)$")
     state: SilenceState | None = None
@@ -133,7 +133,7 @@ class SilenceQuery(PagedQuery):
 
 
 class PreviewQuery(Query):
-    """Whose alerts to look for."""
+    """Matchers of the alerts to preview."""
 
     matchers: Annotated[
         Matchers,
@@ -172,11 +172,11 @@ class MuteKind(StrEnum):
 
     SILENCE = "silence"
     MAINTENANCE = "maintenance"
-    #: Only pages to those who were paged before wait.
+    #: Only repeated pages to the same recipients wait.
     FLAPPING = "flapping"
-    #: It continues an alert that somebody acknowledged.
+    #: The alert continues an acknowledged alert.
     REOPENED = "reopened"
-    #: It belongs to an incident that somebody has acknowledged.
+    #: The alert belongs to an acknowledged incident.
     INCIDENT = "incident"
 
 
@@ -240,4 +240,4 @@ class FlapSettings(Resource):
 
 @partial
 class FlapSettingsChange(FlapSettings, Body):
-    """New values; omitted fields are kept."""
+    """Changes to the settings; omitted fields are kept."""

@@ -1,1 +1,1 @@
-"""Types of contacts, a file for each: how addresses are read, and how messages are sent to them."""
+"""Types of contacts, one module each, which parse addresses and send messages."""

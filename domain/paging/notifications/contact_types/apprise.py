@@ -1,4 +1,4 @@
-"""Contacts that are URLs of the services that Apprise knows."""
+"""Contacts that are URLs of services that Apprise supports."""
 
 from domain.paging.notifications.contact_types.base import (
     Address,
@@ -11,7 +11,7 @@ from domain.paging.notifications.contact_types.base import (
 
 
 class Apprise(ContactType):
-    """Any of the services of Apprise."""
+    """A service that Apprise supports."""
 
     name = "apprise"
     label, plural = "Other service", "Other services"
@@ -23,12 +23,15 @@ class Apprise(ContactType):
     )
 
     def check(self, text: str, *, read_url: UrlReader) -> Address:
-        """Return a URL that Apprise can read, or raise InvalidError."""
+        """Return the checked address of a URL.
+
+        Raise InvalidError if Apprise cannot read it.
+        """
         found = read_url(text)
         return Address(type=self, clear=text, shown=found.shown, lane=found.lane)
 
     def prepare(self, means: Means) -> None:
-        """Start the process that Apprise runs in."""
+        """Start the process in which Apprise runs."""
         means.prepare_apprise()
 
     def send(self, delivery: Delivery, means: Means) -> Problem | None:

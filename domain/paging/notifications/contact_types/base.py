@@ -1,4 +1,4 @@
-"""What a type of contact declares, and what it gets to do its work with."""
+"""Base class of the types of contacts, and the interfaces that they use."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -11,113 +11,119 @@ from domain.paging.notifications.messages import Content
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """A checked address, and what may be shown of it."""
+    """A checked address, and the part of it that may be shown."""
 
     type: "ContactType"
     clear: str = field(repr=False)
     shown: str
-    #: Contacts with the same one share a service.
+    #: Key of the service. Contacts with the same lane share a service.
     lane: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """What is sent to a contact now."""
+    """A message to send to a contact now."""
 
     type: "ContactType"
     address: str = field(repr=False)
     content: Content = field(repr=False)
     message_ids: tuple[int, ...]
-    #: Identifies what is sent: the same in each attempt until one is known to have failed.
+    #: Id of the attempt. It stays the same until an attempt is known to have failed.
     attempt_id: int
-    #: Whether an earlier attempt may have succeeded.
+    #: True if an earlier attempt may have succeeded.
     is_repeat: bool = False
     tries: int
     created_at: datetime
 
 
 class Problem(NamedTuple):
-    """Why a message was not sent."""
+    """The reason why a message was not sent."""
 
-    #: Contains no address and no secret.
+    #: Reason without addresses or secrets.
     reason: str
-    #: The service's own words, for those who may see the contact.
+    #: Response of the service, for users who may see the contact.
     words: str = ""
-    #: Whether a retry is useless.
+    #: True if retrying is useless.
     is_final: bool = False
-    #: Whether no e-mail at all leaves, to whatever address.
+    #: True if no email can be sent at all, to any address.
     is_of_all_mail: bool = False
-    #: Whether the message may have arrived all the same, since no answer came.
+    #: True if the message may have arrived although no answer came.
     may_have_arrived: bool = False
 
 
 class UrlService(NamedTuple):
-    """What is known of a URL that Apprise can read."""
+    """The properties of a URL that Apprise can read."""
 
-    #: The name of the service, such as Slack.
+    #: Name of the service, such as Slack.
     name: str
-    #: The URL without its secrets.
+    #: URL without its secrets.
     shown: str
-    #: URLs with the same one share a service.
+    #: Key of the service. URLs with the same lane share a service.
     lane: str
 
 
 class UrlReader(Protocol):
-    """Reads URLs without the network."""
+    """Function that parses URLs without the network."""
 
     def __call__(self, url: str, /) -> UrlService:
-        """Return what a URL leads to, or raise InvalidError for the field `address`."""
+        """Return the service of a URL.
+
+        Raise InvalidError for the field `address` if the URL is invalid.
+        """
         ...
 
 
 class Means(Protocol):
-    """What a worker sends messages with; each attempt ends within its deadline."""
+    """The transports of a worker. Each attempt ends before its deadline."""
 
     def send_mail(self, message: Message) -> Problem | None:
-        """Send an e-mail; return why it was not sent, or None."""
+        """Send an email; return the problem, or None."""
         ...
 
     def send_by_apprise(self, url: str, content: Content) -> Problem | None:
-        """Send a message to an Apprise URL; return why it was not sent, or None."""
+        """Send a message to an Apprise URL; return the problem, or None."""
         ...
 
     def prepare_apprise(self) -> None:
-        """Start what Apprise runs in, which takes a moment."""
+        """Start the environment of Apprise in advance, since this takes a moment."""
         ...
 
 
 class ContactType(ABC):
-    """A way to reach people; `domain/paging/notifications/contact_types/registry.py` lists them."""
+    """A type of contact, listed in `domain/paging/notifications/contact_types/registry.py`."""
 
-    #: Stored, and shown by the API and commands; at most 16 characters.
+    #: Name in the database, the API and commands; at most 16 characters.
     name: ClassVar[str]
-    #: Of one contact and of many, on pages.
+    #: Singular and plural label on pages.
     label: ClassVar[str]
     plural: ClassVar[str]
-    #: What its addresses are, in words that follow “Enter”, and an example.
+    #: Noun phrase for addresses, which follows “Enter”, and an example.
     address_words: ClassVar[str]
     example: ClassVar[str]
-    #: Which services it reaches, as a sentence.
+    #: Sentence about the services that the type reaches.
     help: ClassVar[str]
-    #: What texts about pages call any contact of it; None: each by its label.
+    #: Name for any contact of this type in texts about pages. None if its label is used.
     spoken: ClassVar[str | None] = None
-    #: Whether messages go through the mail server of the instance. If so, they wait until there is
-    #: one, a failure may be the server's and not the contact's, and what the server answers may be
-    #: shown to whoever entered the address.
+    #: True if messages go through the mail server of the instance. Such messages wait until a
+    #: server is configured. Failures may be caused by the server rather than the contact. The
+    #: server's response may be shown to the user who entered the address.
     uses_mail_server: ClassVar[bool] = False
 
     def may_be(self, text: str) -> bool:
-        """Return whether a text can be an address at first sight."""
+        """Return whether a text looks like an address of this type."""
         del text
         return True
 
     @abstractmethod
     def check(self, text: str, *, read_url: UrlReader) -> Address:
-        """Return an address after a check without the network, or raise InvalidError."""
+        """Return the address of a text, checked without the network.
+
+        Raise InvalidError if the text is not an address of this type.
+        """
 
     def prepare(self, means: Means) -> None:  # noqa: B027 - most types need nothing
-        """Start what takes a moment, for messages that follow soon."""
+        """Prepare for messages that follow soon, if this takes a moment."""
 
     @abstractmethod
     def send(self, delivery: Delivery, means: Means) -> Problem | None:
-        """Send a message; return why it was not sent, or None."""
+        """Send a message; return the problem, or None."""

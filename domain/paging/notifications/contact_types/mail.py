@@ -1,4 +1,4 @@
-"""Contacts that are e-mail addresses."""
+"""Contacts that are email addresses."""
 
 from domain.accounts.users import checked_email
 from domain.core.errors import InvalidError
@@ -16,7 +16,7 @@ EMAIL_LANE = "email"
 
 
 class Email(ContactType):
-    """E-mail through the mail server of the instance."""
+    """Email through the mail server of the instance."""
 
     name = "email"
     label = plural = "Email"
@@ -27,20 +27,23 @@ class Email(ContactType):
     uses_mail_server = True
 
     def may_be(self, text: str) -> bool:
-        """Return whether a text is no URL."""
+        """Return whether a text is not a URL."""
         return "://" not in text
 
     def check(self, text: str, *, read_url: UrlReader) -> Address:
-        """Return a checked e-mail address, or raise InvalidError."""
+        """Return a checked email address.
+
+        Raise InvalidError if the text is not an email address.
+        """
         del read_url
         return email_address(text)
 
     def send(self, delivery: Delivery, means: Means) -> Problem | None:
-        """Send an e-mail."""
+        """Send an email."""
         return means.send_mail(
             Message(
                 id=delivery.attempt_id,
-                # The same at each attempt, so that clients recognize a duplicate.
+                # The key is the same for each attempt, so that clients recognize duplicates.
                 key=f"page {delivery.attempt_id}",
                 recipient=delivery.address,
                 subject=delivery.content.subject,
@@ -55,7 +58,10 @@ EMAIL = Email()
 
 
 def email_address(text: str) -> Address:
-    """Return a checked e-mail address, or raise InvalidError."""
+    """Return a checked email address.
+
+    Raise InvalidError if the text is not an email address.
+    """
     try:
         address = checked_email(text)
     except InvalidError as error:

@@ -1,20 +1,23 @@
-"""All types of contacts."""
+"""Registry of the types of contacts."""
 
 from domain.core.errors import InvalidError
 from domain.paging.notifications.contact_types.apprise import APPRISE
 from domain.paging.notifications.contact_types.base import ContactType
 from domain.paging.notifications.contact_types.mail import EMAIL
 
-#: In the order of forms. The first that can be used is proposed.
+#: Types in the order in which forms list them. The first usable type is the default choice.
 CONTACT_TYPES: tuple[ContactType, ...] = (EMAIL, APPRISE)
 _BY_NAME = {each.name: each for each in CONTACT_TYPES}
 CONTACT_TYPE_NAMES = tuple(_BY_NAME)
-#: What an address can be, in words that follow “Enter”.
+#: Phrase for all kinds of addresses, which follows “Enter”.
 ADDRESS_WORDS = ", or ".join(each.address_words for each in CONTACT_TYPES)
 
 
 def contact_type(name: str) -> ContactType:
-    """Return the type with a name, or raise InvalidError."""
+    """Return the type with a name.
+
+    Raise InvalidError if there is no such type.
+    """
     try:
         return _BY_NAME[name]
     except KeyError as error:
@@ -23,11 +26,11 @@ def contact_type(name: str) -> ContactType:
 
 
 def likely_type(chosen: ContactType, text: str) -> ContactType:
-    """Return the type that somebody means: the chosen one, unless the address cannot be of it."""
+    """Return the chosen type, or a type that fits the address if the chosen type cannot."""
     others = (each for each in CONTACT_TYPES if each.may_be(text))
     return chosen if chosen.may_be(text) else next(others, chosen)
 
 
 def proposed_type(mail_url: str) -> ContactType:
-    """Return the first type that this service can send to."""
+    """Return the first type that this instance can send to."""
     return next(each for each in CONTACT_TYPES if mail_url or not each.uses_mail_server)
