@@ -31,7 +31,7 @@ _SETTINGS = IntegrationBody.model_fields.keys() - {"joined_with"}
 
 
 def allows_several(work: Work) -> bool:
-    """Return whether the instance's tier allows custom mappings and several integrations of a type."""
+    """Return whether the tier allows custom mappings and several integrations of a type."""
     return work.settings.tier != "free"
 
 
@@ -79,7 +79,7 @@ def numbered_integrations(
 
 
 def needs_name(integration: IntegrationView, *, session: Session) -> bool:
-    """Return whether the project has several integrations of this type, so that names are needed."""
+    """Return whether the project has other integrations of this type, so that it needs a name."""
     return types_of(integration.project_id, session=session).count(integration.type.name) > 1
 
 

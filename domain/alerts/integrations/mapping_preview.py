@@ -57,7 +57,7 @@ _LARGEST_BODY = 256 * 1024
 def never_resolves(
     mapping: FieldMapping, sample: Mapping[str, object], *, automatic_fingerprint: bool
 ) -> str | None:
-    """Return a sentence that explains why alerts never resolve with a mapping, or None if they can."""
+    """Return why alerts never resolve with a mapping, as a sentence, or None if they can."""
     has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
     if not has_end and not _is_own_format(sample) and not mapping.rules.resolved_when:
         return _NOTHING
@@ -77,7 +77,7 @@ def _has_identity(mapping: FieldMapping, sample: Mapping[str, object]) -> bool:
 
 
 def resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
-    """Return a warning if a recovery has to repeat most of its values to find its alert, or None."""
+    """Return a warning if a recovery has to repeat most of its values to find its alert."""
     if _has_identity(mapping, sample) or not mapping.rules.resolved_when:
         return None
     rules = ", ".join(dict.fromkeys(shown(rule.path) for rule in mapping.rules.resolved_when))
@@ -198,7 +198,10 @@ def _reread(
 
 
 def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> ParsedBody | None:
-    """Return the alerts of a delivery, or None if it cannot be parsed, for example after a lower limit."""
+    """Return the alerts of a delivery.
+
+    Return None if it cannot be parsed any more, for example because a limit was lowered.
+    """
     try:
         return format_named(delivery.format).read(
             delivery.body or b"", now=delivery.received_at, reading=reading, mapping=mapping

@@ -1,4 +1,4 @@
-"""Resources and request bodies for the mapping of an integration: sample, paths, rules and previews."""
+"""Resources and request bodies for mappings: samples, paths, rules and previews."""
 
 from typing import Annotated, Any, Literal
 
