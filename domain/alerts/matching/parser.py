@@ -117,7 +117,7 @@ class _Reader:
         return True
 
     def is_before(self, close: str) -> bool:
-        """Return whether the closing brace comes next, or the end of the text if `close` is empty."""
+        """Return whether the closing brace comes next, or the end of the text without a brace."""
         rest = self._text[self.position : self.position + 1]
         return rest == close
 

@@ -150,7 +150,7 @@ def _offset(found: re.Match[str]) -> tzinfo | None:
 
 @lru_cache(maxsize=256)
 def _find_zone(name: str) -> tzinfo | None:
-    """Return the time zone with this name, or None if it is unknown. Case matters only for IANA names."""
+    """Return the time zone with this name, or None. Abbreviations are case-insensitive."""
     if name.upper() in _ABBREVIATIONS:
         return _ABBREVIATIONS[name.upper()]
     if not _ZONE_NAME.fullmatch(name):

@@ -104,7 +104,7 @@ class OverLimitError(DomainError):
 
 
 class BusyError(OverLimitError):
-    """The rate limit is exceeded, for formats whose senders retry after a 503 but not after a 429."""
+    """The rate limit is exceeded, and the sender retries after a 503 but not after a 429."""
 
 
 class NotJsonError(DomainError):

@@ -40,7 +40,10 @@ Get = Callable[[OutgoingUrl], tuple[int, bytes]]
 
 
 class RefusedSubscriptionError(NoValidItem):
-    """The request contains no alert and its subscription is not confirmed. The message is the reason."""
+    """The request contains no alert, and its subscription cannot be confirmed.
+
+    The message is the reason.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

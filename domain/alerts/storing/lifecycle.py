@@ -54,7 +54,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """A stored alert: the open alert with a fingerprint, or else the alert that was resolved last."""
+    """A stored alert: the open alert with a fingerprint, or else the last resolved one."""
 
     alert_id: int
     iid: int

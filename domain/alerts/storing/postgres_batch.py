@@ -138,7 +138,7 @@ def lock_project(project_id: int, *, connection: KeptConnection) -> None:
 def existing(
     alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
 ) -> dict[bytes, Existing]:
-    """Return the open alert for each fingerprint, or the last resolved one if items can match it."""
+    """Return the open alert for each fingerprint, or the last resolved one if it may match."""
     fingerprints = {alert.fingerprint for alert in alerts}
     looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
     parameters = {

@@ -79,7 +79,7 @@ _LAST_RESOLVED = EXISTING.where(
 def existing(
     alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
 ) -> dict[bytes, Existing]:
-    """Return the open alert for each fingerprint, or the last resolved one if items can match it."""
+    """Return the open alert for each fingerprint, or the last resolved one if it may match."""
     wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
     found = _look_up(_OPEN, wanted, project_id, connection=connection)
     unknown = wanted - found.keys()
