@@ -1,7 +1,7 @@
 """The environments of a project, such as production or staging.
 
-Users can create environments. An alert that names an unknown environment creates it, too: a trigger
-inserts it in the transaction that stores the alert (migration 0051).
+Users can create environments. An alert that names an unknown environment creates it, too. A trigger
+inserts the environment in the transaction that stores the alert (migration 0051).
 """
 
 import re

@@ -62,7 +62,7 @@ class MonitorState:
 
     @property
     def is_well(self) -> bool:
-        """Whether administrators need no warning."""
+        """True if administrators need no warning."""
         if self.is_late:
             return False
         return self.last is None or (self.last.problem is None and not self.last.switch_problem)

@@ -159,7 +159,7 @@ class Facts:
     counted_from: datetime | None
     started_at: datetime | None
     last_ping_kind: PingKind | None
-    #: Whether the alert of a heartbeat that is down already includes the last reported failure.
+    #: True if the alert of a heartbeat that is down already includes the last reported failure.
     is_told: bool = False
     #: Time at which something other than a ping resolved the alert, or None while it is open.
     alert_ended_at: datetime | None = None

@@ -2,7 +2,7 @@
 
 The background worker passes up to a few hundred changes of one transaction. Before any change to
 the incidents of a project, its counter is locked. Therefore, two workers with alerts of the same
-fingerprint run one after the other, and the second one finds the incident of the first.
+fingerprint run one after the other, and the second finds the incident of the first.
 """
 
 from collections import defaultdict

@@ -31,8 +31,8 @@ class LinkedAlert(NamedTuple):
 def lock_alerts(project_id: int, iids: Sequence[int], *, session: Session) -> list[LinkedAlert]:
     """Return alerts sorted by ID, locked until the end of the transaction.
 
-    With the lock, no change of these alerts is missed. Raise NotFoundError for an unknown number,
-    and InvalidError for more than MOST_AT_ONCE numbers.
+    With the lock, no later change of these alerts is missed. Raise NotFoundError for an unknown
+    number, and InvalidError for more than MOST_AT_ONCE numbers.
     """
     if len(set(iids)) > MOST_AT_ONCE:
         raise InvalidError(f"Link at most {MOST_AT_ONCE} alerts at once.", field="alerts")

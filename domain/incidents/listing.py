@@ -1,8 +1,8 @@
 """Reads single incidents and lists of incidents, and locks them for changes.
 
-The cost of a page does not depend on the number of incidents. If a page contains several statuses,
-it is merged from the first rows of each status, since the status precedes the sort keys in every
-index. Lists of alerts work in the same way.
+The cost of a page does not depend on the number of incidents. A page with several statuses is
+merged from the first rows of each status, since the status precedes the sort keys in every index.
+Lists of alerts work in the same way.
 """
 
 from collections import defaultdict
@@ -87,7 +87,7 @@ class IncidentFilter:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the filter uses more than the status."""
+        """True if the filter uses more than the status."""
         return bool(self.search or self.severity or self.assignee or self.alert is not None)
 
 

@@ -182,7 +182,10 @@ def _page(
     session: Session,
     now: datetime,
 ) -> Sequence[NewPage]:
-    """Return the pages for an incident, and record in the timeline who is paged, who is not, and why."""
+    """Return the pages for an incident.
+
+    The timeline records who is paged, who is not, and why.
+    """
     incident, rule = opened.incident, opened.rule.name
     people = {each: names[Target(TargetKind.USER, each)] for each in reached.user_ids}
     pages = new_pages(incident, people, by=None, rule=rule, session=session, now=now)

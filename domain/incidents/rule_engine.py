@@ -1,12 +1,12 @@
 """Decides which incidents firing alerts join, and which incidents they open.
 
-The module does not access the database, except for reading active rules. The caller looks up the
-current state, and stores the decisions.
+The caller looks up the current state, and stores the decisions. The module itself only reads the
+active rules from the database.
 
 As in GitLab, each alert opens its own incident, with two exceptions. If an open incident holds the
 fingerprint of an alert, the alert joins this incident. If a rule has opened STORM_SIZE incidents
-within STORM_TIME, further alerts join its newest incident until that is closed. Therefore,
-thousands of alerts do not result in a list that is too long to read.
+within STORM_TIME, further alerts join its newest incident until that incident is closed. Therefore,
+the list of incidents stays readable during an alert storm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,11 +32,11 @@ class ActiveRule:
     id: int
     name: str
     conditions: Conditions
-    #: Whether incidents of the rule are closed when all of their alerts are resolved.
+    #: True if incidents of the rule are closed when all of their alerts are resolved.
     closes_when_resolved: bool
-    #: Whether open alerts of acknowledged incidents of the rule do not page.
+    #: True if open alerts of acknowledged incidents of the rule do not page.
     quiets_alerts: bool
-    #: Whether the rule also opens incidents for silenced alerts and during maintenance windows.
+    #: True if the rule also opens incidents for silenced alerts and during maintenance windows.
     opens_when_silenced: bool
 
 
@@ -59,7 +59,7 @@ class FiringAlert:
 
     alert: LinkedAlert
     urgency: int
-    #: Whether a later report raised the severity.
+    #: True if a later report raised the severity.
     is_raised: bool = False
     #: ID of the open incident that the alert is linked to, or None.
     incident_id: int | None

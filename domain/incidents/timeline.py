@@ -62,18 +62,18 @@ class TimelineEntry(Resource):
 
     @property
     def is_comment(self) -> bool:
-        """Whether the entry is a comment of a user."""
+        """True if the entry is a comment of a user."""
         return self.kind is EntryKind.NOTE
 
     @property
     def is_by_itself(self) -> bool:
-        """Whether the entry was caused by a rule or by the state of the alerts."""
+        """True if the entry was caused by a rule or by the state of the alerts."""
         has_reason = bool(self.details.get("rule") or self.details.get("because"))
         return not self.user_name and (has_reason or self.kind is EntryKind.JOINED)
 
     @property
     def is_edited(self) -> bool:
-        """Whether the comment was edited."""
+        """True if the comment was edited."""
         return self.updated_at > self.created_at
 
 

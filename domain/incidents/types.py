@@ -269,7 +269,7 @@ class Incident(Resource):
 
     @property
     def is_open(self) -> bool:
-        """Whether the incident is open."""
+        """True if the incident is open."""
         return self.status is not IncidentStatus.RESOLVED
 
 
@@ -308,7 +308,7 @@ class _NoteFields(Body):
 
     @property
     def is_internal(self) -> bool | None:
-        """Whether the comment is internal, by either name of the field, or None if it is omitted."""
+        """True if either name of the field marks the comment as internal, or None if both are omitted."""
         return self.confidential if self.internal is None else self.internal
 
 

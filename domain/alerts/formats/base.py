@@ -97,13 +97,13 @@ class IntegrationType:
     help: ClassVar[str]
     #: API URL of the type's integrations, or None if they have none.
     api_url: ClassVar[ApiUrl | None] = None
-    #: Whether the type receives alerts. If so, its integrations have a URL, keys and deliveries.
+    #: True if the type receives alerts. If so, its integrations have a URL, keys and deliveries.
     receives: ClassVar[bool] = False
-    #: Whether an active integration of the type excludes all other active integrations.
+    #: True if an active integration of the type excludes all other active integrations.
     takes_over: ClassVar[bool] = False
-    #: Whether a custom mapping can define which keys are read for the fields of an alert.
+    #: True if a custom mapping can define which keys are read for the fields of an alert.
     has_mapping: ClassVar[bool] = False
-    #: Whether integrations can choose the labels for the environment and the service.
+    #: True if integrations can choose the labels for the environment and the service.
     has_labels: ClassVar[bool] = False
 
 
@@ -120,13 +120,13 @@ class Format(IntegrationType, ABC):
     #: Accepted media types of requests. `application/<name>+json` is treated like the first type,
     #: and other suffixes likewise.
     media_types: ClassVar[Sequence[str]] = ("application/json",)
-    #: Whether requests of Amazon SNS are accepted, which do not declare a JSON media type.
+    #: True if requests of Amazon SNS are accepted, which do not declare a JSON media type.
     takes_sns: ClassVar[bool] = False
-    #: Whether the keys are also routing keys for the URLs of PagerDuty's Events API.
+    #: True if the keys are also routing keys for the URLs of PagerDuty's Events API.
     takes_events: ClassVar[bool] = False
-    #: Whether a body contains a whole group of alerts, so that the higher size limit applies.
+    #: True if a body contains a whole group of alerts, so that the higher size limit applies.
     takes_groups: ClassVar[bool] = False
-    #: Whether alerts can contain Markdown for incidents. If not, bodies are not parsed again for
+    #: True if alerts can contain Markdown for incidents. If not, bodies are not parsed again for
     #: it.
     has_markdown: ClassVar[bool] = False
     #: Type that describes bodies in /api/openapi.json. It is not used for validation.

@@ -1,7 +1,7 @@
 """Parser for the webhook of Prometheus Alertmanager, which Grafana and other tools also send.
 
-In addition to the attributes of the specification, the labels service, instance and host set the
-service and the hosts of the alert. The annotation runbook_url is the fallback for runbook.
+In addition to the attributes of the specification, the labels service, instance and host are used
+for the service and the hosts. The annotation runbook_url is the fallback for runbook.
 """
 
 import re

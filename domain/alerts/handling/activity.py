@@ -56,7 +56,7 @@ class FieldChange:
     field: str
     old: str | None
     new: str | None
-    #: Whether the severity increased.
+    #: True if the severity increased.
     is_rise: bool = False
 
 
@@ -83,7 +83,7 @@ class ActivityView:
 
     @property
     def is_by_itself(self) -> bool:
-        """Whether the service itself performed the action."""
+        """True if the service itself performed the action."""
         return bool(self.via and self.via.startswith(BY_ITSELF))
 
 
@@ -218,7 +218,7 @@ class FormerAlerts:
     """The former alerts with the same fingerprint as an alert."""
 
     count: int
-    #: Whether there are more former alerts than `count`.
+    #: True if there are more former alerts than `count`.
     has_more: bool
     #: Number of the latest former alert.
     last_iid: int

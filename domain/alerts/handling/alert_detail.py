@@ -109,7 +109,7 @@ class AlertDetail(AlertRow):
     labels: Sequence[tuple[str, str]]
     payload_fields: Fields
     payload: str
-    #: Whether `payload` is one item of a larger body.
+    #: True if `payload` is one item of a larger body.
     is_item: bool
     #: Phrase that describes how the payload was read. It follows the name of the integration.
     read_by: str
@@ -322,7 +322,8 @@ def read_report(
     )
 
 
-#: Labels that are not listed: sender's names for values in columns, and data about the report.
+#: Names of labels that are not listed, since columns show their values or they describe the report
+#: itself.
 _SHOWN = frozenset(
     {
         *(each.value for each in AlertField),

@@ -91,7 +91,7 @@ def undo_batch(work: Work, batch_id: int) -> BatchView:
     """Start to restore the previous statuses of the alerts in a batch.
 
     A batch across all projects restores alerts only where the user may still change them. Raise
-    NotFoundError if the user has no such batch, InvalidError if it cannot be undone, or
+    NotFoundError if the user has no such batch, and InvalidError if it cannot be undone. Raise
     ForbiddenError if the user may no longer change alerts of its project.
     """
     by, session = _by(work), work.session

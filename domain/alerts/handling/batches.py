@@ -81,7 +81,7 @@ class BatchView(Resource):
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the worker still has to process slices of it."""
+        """True if the batch still has slices that the worker must process."""
         return self.state.value in _UNDER_WAY
 
 

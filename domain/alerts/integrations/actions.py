@@ -169,8 +169,8 @@ def rotate_key(
     """Replace the key of an alert integration.
 
     The old key can stay valid for some time. Raise InvalidError if that time is past or too far in
-    the future. Raise ConflictError if the key to replace is no longer the current one: a second
-    rotation at the same time would end the grace period of the first.
+    the future. Raise ConflictError if the key to replace is no longer the current one. Otherwise, a
+    second rotation at the same time would end the grace period of the first.
     """
     integration = get_receiver(work, project, integration_id)
     until = rotation.previous_key_expires_at

@@ -18,7 +18,7 @@ from models import Delivery
 _MOST_DELIVERIES, _LARGEST_BODY = 50, 2**18
 #: Maximum lengths of a label and a shown value in characters, and maximum number of shown values.
 _LONGEST_NAME, _LONGEST_VALUE, _MOST_EXAMPLES = 100, 60, 3
-#: Usual names of labels for the environment, most specific first.
+#: Usual names of labels for the environment and the service, most specific first.
 _ENVIRONMENTS = (
     *("environment", "env", "deployment_environment", "stage", "namespace"),
     *("kubernetes_namespace", "exported_namespace", "cluster", "datacenter", "region"),

@@ -51,7 +51,7 @@ class _Watched(NamedTuple):
     is_open: bool
     rejected_since: datetime | None
     key_was_used: bool
-    #: ID of the last rejected delivery.
+    #: IDs of the last rejected and the last accepted delivery.
     last_rejected: int | None
     last_accepted: int | None
 
@@ -174,7 +174,8 @@ def _has_worked(watched: _Watched, *, session: Session) -> bool:
     """Return whether the integration has ever accepted a delivery, even if its log was pruned."""
     if watched.last_accepted is not None or watched.key_was_used:
         return True
-    # The delivery of an alert is kept longer than others, and identifies alerts of tests.
+    # The delivery of an alert is kept longer than other deliveries. Only alerts from tests must be
+    # excluded.
     alert = (
         select(Alert.id)
         .outerjoin(Delivery, Delivery.id == Alert.delivery_id)

@@ -225,7 +225,7 @@ _FIRING = frozenset(
     )
 )
 
-#: Tools of formats without a mapping come first, since their bodies are recognized exactly.
+#: Known tools. Tools with their own format come before tools that need a mapping.
 _TOOLS: Sequence[tuple[Format, Tool]] = tuple(
     (each, tool) for each in sorted(FORMATS, key=attrgetter("has_mapping")) for tool in each.tools
 )
@@ -458,7 +458,8 @@ class MappingDraft:
 
     sample: Sample
     mapping: FieldMapping
-    #: Whether the sample differs from the one that the choices were made for.
+    #: True if the sample differs from the one for which the choices were made. The mapping is then
+    #: the proposed one.
     is_new_sample: bool = False
 
     @property

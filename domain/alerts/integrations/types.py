@@ -189,7 +189,7 @@ class IntegrationView:
     #: Payload that the mapping was created from, as JSON text.
     sample: str | None = field(repr=False)
     mapping: FieldMapping
-    #: Whether a mapping is stored. If a later release stored it and this release cannot read it,
+    #: True if a mapping is stored. If a later release stored it and this release cannot read it,
     #: `mapping` is empty.
     has_mapping: bool
     #: Minutes without a report after which open alerts are resolved, or None for never.
@@ -204,7 +204,7 @@ class IntegrationView:
 
     @property
     def receives(self) -> bool:
-        """Whether the integration receives alerts, and so has a URL, keys and deliveries."""
+        """True if the integration receives alerts, and so has a URL, keys and deliveries."""
         return self.type.receives
 
     @property

@@ -30,8 +30,8 @@ TABS: dict[str, tuple[str, ...]] = {
 SEVERITIES = tuple(Severity)
 #: Assignee of unassigned alerts. User names cannot have this value.
 NOBODY = "-"
-#: Scalar subquery, which Postgres evaluates for each alert in the order of the list and assumes to
-#: be true for most. Otherwise, Postgres would first join all alerts of a status with all
+#: Condition for unassigned alerts. As a scalar subquery, it is evaluated for each alert in the
+#: order of the list. Otherwise, Postgres would first join all alerts of a status with all
 #: assignments.
 _HAS_NOBODY = (
     select(true())
@@ -57,7 +57,7 @@ class AlertFilter:
     #: User name of the assignee, or NOBODY.
     assignee: str | None = None
     integration_id: int | None = None
-    #: Highest ID of an alert that matches.
+    #: Upper bound for the ID of an alert.
     newest_id: int | None = None
     #: Alerts that match `search`, and alerts of the assignee. Both are set by `looked_up`.
     matches: SearchResult | None = None
@@ -65,7 +65,7 @@ class AlertFilter:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the filter uses more than the status."""
+        """True if the filter uses more than the status."""
         return bool(self.search) or any(
             value is not None
             for value in (
@@ -76,7 +76,7 @@ class AlertFilter:
 
     @property
     def is_listed(self) -> bool:
-        """Whether the search or the assignee was resolved to a list of alert IDs."""
+        """True if the search or the assignee was resolved to a list of alert IDs."""
         return any(
             found is not None and not found.are_many for found in (self.matches, self.assigned)
         )

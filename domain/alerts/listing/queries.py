@@ -104,14 +104,14 @@ class AlertRow:
     project_path: str
     #: User name of the assignee, or None.
     assignee: str | None
-    #: Whether the alert was only reported by test alerts of users.
+    #: True if the alert was only reported by test alerts of users.
     is_test: bool
     #: End of the snooze, or None if the alert is not snoozed.
     snoozed_until: datetime | None
 
 
 _report = aliased(Delivery)
-#: Whether a sender has also reported the alert. This is only evaluated for test alerts.
+#: Condition that a sender has also reported the alert. It is only evaluated for test alerts.
 _IS_REPORTED = exists(
     select(Occurrence.alert_id)
     .join(_report, _report.id == Occurrence.delivery_id)

@@ -93,7 +93,7 @@ class SearchResult:
 
     #: SQL condition for the rows.
     condition: ColumnElement[bool]
-    #: Whether there are too many matches to count.
+    #: True if there are too many matches to count.
     are_many: bool
 
 
@@ -211,8 +211,8 @@ def _are_frequent(
 ) -> bool:
     """Estimate from the newest rows whether more rows match than can be listed by ID."""
     model = index.model
-    # This is a separate query, since Postgres assumes that a third of all rows follow a number that
-    # is unknown to the planner, and would read all of them.
+    # Use a separate query. For an unknown number, the planner assumes that a third of all rows
+    # follow, and would read all of them.
     last = session.scalar(_last_number(model, project_id)) or 0
     newest = _newest(model, project_id, last, _SAMPLE).subquery()
     count = func.count().filter(_has(query, newest.c.id, index))

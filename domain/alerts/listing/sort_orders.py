@@ -44,12 +44,12 @@ class SortOrder:
     label: str
     keys: tuple[SortKey, ...]
     is_descending: bool = True
-    #: Whether only the newest alerts of each status are sorted, since no index has this order.
+    #: True if only the newest alerts of each status are sorted, since no index has this order.
     is_among_newest: bool = False
 
     @property
     def is_by_start(self) -> bool:
-        """Whether the index for all statuses has this order."""
+        """True if the index for all statuses has this order."""
         return self.keys == (_STARTED, _ID)
 
     def values_of(self, row: Row[Any]) -> Values:
@@ -95,7 +95,7 @@ class ListSlice:
 
     @property
     def is_backwards(self) -> bool:
-        """Whether the page is read from its last row to its first."""
+        """True if the page is read from its last row to its first."""
         return self.preceding is not None
 
     def cut(

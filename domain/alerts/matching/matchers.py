@@ -61,7 +61,7 @@ class Operator(StrEnum):
 
     @property
     def is_regex(self) -> bool:
-        """Whether the matcher's value is a regular expression."""
+        """True if the matcher's value is a regular expression."""
         return self in {Operator.LIKE, Operator.NOT_LIKE}
 
 

@@ -6,8 +6,8 @@ text that any version of Alertmanager accepts has the same meaning here.
 
 The classic syntax is the only one before 0.27. A value in it may be enclosed in double quotes;
 without quotes it extends to the next comma. In both cases, `\n`, `\"` and `\\` are escapes, and any
-other backslash is literal. In the UTF-8 syntax, names and values are either literals without
-reserved characters, or strings in double quotes with the escapes of Go.
+other backslash is literal. In the UTF-8 syntax, names and values are literals without reserved
+characters, or quoted strings with the escapes of Go.
 """
 
 import re

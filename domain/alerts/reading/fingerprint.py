@@ -11,9 +11,9 @@ from typing import Literal
 from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.text import as_text, canonical_json, is_blank
 
-#: Kind of the hashed value: "payload" is the part of a payload that is the same in all reports.
-#: "labels" are labels in any order. "title" is the title of an alert that has neither labels nor
-#: its own fingerprint. "array" and "text" are values from `of_value`.
+#: Kind of the hashed value. Of a payload, only the part that is the same in all reports is hashed.
+#: The order of labels does not matter. The title is used for alerts that have neither labels nor
+#: their own fingerprint. The last two kinds are for values from `of_value`.
 Kind = Literal["payload", "labels", "title", "array", "text"]
 
 

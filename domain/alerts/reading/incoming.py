@@ -27,7 +27,7 @@ class Severity(StrEnum):
 
 
 class AlertState(StrEnum):
-    """Whether an item reports that an alert fires or that it has recovered."""
+    """The state of an alert that an item reports."""
 
     FIRING = "firing"
     RECOVERY = "recovery"

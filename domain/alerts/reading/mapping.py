@@ -71,7 +71,7 @@ class FieldMapping:
     sources: Mapping[AlertField, str] = field(init=False, repr=False, compare=False)
     #: Sources of the VOLATILE fields, for display.
     volatile: str = field(init=False, repr=False, compare=False)
-    #: Whether the mapping changes how a payload is parsed, apart from severity words and labels.
+    #: True if the mapping changes how a payload is parsed, apart from severity words and labels.
     reads_fields: bool = field(init=False, repr=False, compare=False)
     #: Value for the JSON column.
     stored: Mapping[str, object] = field(init=False, repr=False, compare=False)

@@ -22,7 +22,7 @@ END_BEFORE_START = "The end is before the start, so the start is used."
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Upper limits of Unix times with the given number of units per second. A limit is the year 5138 in
-#: its own unit and March 1973 in the next unit, so the unit is always unambiguous.
+#: its own unit and March 1973 in the next unit. Therefore, the unit is unambiguous.
 _EPOCH_UNITS = ((10**11, 1), (10**14, 10**3), (10**17, 10**6), (10**20, 10**9))
 _MICROSECONDS = 10**6
 #: Offsets of the zones in RFC 2822 section 4.3, and of abbreviations that only one zone uses.
@@ -61,10 +61,10 @@ _ZONE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){1,2}", re.ASCII)
 #: Maximum length of a time in characters. Matching longer texts would be slow.
 _LONGEST = 1000
 
-# This matches RFC 3339 section 5.6 and these variants: a space instead of the T; dots or slashes in
-# the date (Zabbix); no seconds or no time; a decimal comma; an offset after a space, without a
-# colon or without minutes (Postgres); a zone name after the offset (Go, Java) or instead of it; no
-# offset at all.
+# RFC 3339 section 5.6 with variants. The T can be a space, and the date can contain dots or slashes
+# (Zabbix). The seconds or the whole time can be missing, and a comma can precede the fraction. The
+# offset can follow a space, and can lack the colon or the minutes (Postgres). A zone name can
+# follow the offset (Go, Java) or replace it, or both can be missing.
 _RFC_3339 = re.compile(
     r"(?P<year>\d{4})(?P<dash>[-./])(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
     r"(?:(?:T| +)(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
@@ -104,7 +104,7 @@ class AlertStart:
 
     time: datetime
     warning: str | None
-    #: Whether the sender provided the start. Otherwise, it is the time of arrival.
+    #: True if the sender provided the start. Otherwise, it is the time of arrival.
     is_given: bool = True
 
 

@@ -136,9 +136,9 @@ class Receiver:
     external_is_active: bool
     mapping: FieldMapping
     monitor_id: int | None = None
-    #: Whether the key can be passed in the URL as the parameter `key`.
+    #: True if the key can be passed in the URL as the parameter `key`.
     accepts_key_in_url: bool = False
-    #: Whether the project is archived. Archived projects do not accept alerts.
+    #: True if the project is archived. Archived projects do not accept alerts.
     is_archived: bool = False
     is_monitored: bool = True
 

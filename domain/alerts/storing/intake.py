@@ -2,9 +2,8 @@
 
 There are two ways to store a delivery:
 
-- A single firing alert on Postgres is stored by one statement (`single_alert`). This is not
-  possible if it may be a late copy of a resolved alert, or if another request has just opened the
-  same alert.
+- A single firing alert on Postgres is stored by one statement (`single_alert`). Exceptions are
+  possible late copies of a resolved alert, and alerts that another request has just opened.
 - Any other delivery locks its project and reads the stored alerts with the same fingerprints. Then
   `lifecycle.plan` decides what to change, and `postgres_batch` or `sqlite_batch` writes the plan.
 

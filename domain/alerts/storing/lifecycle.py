@@ -47,7 +47,7 @@ class Arrival:
     """The time at which a body arrived, and the period in which recoveries make it a late copy."""
 
     received_at: datetime
-    #: Period of recoveries. A copy is late if the recovery of its alert was received in it.
+    #: Bounds of a period. A copy is late if the recovery of its alert was received in this period.
     recovered_after: datetime
     recovered_before: datetime
 
@@ -169,9 +169,8 @@ def decide(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) ->
 
 def _is_late_copy(resolved: Known, incoming: IncomingAlert, arrival: Arrival) -> bool:
     ended_at, recovered_at = resolved.ended_at, resolved.recovery_received_at
-    # Two kinds of senders must open a new alert: those with a constant start that fire again after
-    # a recovery, and those that still fire although something other than a report resolved the
-    # alert.
+    # Senders with a constant start fire again after a recovery. Others still fire although
+    # something other than a report resolved the alert. Both must open a new alert.
     if incoming.given_start is None or ended_at is None or recovered_at is None:
         return False
     is_recent = arrival.recovered_after < recovered_at < arrival.recovered_before
@@ -226,8 +225,8 @@ ItemOutcome = ExistingOutcome | NewOutcome
 class Plan:
     """The changes of a batch.
 
-    Resolutions must be written before new alerts, since a batch may resolve an alert and open the
-    next one with the same fingerprint.
+    Resolutions must be written before new alerts. A batch may resolve an alert and open the next
+    one with the same fingerprint.
     """
 
     #: New alerts in the order in which they first appear.
@@ -327,7 +326,7 @@ def plan(
         if isinstance(alert, Planned):
             outcomes.append(NewOutcome(alert.index, action, warning))
         else:
-            # The title is the one that the alert has after all items.
+            # Use the title that the alert has after all items.
             report, _ = draft.reported.get(alert.alert_id, (None, 0))
             title = (report and report.title) or alert.title
             outcomes.append(

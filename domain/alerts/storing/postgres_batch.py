@@ -3,10 +3,10 @@
 Rows are passed as JSON, since serializing and parsing it is faster than writing arrays with
 psycopg.
 
-A statement is planned once per connection, possibly while the tables are almost empty, and the plan
-is still used when they are large. Therefore, no part may seem cheaper with a full table scan.
-Alerts are looked up one fingerprint at a time. Rows to update are selected by comparing a text
-column with a constant, for which the planner expects few rows.
+A statement is planned once per connection, possibly while the tables are almost empty. The same
+plan is still used when the tables are large. Therefore, no part may seem cheaper with a full table
+scan. Alerts are looked up one fingerprint at a time. Rows to update are selected by comparing a
+text column with a constant, for which the planner expects few rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ WHERE met.status = 'resolved'
 )
 
 #: Statement that writes a plan. `count(*)` of the updated rows makes the updates happen before the
-#: inserts: a body may resolve an alert and open the next one with the same fingerprint.
+#: inserts. A body may resolve an alert and open the next one with the same fingerprint.
 _STORE = text(
     f"""
 WITH touched AS MATERIALIZED (

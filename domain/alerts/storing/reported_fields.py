@@ -1,8 +1,7 @@
 """Fields of an alert that each report can change, and the SQL that changes them.
 
-The latest report is used. A field that a report omits keeps its value: a report without a title
-does not reset the title to the default, and a report without a severity does not make an alert
-critical.
+The latest report is used. A field that a report omits keeps its value. For example, a report
+without a severity does not make an alert critical, although critical is the default.
 """
 
 from collections.abc import Mapping
@@ -82,8 +81,8 @@ def set_clause(values: Mapping[str, str], *, delivery_id: str, item_index: str) 
     """Return the SET clause of an UPDATE of `alerts` for a report.
 
     `values` contains an SQL expression for each of COLUMNS; NULL means that the report omits it. If
-    no shown column changes, the row keeps its delivery_id and item_index, so that no index has to
-    be updated and no trigger fires.
+    no shown column changes, the row keeps its delivery_id and item_index. Then no index has to be
+    updated, and no trigger fires.
     """
     updated = {name: f"coalesce({values[name]}, alerts.{name})" for name in COLUMNS}
     before = ", ".join(f"alerts.{name}" for name in SHOWN_COLUMNS)

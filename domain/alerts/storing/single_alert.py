@@ -2,9 +2,9 @@
 
 If an open alert has the fingerprint, the statement adds an event to it and updates its reported
 fields. Otherwise, it takes the next number of the project and opens an alert. It also inserts the
-delivery and the occurrence. If two requests open the same alert at the same time, the statement of
-one of them stores nothing, and that delivery is stored as a batch. The number that it took remains
-unused.
+delivery and the occurrence. If two requests open the same alert at the same time, one of the
+statements stores nothing. Its delivery is then stored as a batch, and the number that it took
+remains unused.
 
 With `project_id + 0`, the planner can only use the indexes that begin with the fingerprint
 (migration 0051).
@@ -101,9 +101,9 @@ def store(
 ) -> IntakeResult | None:
     """Store the only alert of a body, which is firing and has a fingerprint.
 
-    Return None without storing anything if the alert may be a late copy of a resolved alert, or if
-    another request opened the same alert at the same time. Both are rare, and handling them here
-    would slow down every execution of the statement.
+    In two cases, return None without storing anything. Either the alert may be a late copy of a
+    resolved alert, or another request opened the same alert at the same time. Both are rare, and
+    handling them here would slow down every execution of the statement.
     """
     (alert,) = parsed.alerts
     values = alert_values(alert, delivery)
