@@ -262,7 +262,7 @@ def oldest_changes(*, session: Session) -> Mapping[Follower, datetime]:
 def reopened_later(
     changes: Sequence[Change], follower: Follower, *, session: Session
 ) -> Collection[int]:
-    """Return the ids of alerts that have another reopening in the queue.
+    """Return the IDs of alerts that have another reopening in the queue.
 
     The reopenings among `changes` do not count.
     """

@@ -176,7 +176,7 @@ def _filtered(wanted: DeliveryFilter) -> Select[Any]:
 
 
 def count_refusals(integration_id: int, *, session: Session) -> Refusals:
-    """Count the recent rejected deliveries, including those that were not stored."""
+    """Count the recent rejected deliveries, including deliveries that were only counted."""
     recent = (
         select(DeliveryRow.status_code, DeliveryRow.skipped, DeliveryRow.received_at)
         .where(DeliveryRow.integration_id == integration_id)

@@ -138,8 +138,8 @@ _LAST_BODY = (
     .limit(1)
 )
 
-#: With `+ 0`, the planner can only use the indexes that begin with the fingerprint (migration
-#: 0051).
+#: Query for the last alert of a heartbeat. With `+ 0`, the planner can only use the indexes that
+#: begin with the fingerprint (migration 0051).
 _ITS_ALERT = (
     select(Alert.status, Alert.ended_at)
     .where(

@@ -1,8 +1,8 @@
 """Stores pings, with one statement on Postgres, and two statements in a transaction on SQLite.
 
 Storing a ping only records its values and the time of the next evaluation of the heartbeat.
-`domain/heartbeats/evaluation.py` decides about its alert. Therefore, pings are recorded even if no
-worker is running.
+`domain/heartbeats/evaluation.py` decides about its alert. Pings are recorded even if no worker is
+running.
 """
 
 from collections.abc import Mapping

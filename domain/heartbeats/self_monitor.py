@@ -194,7 +194,7 @@ def _is_synthetic(project_id: int, *, session: Session) -> ColumnElement[bool]:
 
 
 def awaits_page(project_id: int, alert_id: int, *, session: Session) -> bool:
-    """Return whether the alert will page somebody, or whether this has not been decided yet."""
+    """Return whether a page for the alert is expected or not decided yet."""
     decided = session.execute(
         select(Escalation.policy_id).where(Escalation.alert_id == alert_id)
     ).first()

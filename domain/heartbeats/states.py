@@ -203,7 +203,7 @@ def decide(facts: Facts, now: datetime, unreachable: Sequence[Unreachable] = ())
 def _still_down(facts: Facts, now: datetime, unreachable: Sequence[Unreachable]) -> Decision:
     """Decide about a heartbeat that is down. A failure is reported immediately.
 
-    If somebody resolved the alert and the job still sends no ping, the alert is opened again.
+    If a user resolved the alert and the job still sends no ping, the alert is opened again.
     """
     problem = Problem.FAILED if facts.last_ping_kind is PingKind.FAIL else Problem.MISSED
     if not facts.is_told:

@@ -1,8 +1,8 @@
 """Applies changes of alerts to incidents: rules open them, alerts join them, recoveries close them.
 
 The background worker passes up to a few hundred changes of one transaction. Before any change to
-the incidents of a project, its counter is locked. Therefore, two workers with alerts of the same
-fingerprint run one after the other, and the second finds the incident of the first.
+the incidents of a project, its counter is locked. Two workers with alerts of the same fingerprint
+run one after the other, and the second finds the incident of the first.
 """
 
 from collections import defaultdict

@@ -167,7 +167,7 @@ def edit_incident(
 def severity_changed(
     incident: Incident, entries: Sequence[NewEntry], *, session: Session, now: datetime
 ) -> None:
-    """If an incident has become critical, send the pages that quiet hours held back."""
+    """Send pages that quiet hours held back, if an incident has become critical."""
     was_changed = any(each.kind is EntryKind.SEVERITY for each in entries)
     if was_changed and incident.urgency == HIGHEST_URGENCY:
         session.flush()
@@ -209,7 +209,7 @@ def severity_entry(incident: Incident, urgency: int) -> NewEntry:
 
 
 def usernames_of(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
-    """Return the names of users to assign. The ID 0 stands for nobody and is skipped.
+    """Return the names of users to assign, without the ID 0, which unassigns all users.
 
     Raise InvalidError if an ID is unknown.
     """

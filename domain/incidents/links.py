@@ -101,7 +101,7 @@ def link(links: Links, *, session: Session) -> None:
 def hold(links: Links, project_id: int, *, session: Session) -> None:
     """Store the fingerprints of alerts for open incidents, and follow changes of alerts.
 
-    If another open incident already holds a fingerprint, this does not change.
+    A fingerprint that another open incident holds is not reassigned.
     """
     held = {
         alert.fingerprint: incident_id

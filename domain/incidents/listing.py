@@ -1,8 +1,8 @@
 """Reads single incidents and lists of incidents, and locks them for changes.
 
 The cost of a page does not depend on the number of incidents. A page with several statuses is
-merged from the first rows of each status, since the status precedes the sort keys in every index.
-Lists of alerts work in the same way.
+merged from the first rows of each status. In every index, the status precedes the sort keys. Lists
+of alerts work in the same way.
 """
 
 from collections import defaultdict

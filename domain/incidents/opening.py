@@ -114,7 +114,7 @@ def _markdown_of(
     return found
 
 
-#: Title of alerts without a title from their sender.
+#: Title of alerts whose sender provides none.
 _NO_TITLE = "New: Alert"
 #: Characters that start emphasis, code, links, HTML and escapes. An underscore only does so at the
 #: edge of a word.

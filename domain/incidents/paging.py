@@ -23,7 +23,7 @@ def page_people(
 ) -> Sequence[str]:
     """Page users about an incident, and return their names.
 
-    If a user cannot be paged now, raise InvalidError with the reason and page nobody.
+    If a user cannot be paged now, raise InvalidError with the reason and send no pages.
     """
     is_critical = incident.urgency == HIGHEST_URGENCY
     people = check_reachable(names, project, work, field="users", is_critical=is_critical)

@@ -1,7 +1,7 @@
 """Responders that rules assign to incidents and page: users, and users on call in schedules.
 
-The timeline shows responders whom no page reaches, and gaps in schedules. Escalations of the alerts
-continue independently. If no responder is paged, maintainers are notified.
+The timeline shows responders who cannot be reached, and gaps in schedules. Escalations of the
+alerts continue independently. If no responder is paged, maintainers are notified.
 """
 
 from collections import defaultdict
@@ -145,7 +145,7 @@ def call_responders(
 def _able(
     recipients: Recipients, places: Collection[Namespace], *, session: Session, now: datetime
 ) -> Mapping[Namespace, Mapping[int, str]]:
-    """Return the users to whom incidents can be assigned, as for manual assignments."""
+    """Return the users who can be assigned to incidents, as for manual assignments."""
     people = [each.id for each in recipients.names if each.kind is TargetKind.USER]
     wanted, today = User.id.in_(people), now.date()
     return {

@@ -308,7 +308,7 @@ class _NoteFields(Body):
 
     @property
     def is_internal(self) -> bool | None:
-        """True if either name of the field marks the comment as internal, or None if both are omitted."""
+        """True if the comment is internal, by either name of the field. None if it is omitted."""
         return self.confidential if self.internal is None else self.internal
 
 

@@ -50,8 +50,7 @@ class Tool:
     name: str
     #: Paths that every body of the tool contains, in dot notation and separated by spaces.
     marks: str
-    #: A path and the beginning of its text, for tools that cannot be recognized by their keys
-    #: alone.
+    #: A path and the beginning of its text, for tools that cannot be recognized only by keys.
     beginning: tuple[str, str] | None = None
     #: Instruction for configuring the tool, as a sentence.
     hint: str = ""
@@ -91,7 +90,7 @@ class IntegrationType:
 
     #: Name that is stored, and shown by the API and commands. It has at most 16 characters.
     name: ClassVar[str]
-    #: Name on pages.
+    #: Display name on pages.
     label: ClassVar[str]
     #: Sentence that describes the accepted input and begins with the name of the type.
     help: ClassVar[str]

@@ -411,7 +411,7 @@ class Prometheus(Format):
         return {**first, **item}
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
-        """Return the labels of the group, then those of the item, which override them."""
+        """Return the labels of the group, then the labels of the item, which override them."""
         common = value.get("commonLabels") if isinstance(value, dict) else None
         own = (
             item.get("labels") if isinstance(item, dict) else None

@@ -36,13 +36,13 @@ class NoteKind(StrEnum):
     NOTE = "note"
     #: Status that a user set.
     STATUS = "status"
-    #: User name of the new assignee, or an empty text for nobody.
+    #: User name of the new assignee, or an empty text if the alert was unassigned.
     ASSIGNEE = "assignee"
     #: Outcome of a page to the user or channel, as a sentence without its subject.
     PAGE = "page"
     #: Any other action of a user, such as snoozing, as a sentence without its subject.
     HANDLING = "handling"
-    #: Reason why nobody was paged, or has not been paged yet, as a sentence.
+    #: Reason why no page was sent, or has not been sent yet, as a sentence.
     ESCALATION = "escalation"
     #: Fields that a report changed. A trigger stores them as a NOTE with changes (migration 0051).
     CHANGE = "change"
@@ -151,8 +151,8 @@ def entries_among(
 ) -> Sequence[tuple[int, ActivityView]]:
     """Return activity entries of several alerts, each with the ID of its alert.
 
-    The entries start after the entry with the ID `following`. They are in chronological order, or
-    in reverse order unless `is_oldest_first` is set.
+    The entries start after the entry with the ID `following`. They are in reverse chronological
+    order unless `is_oldest_first` is set.
     """
     # The addition prevents Postgres from scanning the entries of all alerts in the order of their
     # IDs.

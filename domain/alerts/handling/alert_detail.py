@@ -1,7 +1,7 @@
-"""Reads one alert with all its fields, including those that only the stored payload contains.
+"""Reads one alert with all its fields, including fields that only the stored payload contains.
 
 To explain the grouping, the stored fingerprint is compared with the fingerprint that each rule
-computes from the payload. Therefore, the explanation stays correct if the mapping or a setting has
+computes from the payload. The explanation stays correct even if the mapping or a setting has
 changed in the meantime.
 """
 
@@ -41,8 +41,7 @@ _LONGEST_VALUE = 100
 _NOTHING = frozenset({"", "null", "{}", "[]"})
 #: Names of the first and the last link.
 RUNBOOK, SOURCE = "Runbook", "Source"
-#: Keys that contain each link, in order of preference. Grafana uses the names of the second and
-#: third link.
+#: Keys that contain each link, in order of preference. Grafana sends dashboardURL and panelURL.
 _NAMES = {
     RUNBOOK: ("runbook_url", "runbook", "playbook"),
     "Dashboard": ("dashboard", "dashboardURL", "dashboard_url", "dashboardUrl"),

@@ -21,7 +21,7 @@ from models import Alert, Assignment, User
 def candidates(
     project: ProjectView, *, me: str, most: int, session: Session, today: date
 ) -> tuple[str, ...]:
-    """Return the names of users to whom alerts can be assigned: `me`, and at most `most` others."""
+    """Return the names of possible assignees: `me`, and at most `most` other users."""
     ability, namespace = Ability.ADMIN_ALERTS, project.namespace
     able = users_with(ability, namespace, limit=most, session=session, today=today)
     return tuple(sorted({*able, me}, key=str.lower))
@@ -70,7 +70,7 @@ def assign(
     session: Session,
     now: datetime,
 ) -> None:
-    """Assign an alert to a user, or to NOBODY.
+    """Assign an alert to a user, or unassign it with NOBODY.
 
     Raise InvalidError if alerts cannot be assigned to the user, and NotFoundError if there is no
     such alert.

@@ -80,7 +80,7 @@ def give_status(work: Work, project: ProjectView, iid: int, status: str) -> Batc
 
 @action("alerts.change")
 def assign_alert(work: Work, project: ProjectView, iid: int, username: str) -> None:
-    """Assign an alert to a user, or to nobody.
+    """Assign an alert to a user, or unassign it.
 
     Raise InvalidError or NotFoundError.
     """

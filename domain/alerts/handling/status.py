@@ -126,7 +126,10 @@ def change_all(
 
 
 def lock_alerts_of(project_id: int, *, session: Session) -> None:
-    """Lock the alerts of a project with the lock that the intake of several alerts takes first."""
+    """Lock the alerts of a project.
+
+    The intake of several alerts also takes this lock first.
+    """
     session.execute(
         select(AlertCounter).where(AlertCounter.project_id == project_id).with_for_update()
     )

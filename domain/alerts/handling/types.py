@@ -43,7 +43,7 @@ class AlertStatusBody(Body):
 
 
 class AlertGrouping(Resource):
-    """Explanation why reports are grouped into an alert."""
+    """The reason why reports are grouped into an alert."""
 
     sentence: str
     fields: Annotated[dict[str, str], BeforeValidator(dict)] = Field(

@@ -79,7 +79,8 @@ def _find_refused(
 ) -> tuple[tuple[int, ...], bool]:
     """Return the IDs of rejected deliveries with a body, oldest first, and whether there are more.
 
-    Deliveries that were already replayed, and those that senders retry themselves, are excluded.
+    Deliveries that were already replayed are excluded, as are deliveries that senders retry
+    themselves.
     """
     statement = (
         select(DeliveryRow.id)
@@ -126,7 +127,7 @@ def _replay(
     """Store the body of a rejected delivery as `delivery`.
 
     Times that the sender omitted are set to the time of the first arrival. Raise the errors of a
-    receiver, or ConflictError if somebody else has replayed the delivery in the meantime.
+    receiver, or ConflictError if the delivery has been replayed in the meantime.
     """
     parsed = format_named(delivery.format).read(
         delivery.body,
@@ -326,7 +327,7 @@ def _replay_one(work: Work, integration: IntegrationView, refused: _Refused) -> 
 
 
 def _stored_after_all(work: Work, integration: IntegrationView, delivery_id: int) -> int | None:
-    """Replay a delivery and return the ID of the new one, or None if somebody else replayed it.
+    """Replay a delivery and return the ID of the new one, or None if it was already replayed.
 
     Raise the errors of a receiver.
     """

@@ -50,7 +50,7 @@ def get_integration(work: Work, project: ProjectView, integration_id: int) -> In
 def get_receiver(work: Work, project: ProjectView, integration_id: int) -> IntegrationView:
     """Return an integration of the project that receives alerts.
 
-    Raise NotFoundError if there is none with this ID.
+    Raise NotFoundError if there is none with this ID, or if it does not receive alerts.
     """
     integration = get_integration(work, project, integration_id)
     if not integration.receives:

@@ -77,7 +77,10 @@ def _has_identity(mapping: FieldMapping, sample: Mapping[str, object]) -> bool:
 
 
 def resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
-    """Return a warning if a recovery has to repeat most of its values to find its alert."""
+    """Return a warning if a recovery has to repeat most of its values to find its alert.
+
+    Return None if this is not the case.
+    """
     if _has_identity(mapping, sample) or not mapping.rules.resolved_when:
         return None
     rules = ", ".join(dict.fromkeys(shown(rule.path) for rule in mapping.rules.resolved_when))

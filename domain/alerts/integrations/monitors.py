@@ -103,7 +103,7 @@ def join(
     session: Session,
     now: datetime,
 ) -> str | None:
-    """Join an integration with the wanted integrations, and separate it from all others.
+    """Join an integration with the given integrations, and separate it from all others.
 
     Return a short description of the change, or None. The caller has locked the integrations, and
     `others` contains all other integrations of the project. Raise InvalidError, which names the
@@ -194,7 +194,8 @@ def _resolve_doubles(
 ) -> None:
     """Resolve all but one of the open alerts that would have the same fingerprint.
 
-    The remaining alert gets the highest severity, which notifies people like a further report.
+    The remaining alert gets the highest severity. If that raises its severity, people are notified
+    as after a further report.
     """
     equal: dict[bytes, list[_Moved]] = {}
     for each in moved:
@@ -244,7 +245,7 @@ _WITHIN = (
 
 
 def _move(project_id: int, moved: Sequence[_Moved], monitor_id: int, *, session: Session) -> None:
-    """Store the fingerprints of alerts within a monitor, and update those of open incidents."""
+    """Store the fingerprints of alerts within a monitor, and update their open incidents."""
     rows = [
         {
             "alert_id": each.id,

@@ -6,8 +6,9 @@ flood the log keeps samples with counts. The worker checks the log once a minute
 =========================  ========================================================================
 log of an integration      result
 =========================  ========================================================================
-three rejections in ten    `rejected_since` is set to the time of the first rejection. Maintainers
-minutes, no acceptance     get one email, which contains the last reason.
+three rejections over at   `rejected_since` is set to the time of the first rejection. Maintainers
+least ten minutes, and no  get one email, which contains the last reason.
+acceptance
 further rejections         Nothing happens.
 an acceptance              `rejected_since` is cleared. Three more rejections start a new episode.
 integration turned off     Same as an acceptance. A 403 response does not count as a rejection.
@@ -174,8 +175,8 @@ def _has_worked(watched: _Watched, *, session: Session) -> bool:
     """Return whether the integration has ever accepted a delivery, even if its log was pruned."""
     if watched.last_accepted is not None or watched.key_was_used:
         return True
-    # The delivery of an alert is kept longer than other deliveries. Only alerts from tests must be
-    # excluded.
+    # The delivery of an alert is kept longer than other deliveries. It shows whether the alert is a
+    # test.
     alert = (
         select(Alert.id)
         .outerjoin(Delivery, Delivery.id == Alert.delivery_id)

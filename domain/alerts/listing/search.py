@@ -5,9 +5,9 @@ The words are stored without accents, in a GIN index on Postgres and in an FTS5 
 
 - A small number of matches is listed by ID.
 - For a large number of matches, the list is read in its order and each alert is checked for the
-  words. Therefore, the first page fills quickly.
+  words. This fills the first page quickly.
 
-On Postgres, a sample of the newest alerts is checked first, since a GIN index collects all matches
+On Postgres, a sample of the newest alerts is checked first. A GIN index would collect all matches
 before it returns the first one.
 """
 

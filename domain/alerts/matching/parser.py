@@ -1,8 +1,8 @@
 r"""Parses label matchers like the default mode of Alertmanager 0.27 and later.
 
 The documentation of Alertmanager (configuration, “Label matchers”) describes two syntaxes. A text
-is parsed with the classic syntax if possible, and otherwise with the UTF-8 syntax. Therefore, a
-text that any version of Alertmanager accepts has the same meaning here.
+is parsed with the classic syntax if possible, and otherwise with the UTF-8 syntax. A text that any
+version of Alertmanager accepts has the same meaning here.
 
 The classic syntax is the only one before 0.27. A value in it may be enclosed in double quotes;
 without quotes it extends to the next comma. In both cases, `\n`, `\"` and `\\` are escapes, and any

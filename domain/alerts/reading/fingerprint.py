@@ -1,7 +1,7 @@
 """Computes the fingerprint that identifies an alert: a SHA-256 hash of canonical JSON.
 
-The hash starts with the kind of its input. Therefore, labels and a payload with the same content
-have different fingerprints.
+The hash starts with the kind of its input, so labels and a payload with the same content have
+different fingerprints.
 """
 
 from functools import lru_cache

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from domain.core.errors import DomainError
 
-#: Title of an alert without a title from its sender.
+#: Title of an alert whose sender provides none.
 DEFAULT_TITLE = "New: Alert"
 
 

@@ -1,7 +1,7 @@
 """Rules of a mapping: severity words, conditions to resolve or drop an alert, and joins.
 
-A condition checks one value of the payload. A missing value matches no condition, so other kinds of
-payloads are not resolved or dropped by mistake. Only IS_MISSING matches it.
+A condition checks one value of the payload. Except for IS_MISSING, a missing value matches no
+condition, so that other kinds of payloads are not resolved or dropped by mistake.
 """
 
 from collections.abc import Mapping

@@ -185,7 +185,7 @@ def _read_epoch(number: float | Fraction) -> _Reading:
         raise ValueError("beyond the calendar in any unit")
     if isinstance(number, float):
         return _EPOCH + timedelta(microseconds=round(number * _MICROSECONDS / per_second)), None
-    # The arithmetic is exact, since a float cannot hold a time in nanoseconds with microseconds.
+    # A float cannot represent a time in nanoseconds with microsecond precision, so use a fraction.
     return _EPOCH + timedelta(microseconds=number * _MICROSECONDS // per_second), None
 
 

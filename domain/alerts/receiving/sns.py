@@ -62,7 +62,7 @@ class _Request:
 
 
 def confirm_subscription(payload: Mapping[str, object], *, get: Get) -> ParsedBody:
-    """Confirm a subscription, and return a body without alerts and with a message about it.
+    """Confirm a subscription, and return a body that contains only a message about it.
 
     Raise RefusedSubscriptionError if the subscription cannot be confirmed.
     """
@@ -73,7 +73,7 @@ def confirm_subscription(payload: Mapping[str, object], *, get: Get) -> ParsedBo
 
 
 def note_end(payload: Mapping[str, object]) -> ParsedBody:
-    """Return a body without alerts and with a message that a subscription has ended."""
+    """Return a body that contains only a message about the end of a subscription."""
     return _told(f"The subscription to {storable(str(payload.get('TopicArn')))[:300]} has ended.")
 
 

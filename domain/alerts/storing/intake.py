@@ -55,8 +55,8 @@ class OpenAlert(NamedTuple):
     status: str
 
 
-#: With `+ 0`, the planner can only use the indexes that begin with the fingerprint (migration
-#: 0051).
+#: Query for an open alert. With `+ 0`, the planner can only use the indexes that begin with the
+#: fingerprint (migration 0051).
 OPEN = select(*columns_for(OpenAlert._fields, {"": Alert})).where(
     Alert.project_id + 0 == bindparam("project_id"),
     Alert.fingerprint == bindparam("fingerprint"),

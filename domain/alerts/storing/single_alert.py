@@ -102,8 +102,8 @@ def store(
     """Store the only alert of a body, which is firing and has a fingerprint.
 
     In two cases, return None without storing anything. Either the alert may be a late copy of a
-    resolved alert, or another request opened the same alert at the same time. Both are rare, and
-    handling them here would slow down every execution of the statement.
+    resolved alert, or another request has just opened the same alert. Both are rare, and handling
+    them here would slow down every execution of the statement.
     """
     (alert,) = parsed.alerts
     values = alert_values(alert, delivery)

@@ -1,7 +1,7 @@
 """Stores a delivery on SQLite with a few statements in one transaction.
 
-Transactions start with BEGIN IMMEDIATE, so there is no other writer. Therefore, the project need
-not be locked, and numbers are taken from its alert counter.
+Transactions start with BEGIN IMMEDIATE, so there is no other writer. The project need not be
+locked, and numbers are taken from its alert counter.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ from models import Alert, AlertCounter, AlertReporter, Delivery, Occurrence
 _CHUNK = 5000
 
 
-#: With `+ 0`, the planner can only use the indexes that begin with the fingerprint (migration
-#: 0051).
+#: Condition on the project. With `+ 0`, the planner can only use the indexes that begin with the
+#: fingerprint (migration 0051).
 _OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
 
 

@@ -1,6 +1,6 @@
 """Merges rows of several tables into one list by time, in pages with a bounded cost.
 
-Each source is read in its own order, from the end of the previous page. Therefore, an item is in
+Each source is read in its own order, from the end of the previous page. This puts each item in
 exactly one page, even if the clocks of hosts differ or rows have the same time.
 """
 
@@ -45,7 +45,7 @@ class Source:
 
     #: Letter that identifies the source in a timeline.
     letter: str
-    #: Number of numbers in a position.
+    #: Number of components in a position.
     numbers: int
     read: Read
 
@@ -88,7 +88,7 @@ def merge(sources: Sequence[Source], query: TimelineQuery) -> Found[TimelineItem
     while any(waiting.values()):
         letter = _next(waiting, is_oldest_first=is_oldest_first)
         row = waiting[letter][-1]
-        # Rows after those that were read might come before the rows of other sources.
+        # Unread rows of this source might come before the rows of other sources.
         is_unknown = letter in cut and len(waiting[letter]) == 1
         joins = bool(lines) and row.joins is not None and lines[-1][-1].joins == row.joins
         if is_unknown or (not joins and len(lines) == query.size):
@@ -103,7 +103,10 @@ def merge(sources: Sequence[Source], query: TimelineQuery) -> Found[TimelineItem
 
 
 def _next(waiting: Mapping[str, Sequence[Row]], *, is_oldest_first: bool) -> str:
-    """Return the source of the next row. For equal times, earlier sources count as earlier."""
+    """Return the source of the next row.
+
+    If several rows have the same time, the row of the earlier source counts as older.
+    """
     letters = [letter for letter, rows in waiting.items() if rows]
     if is_oldest_first:
         return min(letters, key=lambda letter: waiting[letter][-1].item.at)

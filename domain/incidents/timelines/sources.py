@@ -23,7 +23,7 @@ from domain.paging.escalations.types import SentPage
 from domain.projects.views import ProjectView
 from models import Alert, IncidentAlert
 
-#: Time before an alert opened in which a deployment may be its cause.
+#: Maximum time between a deployment and an alert that it may have caused.
 _BEFORE = timedelta(hours=1)
 #: Maximum number of alerts in the timeline of an incident. The newest are used.
 MOST_ALERTS = 500
