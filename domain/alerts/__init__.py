@@ -1,1 +1,1 @@
-"""Alerts: reading what monitoring tools send, grouping, storing, listing and handling it."""
+"""Alerts: intake from monitoring tools, grouping, storage, lists, and handling by users."""

@@ -1,11 +1,12 @@
-"""Hands the changes of alerts to those who follow them, in order for each alert.
+"""Queue of alert changes for other parts of the service, in order for each alert.
 
-A trigger stores a change in the transaction that makes it (migrations 0051 and 0059), so none is
-lost. It is deleted in the transaction that handles it, so none is handled twice. Two workers share
-the work: each locks the changes that it takes, and the other skips them.
+A trigger stores each change in the transaction that makes it (migrations 0051 and 0059), so no
+change is lost. A change is deleted in the transaction that handles it, so no change is handled
+twice. Several workers can share a queue: each locks the changes that it takes, and the others skip
+them.
 
-What is more urgent comes first, and projects take turns, so one alert does not wait for the storm
-of another project.
+Changes of more urgent alerts come first. Projects take turns, so one project with many changes does
+not delay the others.
 """
 
 from collections import Counter
@@ -34,11 +35,11 @@ from domain.core.types.base import Resource
 from domain.projects.policy_scope import ESCALATIONS
 from models import AlertChange, AlertFollower
 
-#: The pause after the first failure; each further one is twice as long, up to the longest.
+#: Pause after the first failure. It doubles with each further failure, up to LONGEST_PAUSE.
 _FIRST_PAUSE = timedelta(seconds=2)
 LONGEST_PAUSE = timedelta(minutes=5)
 _LONGEST_ERROR = 500
-#: So many projects have a share of a transaction, each of at least so many changes.
+#: Minimum number of changes that each project can contribute to a batch.
 _LEAST_SHARE = 10
 
 
@@ -51,14 +52,17 @@ class Follower(StrEnum):
 
 
 def follow(project_id: int, follower: Follower, *, session: Session) -> None:
-    """Tell a follower of the changes of a project's alerts from now on."""
+    """Start to queue the changes of a project's alerts for a follower."""
     insert = insert_into(AlertFollower, session=session)
     row = {"project_id": project_id, "follower": follower.value}
     session.execute(insert.values(row).on_conflict_do_nothing())
 
 
 def unfollow(project_id: int, follower: Follower, *, session: Session) -> None:
-    """Tell a follower no more; it still handles the changes that were made before."""
+    """Stop queueing changes for a follower.
+
+    The follower still handles the changes that were made before.
+    """
     session.execute(
         delete(AlertFollower).where(
             AlertFollower.project_id == project_id, AlertFollower.follower == follower.value
@@ -67,32 +71,35 @@ def unfollow(project_id: int, follower: Follower, *, session: Session) -> None:
 
 
 class ChangeKind(StrEnum):
-    """What happened to an alert."""
+    """The kind of a change to an alert."""
 
     OPENED = "opened"
     ACKNOWLEDGED = "acknowledged"
     IGNORED = "ignored"
     RESOLVED = "resolved"
-    #: Its status is triggered again.
+    #: The alert's status is triggered again.
     REOPENED = "reopened"
-    #: A further report made it more urgent.
+    #: A later report raised the severity of the alert.
     RAISED = "raised"
 
 
-#: After these an alert is triggered.
+#: Kinds of changes after which an alert is triggered.
 OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
 
 
 class Change(Resource):
-    """A change of an alert that one follower has to handle; the alert may be deleted since."""
+    """A change of an alert that one follower has to handle.
+
+    The alert may have been deleted in the meantime.
+    """
 
     id: int
     project_id: int
     alert_id: int
     kind: ChangeKind
-    #: By the clock of the database.
+    #: Time of the change, from the clock of the database.
     created_at: datetime
-    #: Failed attempts.
+    #: Number of failed attempts to handle the change.
     tries: int
 
 
@@ -106,24 +113,24 @@ class _Lane:
 
 @dataclass
 class Turns:
-    """Which project of each severity was the last one whose changes a follower took."""
+    """The project that a follower served last, for each severity."""
 
     last: dict[int, int] = field(default_factory=dict)
 
     def ordered(self, lanes: Sequence[_Lane]) -> Sequence[_Lane]:
-        """Return the most urgent lanes first, and of those alike the next project first."""
+        """Return the most urgent lanes first, and rotate projects within each severity."""
         return sorted(lanes, key=lambda lane: (lane.severity, self._was(lane), lane.project_id))
 
     def _was(self, lane: _Lane) -> bool:
         return lane.project_id <= self.last.get(lane.severity, 0)
 
     def took(self, lane: _Lane) -> None:
-        """Note that it was this lane's turn."""
+        """Record that a lane was served."""
         self.last[lane.severity] = lane.project_id
 
 
 def changes_are_due(followers: Collection[Follower]) -> ColumnElement[bool]:
-    """Return the condition that a change waits for one of the followers."""
+    """Return a condition that is true if any of the followers has a change that is due."""
     return or_(
         *(exists().where(AlertChange.follower == each.value, _is_due(NOW)) for each in followers)
     )
@@ -132,9 +139,9 @@ def changes_are_due(followers: Collection[Follower]) -> ColumnElement[bool]:
 def take_changes(
     follower: Follower, *, turns: Turns, session: Session, now: datetime, limit: int
 ) -> Sequence[Change]:
-    """Lock and return changes that are due, at most one of each alert.
+    """Lock and return due changes, at most one for each alert.
 
-    A change is not returned before all earlier ones of its alert are handled.
+    A change is returned only after all earlier changes of its alert have been handled.
     """
     lanes = _lanes(follower, session=session)
     alike = Counter(lane.severity for lane in lanes)
@@ -150,14 +157,14 @@ def take_changes(
             full.append((lane, rows[-1].id))
         if len(taken) == limit:
             break
-    for lane, last_id in full:  # what the shares of others left over
+    for lane, last_id in full:  # Use the capacity that other projects left over.
         rest = limit - len(taken)
         taken += _take(follower, lane, rest, after=last_id, session=session, now=now)
     return [Change.model_validate(row) for row in taken]
 
 
 def _lanes(follower: Follower, *, session: Session) -> Sequence[_Lane]:
-    """Return the lanes in which something waits, each by one look into an index."""
+    """Return all lanes with waiting changes, using one index lookup for each."""
     ranks = values(column("severity", Integer)).data([(each.rank,) for each in Severity]).cte()
     waiting = select(func.min(AlertChange.project_id)).where(AlertChange.follower == follower.value)
     first = waiting.where(AlertChange.severity == ranks.c.severity).scalar_subquery()
@@ -210,14 +217,14 @@ class Backlog:
     """The changes of one alert that a follower has not handled yet."""
 
     kinds: frozenset[ChangeKind]
-    #: When the first of them was made, by the clock of the database.
+    #: Time of the first of these changes, from the clock of the database.
     since: datetime
-    #: Failed attempts to handle the first of them.
+    #: Number of failed attempts to handle the first of these changes.
     tries: int
 
 
 def find_backlog(follower: Follower, alert_id: int, *, session: Session) -> Backlog | None:
-    """Return the changes of an alert that a follower has not handled yet, or None."""
+    """Return the unhandled changes of an alert, or None if there are none."""
     rows = session.execute(
         select(AlertChange.kind, AlertChange.created_at, AlertChange.tries)
         .where(AlertChange.follower == follower.value, AlertChange.alert_id == alert_id)
@@ -232,12 +239,13 @@ def find_backlog(follower: Follower, alert_id: int, *, session: Session) -> Back
 def waits_since(
     follower: Follower, project_ids: Collection[int], *, session: Session
 ) -> datetime | None:
-    """Return since when the oldest change of alerts in projects waits; None if none does."""
+    """Return the time of the oldest waiting change in these projects, or None."""
     ranks = [each.rank for each in Severity]
     return session.scalar(
         select(func.min(AlertChange.created_at)).where(
             AlertChange.follower == follower.value,
-            # Only with the severities, the index finds those of the project.
+            # The index contains the severity before the project, so the query has to name all
+            # severities.
             AlertChange.severity.in_(ranks),
             AlertChange.project_id.in_(project_ids),
         )
@@ -245,7 +253,7 @@ def waits_since(
 
 
 def oldest_changes(*, session: Session) -> Mapping[Follower, datetime]:
-    """Return since when the oldest change waits, for each follower that has not handled all."""
+    """Return the time of the oldest waiting change for each follower that has any."""
     oldest = select(AlertChange.follower, func.min(AlertChange.created_at))
     rows = session.execute(oldest.group_by(AlertChange.follower)).all()
     return {Follower(name): since for name, since in rows}
@@ -254,7 +262,10 @@ def oldest_changes(*, session: Session) -> Mapping[Follower, datetime]:
 def reopened_later(
     changes: Sequence[Change], follower: Follower, *, session: Session
 ) -> Collection[int]:
-    """Return the alerts of changes that were triggered again later, which is not handled yet."""
+    """Return the IDs of alerts that have another reopening in the queue.
+
+    The reopenings among `changes` do not count.
+    """
     rows = session.scalars(
         select(AlertChange.alert_id).where(
             AlertChange.follower == follower.value,
@@ -267,13 +278,13 @@ def reopened_later(
 
 
 def finish(changes: Sequence[Change], *, session: Session) -> None:
-    """Forget changes that were handled."""
+    """Delete changes that were handled."""
     ids = [change.id for change in changes]
     session.execute(delete_rows(AlertChange).where(AlertChange.id.in_(ids)))
 
 
 def postpone(change: Change, reason: str, *, session: Session, now: datetime) -> datetime:
-    """Note that a change could not be handled; return when it is tried again."""
+    """Record a failed attempt to handle a change, and return the time of the next attempt."""
     next_try_at: datetime = now + min(_FIRST_PAUSE * 2 ** min(change.tries, 10), LONGEST_PAUSE)
     session.execute(
         update_rows(AlertChange)

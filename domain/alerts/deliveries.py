@@ -1,4 +1,4 @@
-"""The delivery log of integrations: the requests of senders with their outcomes and warnings."""
+"""The delivery log of integrations: requests of senders with their outcomes and warnings."""
 
 import re
 from collections import Counter
@@ -21,16 +21,16 @@ from domain.core.types.base import Resource, Time, one_of
 from models import Delivery as DeliveryRow
 from models import Integration, Project
 
-#: The lowest status code of a refusal.
+#: Lowest status code that counts as a rejection.
 REFUSED_FROM = 300
-#: What became of a delivery.
+#: Outcome of a delivery.
 Outcome = Annotated[str, one_of("accepted", "refused")]
-#: The responses to deliveries over the rate limit: see `receivers.OverLimitError`.
+#: Status codes of deliveries over the rate limit; see `receivers.OverLimitError`.
 _OVER_LIMIT = (429, 503)
 _STATUS_CODE = re.compile(r"[0-9]{3}")
-#: The number of newest deliveries that are counted: the cost must not grow with the log.
+#: Number of recent deliveries that are counted, so that the cost does not grow with the log.
 RECENT = 1_000
-#: The warnings of so many deliveries are read for words.
+#: Number of recent deliveries whose warnings are searched for unknown severity words.
 _READ_WHOLE = 50
 
 
@@ -40,7 +40,7 @@ def outcome_of(status_code: int) -> str:
 
 
 class Delivery(Resource):
-    """A request of a sender, and its result."""
+    """A request from a sender and its result."""
 
     id: int
     received_at: Time
@@ -71,7 +71,7 @@ class Delivery(Resource):
 
     @property
     def changed(self) -> int:
-        """The number of alerts that it opened, joined or resolved."""
+        """Number of alerts that the delivery opened, updated or resolved."""
         return self.created + self.grouped + self.resolved
 
 
@@ -101,7 +101,8 @@ class DeliverySelection(Labelled):
 _CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
     DeliverySelection.ACCEPTED: DeliveryRow.status_code < REFUSED_FROM,
     DeliverySelection.REFUSED: DeliveryRow.status_code >= REFUSED_FROM,
-    # In the words of the index: it is not used for a value that comes later.
+    # This must be written exactly like the condition of the partial index. A bound parameter would
+    # prevent the planner from using the index.
     DeliverySelection.WARNINGS: cast(DeliveryRow.parse_warnings, Text) != literal_column("'[]'"),
     DeliverySelection.TESTS: and_(DeliveryRow.is_test),
 }
@@ -109,7 +110,7 @@ _CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryFilter:
-    """A filter on the deliveries of an integration; without a status code it matches any."""
+    """A filter on the deliveries of an integration. Without a status code, it matches any."""
 
     integration_id: int
     show: DeliverySelection = DeliverySelection.ALL
@@ -118,16 +119,19 @@ class DeliveryFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusals:
-    """The number of refused deliveries among the newest ones, by status code."""
+    """Numbers of rejected deliveries among the recent ones, by status code."""
 
     by_status: Mapping[int, int]
-    #: The number of those refused by the rate limit.
+    #: Number of deliveries that were rejected by the rate limit.
     shed: int
     last_shed_at: datetime | None
 
 
 def read_selection(text: str | None) -> DeliverySelection:
-    """Return the selection of that name, or raise QueryError."""
+    """Return the selection with this name, or all deliveries if it is empty.
+
+    Raise QueryError if no selection has this name.
+    """
     try:
         return DeliverySelection(text or DeliverySelection.ALL)
     except ValueError as error:
@@ -137,7 +141,10 @@ def read_selection(text: str | None) -> DeliverySelection:
 
 
 def read_status(text: str | None) -> int | None:
-    """Return a status code of three digits, None for no text, or raise QueryError."""
+    """Return a status code that was given as three digits, or None if the text is empty.
+
+    Raise QueryError if the text is not a status code.
+    """
     if not text:
         return None
     if not _STATUS_CODE.fullmatch(text):
@@ -146,7 +153,7 @@ def read_status(text: str | None) -> int | None:
 
 
 def list_deliveries(wanted: DeliveryFilter, part: Slice, *, session: Session) -> Page[Delivery]:
-    """Return a page of an integration's deliveries, the newest first."""
+    """Return a page of an integration's deliveries, newest first."""
     statement = _filtered(wanted).order_by(DeliveryRow.id.desc()).limit(part.size + 1)
     if part.before is not None:
         statement = statement.where(DeliveryRow.id < part.before)
@@ -169,7 +176,7 @@ def _filtered(wanted: DeliveryFilter) -> Select[Any]:
 
 
 def count_refusals(integration_id: int, *, session: Session) -> Refusals:
-    """Count the refusals among the newest deliveries, those that were only counted included."""
+    """Count the recent rejected deliveries, including deliveries that were only counted."""
     recent = (
         select(DeliveryRow.status_code, DeliveryRow.skipped, DeliveryRow.received_at)
         .where(DeliveryRow.integration_id == integration_id)
@@ -197,12 +204,18 @@ def count_refusals(integration_id: int, *, session: Session) -> Refusals:
 
 
 def get_delivery(integration_id: int, delivery_id: int, *, session: Session) -> StoredDelivery:
-    """Return a delivery with its body, or raise NotFoundError."""
+    """Return a delivery with its body.
+
+    Raise NotFoundError if the delivery is not stored.
+    """
     return StoredDelivery.model_validate(get_row(integration_id, delivery_id, session=session))
 
 
 def get_body(integration_id: int, delivery_id: int, *, session: Session) -> bytes:
-    """Return the body as received; raise NotFoundError if delivery or body is not stored."""
+    """Return the body of a delivery as it was received.
+
+    Raise NotFoundError if the delivery or its body is not stored.
+    """
     body = get_row(integration_id, delivery_id, session=session).body
     if body is None:
         raise NotFoundError("The body of this delivery was not stored.")
@@ -210,7 +223,10 @@ def get_body(integration_id: int, delivery_id: int, *, session: Session) -> byte
 
 
 def get_row(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryRow:
-    """Return the row of a delivery to the rooms above, or raise NotFoundError."""
+    """Return the database row of a delivery, for the packages that build on this one.
+
+    Raise NotFoundError if the delivery is not stored.
+    """
     delivery = session.scalar(
         select(DeliveryRow).where(
             DeliveryRow.id == delivery_id, DeliveryRow.integration_id == integration_id
@@ -230,20 +246,21 @@ class RecentDelivery:
     status_code: int
     reason: str | None
     project_path: str
-    #: None if the integration was deleted.
+    #: ID of the integration, or None if it was deleted.
     integration_id: int | None
     integration_name: str | None
-    #: IP address of the client, name of a user, or which part of the service reported it.
+    #: IP address of the client, name of a user, or name of the part of the service that reported
+    #: it.
     sender: str
 
     @property
     def outcome(self) -> str:
-        """`accepted` or `refused`."""
+        """Outcome of the delivery: `accepted` or `refused`."""
         return outcome_of(self.status_code)
 
 
 def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, ...]:
-    """Return the most recent deliveries, the newest first."""
+    """Return the most recent deliveries, newest first."""
     rows = session.execute(
         select(
             DeliveryRow.id,
@@ -266,7 +283,7 @@ def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """The number of times that a problem occurred, and the last one."""
+    """The number of times that a problem occurred, and the time of the last occurrence."""
 
     count: int
     last_at: datetime | None
@@ -274,13 +291,13 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryWarnings:
-    """The problems of the newest deliveries, without test alerts."""
+    """The problems of recent deliveries, excluding test alerts."""
 
-    #: Alerts that senders left out of their webhooks (truncatedAlerts).
+    #: Alerts that senders omitted from their webhooks (truncatedAlerts).
     left_out: Finding
-    #: Deliveries in the format of another type of integration.
+    #: Deliveries in the format of another integration type.
     misread: Finding
-    #: The severity words of the latest deliveries that were not known, each once.
+    #: Distinct severity words in the latest deliveries that could not be mapped to a severity.
     unknown_words: tuple[str, ...]
 
 
@@ -292,7 +309,10 @@ def _is_misread() -> ColumnElement[bool]:
 
 
 def warnings_of(integration_id: int, *, session: Session) -> DeliveryWarnings:
-    """Return the problems of the newest deliveries; the cost does not grow with the log."""
+    """Return the problems of recent deliveries.
+
+    Only the last RECENT deliveries are read, so the cost does not grow with the log.
+    """
     recent = (
         select(
             DeliveryRow.received_at,

@@ -1,7 +1,7 @@
 """The environments of a project, such as production or staging.
 
-Users create them, and so does an alert that names an unknown one: a trigger inserts it in the
-transaction that stores the alert (migration 0051).
+Users can create environments. An alert that names an unknown environment creates it, too. A trigger
+inserts the environment in the transaction that stores the alert (migration 0051).
 """
 
 import re
@@ -24,14 +24,14 @@ from domain.projects.access import COUNT_LIMIT
 from models import Alert, Environment
 from models.folding import fold, searchable
 
-#: The fewest characters of a search; shorter ones match too much and are slow.
+#: Minimum number of characters in a search. Shorter searches match too much and are slow.
 SHORTEST_SEARCH = 3
 LONGEST_NAME = 255
 _LONGEST_SLUG = 24
 _SUFFIX_LENGTH = 6
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-#: Names that can be part of a URL path unchanged. Others may be "..", or have spaces or slashes at
-#: their ends.
+#: Names that can be used in a URL path unchanged. Other names may be "..", or may start or end with
+#: spaces or slashes.
 _PLAIN = re.compile(r"[^\W_][\w.-]*(?:/[^\W_][\w.-]*)*")
 _BY_NUMBER = re.compile(r"~([0-9]{1,18})")
 
@@ -43,25 +43,25 @@ class EnvironmentView:
     id: int
     name: str
     created_at: datetime
-    #: Where it runs, if that was told.
+    #: URL at which the environment runs, if it is known.
     external_url: str | None = None
-    #: Exact up to COUNT_LIMIT; a larger value means that there are at least that many.
+    #: Number of open alerts. It is exact up to COUNT_LIMIT; a larger value is a lower bound.
     open_alerts: int = 0
     stopped_at: datetime | None = None
 
     @property
     def state(self) -> str:
-        """The state, in the words of the API."""
+        """State of the environment as the API returns it."""
         return "available" if self.stopped_at is None else "stopped"
 
     @property
     def reference(self) -> str:
-        """The reference in the URL of its page: its name, or ~ and its id."""
+        """Reference of the environment in URLs: its name, or `~` and its ID."""
         return reference_of(self.id, self.name)
 
     @property
     def slug(self) -> str:
-        """The name in a form that host names allow, for clients of the API."""
+        """Name of the environment in a form that is valid in host names, for API clients."""
         return slug_of(self.name)
 
 
@@ -70,33 +70,37 @@ class EnvironmentFilter:
     """A filter on the environments of a project."""
 
     project_id: int
-    #: The exact name.
+    #: Exact name.
     name: str | None = None
-    #: A part of the name, ignoring case.
+    #: Part of the name, matched case-insensitively.
     search: str | None = None
-    #: available or stopped; None for both.
+    #: State, available or stopped; None matches both.
     state: str | None = None
 
 
 def check_search(search: str) -> None:
-    """Raise InvalidError for a search that is too short."""
+    """Raise InvalidError if a search is too short."""
     if search and len(search) < SHORTEST_SEARCH:
         message = f"Search environments with at least {SHORTEST_SEARCH} characters."
         raise InvalidError(message, field="search")
 
 
 def is_plain(name: str) -> bool:
-    """Return whether the name can be part of a URL path unchanged."""
+    """Return whether a name can be used in a URL path unchanged."""
     return _PLAIN.fullmatch(name) is not None
 
 
 def reference_of(environment_id: int, name: str) -> str:
-    """Return what stands for an environment in the URL of its page."""
+    """Return the environment's reference for URLs: its name if possible, else `~` and its ID."""
     return name if is_plain(name) else f"~{environment_id}"
 
 
 def slug_of(name: str) -> str:
-    """Return the slug of a name: at most 24 letters, digits and dashes, different for each name."""
+    """Return a slug of at most 24 lowercase letters, digits and dashes.
+
+    A slug that differs from its name ends with a hash, so that different names have different
+    slugs.
+    """
     slug = re.sub(r"[^a-z0-9]", "-", name.lower())
     if not re.match(r"[a-z]", slug):
         slug = f"env-{slug}"
@@ -116,7 +120,7 @@ def _suffix(name: str) -> str:
 
 
 def view_of(environment: Environment, open_alerts: int = 0) -> EnvironmentView:
-    """Return the view of a row."""
+    """Convert a row of the database to a view."""
     return EnvironmentView(**columns_of(environment, EnvironmentView), open_alerts=open_alerts)
 
 
@@ -134,7 +138,7 @@ def _conditions(wanted: EnvironmentFilter) -> list[ColumnElement[bool]]:
 
 
 def _with_open_alerts() -> Select[Any]:
-    """Return the query for environments with the number of their open alerts."""
+    """Return a query for environments with the number of their open alerts."""
     counts = [
         select(func.count())
         .select_from(
@@ -158,7 +162,7 @@ def _with_open_alerts() -> Select[Any]:
 def list_environments(
     wanted: EnvironmentFilter, after: str | None, *, size: int, session: Session
 ) -> Page[EnvironmentView]:
-    """Return environments in the order of their names, from the one that follows `after`."""
+    """Return a page of environments sorted by name, starting after the name `after`."""
     statement = _with_open_alerts().where(*_conditions(wanted)).order_by(Environment.name)
     if after:
         statement = statement.where(Environment.name > storable(after))
@@ -170,7 +174,7 @@ def list_environments(
 def numbered_environments(
     wanted: EnvironmentFilter, *, offset: int, limit: int, session: Session
 ) -> tuple[Sequence[EnvironmentView], int]:
-    """Return a part of the environments in the order of their ids, and the number of all."""
+    """Return a part of the environments sorted by ID, and the total number."""
     conditions = _conditions(wanted)
     rows = session.scalars(
         select(Environment).where(*conditions).order_by(Environment.id).offset(offset).limit(limit)
@@ -180,7 +184,7 @@ def numbered_environments(
 
 
 def names_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
-    """Return the names of a project's environments in order, at most `most`."""
+    """Return up to `most` environment names of a project, sorted."""
     found = session.scalars(
         select(Environment.name)
         .where(Environment.project_id == project_id)
@@ -191,7 +195,7 @@ def names_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]
 
 
 def reference_to(project_id: int, name: str, *, session: Session) -> str | None:
-    """Return what stands for an environment in the URL of its page, or None if it was deleted."""
+    """Return the reference of an environment for URLs, or None if it was deleted."""
     found = session.execute(
         select(Environment).where(Environment.project_id == project_id, Environment.name == name)
     ).scalar_one_or_none()
@@ -199,7 +203,10 @@ def reference_to(project_id: int, name: str, *, session: Session) -> str | None:
 
 
 def get_environment(project_id: int, reference: str, *, session: Session) -> EnvironmentView:
-    """Return the environment with this name or ~id, or raise NotFoundError."""
+    """Return the environment with this name or `~` and ID.
+
+    Raise NotFoundError if the project has no such environment.
+    """
     number = _BY_NUMBER.fullmatch(reference)
     if number:
         return get_numbered_environment(project_id, int(number[1]), session=session)
@@ -209,7 +216,10 @@ def get_environment(project_id: int, reference: str, *, session: Session) -> Env
 def get_numbered_environment(
     project_id: int, environment_id: int, *, session: Session
 ) -> EnvironmentView:
-    """Return an environment of a project, or raise NotFoundError."""
+    """Return the environment with this ID.
+
+    Raise NotFoundError if the project has no such environment.
+    """
     return _one(project_id, Environment.id == environment_id, session=session)
 
 
@@ -224,7 +234,10 @@ def _one(project_id: int, condition: ColumnElement[bool], *, session: Session) -
 def create_environment(
     project_id: int, name: str, *, session: Session, now: datetime
 ) -> EnvironmentView:
-    """Create an environment; raise InvalidError, or TakenError."""
+    """Create an environment.
+
+    Raise InvalidError if the name is not valid, and TakenError if it already exists.
+    """
     kept = storable(name).strip()
     if not kept or not kept.isprintable():
         message = "Enter a name with letters, digits or symbols, such as production."

@@ -1,1 +1,1 @@
-"""Heartbeats: jobs that report themselves, and an alert when one is not heard of."""
+"""Heartbeats: jobs send pings, and an alert opens if a ping is missing."""

@@ -1,4 +1,4 @@
-"""What can be done with heartbeats."""
+"""Actions on heartbeats, their pings and their URLs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -34,16 +34,16 @@ from models import Alert, Project
 from models import Heartbeat as HeartbeatRow
 from models import HeartbeatPing as PingRow
 
-#: Of one project.
+#: Maximum number of heartbeats in a project.
 MOST = 1_000
-#: The longest time that a replaced URL stays valid.
+#: Maximum time during which a replaced URL stays valid.
 LONGEST_GRACE = max(each.length for each in GracePeriod)
 _BY_URGENCY = tuple(HeartbeatState(word) for word in ("down", "late", "up", "new", "paused"))
 
 
 @question("heartbeats.index")
 def list_heartbeats(work: Work, project: ProjectView, query: HeartbeatQuery) -> Found[Heartbeat]:
-    """List heartbeats."""
+    """List the heartbeats of a project."""
     rows = _heartbeats(project)
     found = fetch_part(rows, {"id": HeartbeatRow.id}, query.part, session=work.session)
     alerts = _open_alerts(work, project, found.items)
@@ -52,7 +52,7 @@ def list_heartbeats(work: Work, project: ProjectView, query: HeartbeatQuery) -> 
 
 @question("heartbeats.index")
 def list_by_urgency(work: Work, project: ProjectView) -> list[Heartbeat]:
-    """Return all heartbeats of a project, those first that need somebody."""
+    """Return all heartbeats of a project, most urgent first."""
     rows = work.session.execute(_heartbeats(project)).all()
     alerts = _open_alerts(work, project, rows)
     found = [_heartbeat(work, project, row, alerts) for row in rows]
@@ -63,7 +63,7 @@ def list_by_urgency(work: Work, project: ProjectView) -> list[Heartbeat]:
 def show_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Heartbeat:
     """Show a heartbeat.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such heartbeat.
     """
     statement = _heartbeats(project).where(HeartbeatRow.id == heartbeat_id)
     row = work.session.execute(statement).first()
@@ -78,7 +78,7 @@ def list_pings(
 ) -> Found[HeartbeatPing]:
     """List the pings in the log of a heartbeat, newest first.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such heartbeat.
     """
     _get(work, _row(project, heartbeat_id))
     rows = _pings(heartbeat_id)
@@ -90,7 +90,10 @@ def list_pings(
 def show_log(
     work: Work, project: ProjectView, heartbeat_id: int, part: Slice
 ) -> Page[HeartbeatPing]:
-    """Return a page of the log of a heartbeat, or raise NotFoundError."""
+    """Return a page of the log of a heartbeat.
+
+    Raise NotFoundError if the project has no such heartbeat.
+    """
     _get(work, _row(project, heartbeat_id))
     present = HeartbeatPing.model_validate
     return fetch_page(_pings(heartbeat_id), PingRow.id, part, session=work.session, view=present)
@@ -100,9 +103,9 @@ def show_log(
 def create_heartbeat(work: Work, project: ProjectView, new: NewHeartbeat) -> HeartbeatWithUrl:
     """Create a heartbeat, which waits for its first ping.
 
-    Raises InvalidError, also if the project has too many.
+    Raise InvalidError if a value is not valid or the project has too many heartbeats.
     """
-    # Two that are created at once count each other.
+    # The lock makes concurrent requests count each other's heartbeats.
     lock = select(Project.id).where(Project.id == project.id).with_for_update(key_share=True)
     work.session.execute(lock)
     count = select(func.count()).where(HeartbeatRow.project_id == project.id)
@@ -126,7 +129,7 @@ def change_heartbeat(
 
     A new schedule starts at the last ping.
 
-    Raises InvalidError or NotFoundError.
+    Raise InvalidError or NotFoundError.
     """
     row = _lock(work, project, heartbeat_id)
     _set(row, change.given, vars(schedule_of(row)))
@@ -143,7 +146,7 @@ def pause_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Hear
 
     Pings are only logged while the heartbeat is paused.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such heartbeat.
     """
     row = _lock(work, project, heartbeat_id)
     if row.state != HeartbeatState.PAUSED.value:
@@ -154,9 +157,9 @@ def pause_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Hear
 
 @action("heartbeats.resume")
 def resume_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Heartbeat:
-    """Resume a heartbeat as if a ping had arrived now.
+    """Resume a heartbeat as if a ping had just arrived.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such heartbeat.
     """
     row = _lock(work, project, heartbeat_id)
     if row.state == HeartbeatState.PAUSED.value:
@@ -174,7 +177,7 @@ def delete_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Hea
 
     The alerts of the heartbeat are kept.
 
-    Return what it was. Raises NotFoundError.
+    Return the deleted heartbeat. Raise NotFoundError if the project has no such heartbeat.
     """
     row = _lock(work, project, heartbeat_id)
     before = show_heartbeat(work, project, heartbeat_id)
@@ -188,9 +191,9 @@ def delete_heartbeat(work: Work, project: ProjectView, heartbeat_id: int) -> Hea
 def show_url(work: Work, project: ProjectView, heartbeat_id: int) -> HeartbeatUrl:
     """Show the URL of a heartbeat.
 
-    The audit log records this request.
+    The request is recorded in the audit log.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such heartbeat.
     """
     row = _get(work, _row(project, heartbeat_id))
     kind = EventKind.HEARTBEAT_URL_READ
@@ -200,7 +203,10 @@ def show_url(work: Work, project: ProjectView, heartbeat_id: int) -> HeartbeatUr
 
 @question("heartbeats.url")
 def find_address(work: Work, project: ProjectView, heartbeat_id: int) -> Address:
-    """Return the URL of a heartbeat for its page, or raise NotFoundError."""
+    """Return the URL of a heartbeat for its page.
+
+    Raise NotFoundError if the project has no such heartbeat.
+    """
     return _address(work, _get(work, _row(project, heartbeat_id)))
 
 
@@ -210,7 +216,7 @@ def reset_url(work: Work, project: ProjectView, heartbeat_id: int, reset: UrlRes
 
     The old URL can stay valid for some time.
 
-    Raises InvalidError or NotFoundError.
+    Raise InvalidError or NotFoundError.
     """
     if reset.previous_for > LONGEST_GRACE:
         message = f"The old URL can stay valid for at most {LONGEST_GRACE.days} days."
@@ -220,7 +226,7 @@ def reset_url(work: Work, project: ProjectView, heartbeat_id: int, reset: UrlRes
     row.previous_key_digest = row.key_digest if is_kept else None
     row.previous_key_expires_at = work.now + reset.previous_for if is_kept else None
     _new_key(work, row)
-    work.session.flush()  # a key that is not unique would fail here
+    work.session.flush()  # Fails here if the key is not unique.
     until = row.previous_key_expires_at
     _record(work, project, row, "url_reset", previous_url_expires_at=until and until.isoformat())
     return HeartbeatUrl.model_validate(_address(work, row))
@@ -234,7 +240,7 @@ def _heartbeats(project: ProjectView) -> Select[*tuple[Any, ...]]:
 
 
 def _pings(heartbeat_id: int) -> Select[*tuple[Any, ...]]:
-    """Return the log of a heartbeat with the fields of `HeartbeatPing`."""
+    """Return a query for the log of a heartbeat with the fields of `HeartbeatPing`."""
     kept = func.coalesce(func.length(PingRow.body), 0)
     return select(
         *PingRow.__table__.columns,
@@ -247,7 +253,7 @@ def _pings(heartbeat_id: int) -> Select[*tuple[Any, ...]]:
 def _open_alerts(
     work: Work, project: ProjectView, rows: Sequence[Row[*tuple[Any, ...]]]
 ) -> Mapping[bytes, int]:
-    """Return the numbers of the open alerts of heartbeats, by their fingerprints."""
+    """Return the numbers of open alerts of heartbeats, by their fingerprints."""
     wanted = [fingerprint_of(row.id) for row in rows if row.has_alert]
     if not wanted:
         return {}
@@ -305,7 +311,10 @@ def _not_found() -> NotFoundError:
 
 
 def _set(row: HeartbeatRow, given: Mapping[str, Any], present: Mapping[str, Any]) -> None:
-    """Set what was given; raise InvalidError for a schedule that nothing can meet."""
+    """Set the given values.
+
+    Raise InvalidError for a schedule that cannot be met.
+    """
     wanted = {name: value for name, value in given.items() if value is not None}
     schedule = _schedule(wanted, dict(present))
     for name, value in {**wanted, **vars(schedule)}.items():
@@ -314,8 +323,8 @@ def _set(row: HeartbeatRow, given: Mapping[str, Any], present: Mapping[str, Any]
 
 
 def _schedule(wanted: Mapping[str, Any], present: dict[str, Any]) -> Schedule:
-    """Return a schedule with what is wanted, and everything else as it is."""
-    # An interval replaces a cron expression, and the other way round.
+    """Return the current schedule with the given changes."""
+    # An interval replaces a cron expression, and vice versa.
     if wanted.get("cron"):
         present["every"] = None
     if "every" in wanted:
@@ -326,7 +335,7 @@ def _schedule(wanted: Mapping[str, Any], present: dict[str, Any]) -> Schedule:
 
 
 def _new_key(work: Work, row: HeartbeatRow) -> str:
-    """Give a heartbeat another URL, and return the secret part of it."""
+    """Generate a new URL for a heartbeat, and return its secret part."""
     key, keyring = random_uuid(), work.policy(Keyring)
     row.key_digest, row.key_ciphertext = keyring.digest(key), keyring.encrypt(key)
     return key
@@ -349,7 +358,7 @@ def _url(work: Work, key: str) -> str:
 
 
 def _pause(work: Work, row: HeartbeatRow) -> None:
-    """Expect nothing for now, and resolve the open alert."""
+    """Set the state to paused, and resolve the open alert."""
     if row.state != HeartbeatState.PAUSED.value:
         row.state, row.paused_at = HeartbeatState.PAUSED.value, work.now
         row.down_since = row.started_ms = row.started_rid = None

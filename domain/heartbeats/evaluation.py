@@ -1,8 +1,9 @@
-"""Looks at heartbeats that are due, and opens or resolves their alerts.
+"""Evaluates heartbeats that are due, and opens or resolves their alerts.
 
-The background worker does so every second, and whoever stores a ping that changes the state at
-once. Both lock the row first: an alert is opened once, and a ping that comes meanwhile is seen.
-Workers skip what others have locked; a ping waits, so that its response comes after the change.
+The background worker does so every second. A request with a ping that changes the state does so
+immediately. Both lock the row first, so that an alert is opened only once and concurrent pings are
+taken into account. Workers skip locked rows. A ping waits for the lock, so that its response
+follows the change.
 """
 
 from collections.abc import Sequence
@@ -43,9 +44,9 @@ from domain.heartbeats.states import (
 from models import Alert, Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime
 
-#: What deliveries of heartbeats have as their sender.
+#: Sender of the deliveries of heartbeats.
 SENDER = "heartbeat"
-#: So much of the last body is shown in the description of an alert, in characters.
+#: Maximum length of the last body in the description of an alert, in characters.
 _LONGEST_EXCERPT = 500
 _READING = Reading(nesting_limit=10, automatic_fingerprint=True)
 
@@ -54,9 +55,9 @@ _TITLES = {
     Problem.FAILED: "Heartbeat failed: {}",
     Problem.UNFINISHED: "Heartbeat did not finish: {}",
 }
-#: When a project that takes no alerts now is looked at again.
+#: Pause before a heartbeat is evaluated again if its project does not accept alerts.
 _CLOSED_PAUSE = timedelta(minutes=1)
-#: Of the entries that the service itself adds to the log.
+#: Sender of the log entries that the service itself adds.
 SENDER_OF_LOG = "Gatebell"
 UNHEARD = (
     "Gatebell could not receive pings from {began_at} until {ended_at}, so a missing ping opened "
@@ -65,7 +66,7 @@ UNHEARD = (
 
 
 def fingerprint_of(heartbeat_id: int) -> bytes:
-    """Return the fingerprint of the alerts of a heartbeat."""
+    """Return the fingerprint of a heartbeat's alerts."""
     return fingerprint.of_value(_identity(heartbeat_id))
 
 
@@ -74,7 +75,7 @@ def _identity(heartbeat_id: int) -> str:
 
 
 class FoundHeartbeat(NamedTuple):
-    """A heartbeat, as `ONE` finds it."""
+    """A heartbeat, as selected by `ONE`."""
 
     id: int
     project_id: int
@@ -127,7 +128,7 @@ _DUE = (
     .where(Heartbeat.due_ms <= in_milliseconds(NOW), Project.deleted_at.is_(None))
 )
 _LONGEST_DUE = _DUE.order_by(Heartbeat.due_ms).limit(bindparam("most"))
-#: Whether somebody has to look at a heartbeat.
+#: Condition that is true if any heartbeat is due for evaluation.
 HEARTBEATS_ARE_DUE = _DUE.exists()
 
 _LAST_BODY = (
@@ -137,7 +138,8 @@ _LAST_BODY = (
     .limit(1)
 )
 
-#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
+#: Query for the last alert of a heartbeat. With `+ 0`, the planner can only use the indexes that
+#: begin with the fingerprint (migration 0051).
 _ITS_ALERT = (
     select(Alert.status, Alert.ended_at)
     .where(
@@ -178,15 +180,15 @@ _POSTPONE = (
 
 
 def due_heartbeats(*, connection: KeptConnection, now: datetime, most: int) -> Sequence[int]:
-    """Return the ids of heartbeats that somebody has to look at, the longest due first."""
+    """Return the IDs of heartbeats that are due for evaluation, longest overdue first."""
     found = connection.look_up(_LONGEST_DUE, {**moments(now), "most": most})
     return [row[0] for row in found]
 
 
 def settle(heartbeat_id: int, *, connection: KeptConnection, now: datetime) -> Decision | None:
-    """Look at a heartbeat if it is due, and open or resolve its alert, in one transaction.
+    """Evaluate a heartbeat if it is due, and open or resolve its alert, in one transaction.
 
-    Return None if it is not due. Whoever looks at it at the same moment is waited for.
+    Return None if it is not due. If another process has locked the heartbeat, wait for it.
     """
     return connection.transact(lambda: _settle(ONE, heartbeat_id, connection=connection, now=now))
 
@@ -194,14 +196,14 @@ def settle(heartbeat_id: int, *, connection: KeptConnection, now: datetime) -> D
 def settle_if_free(
     heartbeat_id: int, *, connection: KeptConnection, now: datetime
 ) -> Decision | None:
-    """Do the same; return None as well if somebody else is looking at it."""
+    """Evaluate a heartbeat like `settle`, but also return None if another process has locked it."""
     return connection.transact(
         lambda: _settle(_ONE_THAT_IS_FREE, heartbeat_id, connection=connection, now=now)
     )
 
 
 def postpone(heartbeat_id: int, *, connection: KeptConnection, until: datetime) -> None:
-    """Look at a heartbeat later, whatever it waits for."""
+    """Postpone the next evaluation of a heartbeat."""
     connection.all(_POSTPONE, {"heartbeat_id": heartbeat_id, "new_due_ms": milliseconds(until)})
 
 
@@ -237,7 +239,7 @@ def _decide(found: FoundHeartbeat, *, connection: KeptConnection, now: datetime)
     decision = decide(facts, now)
     if facts.state is HeartbeatState.DOWN or decision.state is not HeartbeatState.DOWN:
         return decision
-    # It is down for want of a ping: only then does it matter when none could arrive.
+    # Only a missing ping can be caused by an interruption of the receivers.
     since = min(each for each in (facts.counted_from, facts.started_at, now) if each is not None)
     return decide(facts, now, times_unreachable(since, connection=connection, now=now))
 
@@ -245,12 +247,12 @@ def _decide(found: FoundHeartbeat, *, connection: KeptConnection, now: datetime)
 def _decide_again(
     found: FoundHeartbeat, facts: Facts, *, connection: KeptConnection, now: datetime
 ) -> Decision:
-    """Decide about one that is down, and whose alert somebody may have resolved."""
+    """Decide about a heartbeat that is down and whose alert may have been resolved."""
     parameters = {"project_id": found.project_id, "fingerprint": fingerprint_of(found.id)}
     row = connection.first(_ITS_ALERT, parameters)
     if row is not None and row[0] != RESOLVED:
         return decide(facts, now)
-    # One that was deleted counts as resolved from the beginning.
+    # If the alert was deleted, it counts as resolved since the heartbeat went down.
     ended_at = (row and row[1]) or found.down_since or now
     times = times_unreachable(ended_at, connection=connection, now=now)
     return decide(replace(facts, alert_ended_at=ended_at), now, times)
@@ -259,7 +261,7 @@ def _decide_again(
 def _count_again(
     found: FoundHeartbeat, unheard: Unreachable, *, connection: KeptConnection, now: datetime
 ) -> None:
-    """Let the schedule count from the end of a time without pings, and say so in the log."""
+    """Restart the schedule at the end of an interruption of the receivers, and log this."""
     began_at, ended_at = unheard.began_at, unheard.ended_at or now
     connection.all(_COUNT_AGAIN, {"heartbeat_id": found.id, "new_counted_from": ended_at})
     schedule = schedule_of(found)
@@ -285,9 +287,9 @@ def _count_again(
 def _report(
     found: FoundHeartbeat, decision: Decision, log: bytes, now: datetime
 ) -> tuple[ParsedBody, InboundDelivery]:
-    """Return the report that opens or resolves the alert of a heartbeat, read and to be stored.
+    """Return the report that opens or resolves the alert of a heartbeat, and its delivery.
 
-    `log` is the beginning of the last body that it sent, if that ended in a failure.
+    `log` is the beginning of the body of the last ping if that ping reported a failure.
     """
     body = orjson.dumps(_content(found, decision, log, now))
     delivery = InboundDelivery(
@@ -358,7 +360,7 @@ def _excerpt(log: bytes) -> str:
 
 
 def facts_of(found: FoundHeartbeat | Row[*tuple[Any, ...]]) -> Facts:
-    """Return what the decision needs of a row with the columns of heartbeats."""
+    """Return the facts for a decision from a row with the columns of heartbeats."""
     return Facts(
         schedule=schedule_of(found),
         state=HeartbeatState(found.state),
@@ -371,14 +373,14 @@ def facts_of(found: FoundHeartbeat | Row[*tuple[Any, ...]]) -> Facts:
 
 
 def _failed(found: FoundHeartbeat | Row[*tuple[Any, ...]]) -> bool:
-    """Return whether it is looked at because of a failure that was reported."""
+    """Return whether the evaluation is due because a ping reported a failure."""
     if found.last_ping_kind != PingKind.FAIL.value or found.last_ping_at is None:
         return False
     return (found.due_ms or 0) <= milliseconds(found.last_ping_at)
 
 
 def schedule_of(found: FoundHeartbeat | Heartbeat | Row[*tuple[Any, ...]]) -> Schedule:
-    """Return the schedule of a row with the columns of heartbeats."""
+    """Return the schedule in a row with the columns of heartbeats."""
     return Schedule(**columns_of(found, Schedule))
 
 

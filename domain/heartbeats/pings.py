@@ -1,7 +1,8 @@
-"""Stores a ping: on Postgres with one statement, on SQLite with two in one transaction.
+"""Stores pings, with one statement on Postgres, and two statements in a transaction on SQLite.
 
-A ping only notes what was said and when somebody has to look at the heartbeat next; what becomes of
-its alert is decided in `domain/heartbeats/evaluation.py`. So a ping counts although no worker runs.
+Storing a ping only records its values and the time of the next evaluation of the heartbeat.
+`domain/heartbeats/evaluation.py` decides about its alert. Pings are recorded even if no worker is
+running.
 """
 
 from collections.abc import Mapping
@@ -46,19 +47,19 @@ class Ping:
 
     kind: PingKind
     exit_status: int | None
-    #: The id of the run, as the text of a UUID.
+    #: UUID of the run, as text.
     rid: str | None
     method: str
     sender: str
     user_agent: str
-    #: As far as it was read, and the part of it that is kept.
+    #: Number of bytes that were read, and the part of them that is stored.
     size: int
     body: bytes = field(repr=False)
     received_at: datetime
 
 
 class StoredPing(NamedTuple):
-    """The heartbeat of a ping, and whether somebody has to look at it at once."""
+    """The heartbeat of a ping, and the time of its next evaluation."""
 
     heartbeat_id: int
     last_duration_ms: int | None
@@ -73,12 +74,12 @@ _EXIT = bindparam("exit_status", type_=SmallInteger())
 
 _IS_PAUSED = Heartbeat.state == HeartbeatState.PAUSED.value
 _IS_OWN_RUN = Heartbeat.started_ms.is_not(None) & Heartbeat.started_rid.is_not_distinct_from(_RID)
-#: A ping without a run id ends whichever run is in progress.
+#: Condition that the ping ends the current run. A ping without a run ID ends any run.
 _ENDS_RUN = or_(_RID.is_(None), Heartbeat.started_rid.is_not_distinct_from(_RID))
 _IS_OTHER_RUN = Heartbeat.started_ms.is_not(None) & ~_ENDS_RUN
 _SECOND = literal(1000, BigInteger())
 _EVERY, _GRACE = type_coerce(Heartbeat.every, Integer()), type_coerce(Heartbeat.grace, Integer())
-#: How long the next ping may take to come, by an interval; NULL by cron's format.
+#: Time until the next ping is overdue for an interval, in milliseconds. It is NULL for cron.
 WAIT_MS = (_EVERY + _GRACE) * _SECOND
 _NEXT = _NOW_MS + WAIT_MS
 _DEADLINE = _NOW_MS + _GRACE * _SECOND
@@ -105,7 +106,8 @@ _ENDED: Mapping[str, Any] = {
     "counted_from": _NOW,
 }
 
-#: By cron's format the time after the next one is computed when that comes, not with each ping.
+#: Values after a successful ping. For cron expressions, the time of the next ping is computed when
+#: the heartbeat is evaluated, not with each ping.
 _SUCCESS: Mapping[str, Any] = {
     **_ENDED,
     "state": case((_IS_PAUSED, Heartbeat.state), else_=literal(HeartbeatState.UP.value)),
@@ -126,7 +128,7 @@ _SUCCESS: Mapping[str, Any] = {
                 else_=Heartbeat.due_ms,
             ),
         ),
-        # The deadline of another run that is in progress.
+        # Keep the deadline of another run that is in progress.
         (_IS_OTHER_RUN & (Heartbeat.due_ms < _NEXT), Heartbeat.due_ms),
         else_=_NEXT,
     ),
@@ -145,7 +147,7 @@ _FAIL: Mapping[str, Any] = {
 
 
 def _noting(kind: PingKind, values: Mapping[str, Any]) -> Update:
-    """Return the statement that notes a ping of a kind at the heartbeat with the key."""
+    """Return the statement that records a ping of a kind for the heartbeat with the key."""
     heard = {} if kind is PingKind.LOG else {"last_ping_at": _NOW, "last_ping_kind": kind.value}
     digest = bindparam("digest", type_=LargeBinary())
     is_previous = and_(
@@ -178,7 +180,7 @@ _INSERT = insert(HeartbeatPing)
 
 
 def _in_one_statement(kind: PingKind, noting: Update) -> Executable:
-    """Return the statement of Postgres that notes a ping and adds it to the log."""
+    """Return the Postgres statement that records a ping and adds it to the log."""
     noted = noting.cte("noted")
     columns: Mapping[str, Any] = {
         "heartbeat_id": noted.c.id,
@@ -213,7 +215,7 @@ _KNOWN = select(Heartbeat.id).where(
 
 
 def is_known(key: str, *, connection: KeptConnection, keyring: Keyring) -> bool:
-    """Return whether a heartbeat has, or had, a URL with this key."""
+    """Return whether a heartbeat has a current or previous URL with this key."""
     return any(
         connection.first(_KNOWN, {"digest": digest}) is not None for digest in keyring.digests(key)
     )
@@ -222,7 +224,10 @@ def is_known(key: str, *, connection: KeptConnection, keyring: Keyring) -> bool:
 def store_ping(
     key: str, ping: Ping, *, connection: KeptConnection, keyring: Keyring
 ) -> StoredPing | None:
-    """Store a ping to the heartbeat whose URL has this key; return None if there is none."""
+    """Store a ping for the heartbeat whose URL contains this key.
+
+    Return None if there is no such heartbeat.
+    """
     for digest in keyring.digests(key):
         values = _values(ping, digest)
         if connection.dialect_name == "postgresql":
@@ -259,7 +264,7 @@ _PARAMETERS = frozenset({*_ONLY_NOTED, "rid", "exit_status"})
 
 @cache
 def _names_in(kind: PingKind) -> frozenset[str]:
-    """Return the names of the parameters that a statement of `NOTING` has."""
+    """Return the names of the parameters of a statement in `NOTING`."""
     return frozenset(NOTING[kind].compile().params) & _PARAMETERS
 
 
@@ -280,5 +285,5 @@ def _values(ping: Ping, digest: bytes) -> dict[str, object]:
 
 
 def is_due(stored: StoredPing, ping: Ping) -> bool:
-    """Return whether somebody has to look at the heartbeat at once."""
+    """Return whether the heartbeat must be evaluated immediately."""
     return stored.due_ms is not None and stored.due_ms <= milliseconds(ping.received_at)

@@ -1,4 +1,4 @@
-"""The self-monitor: a synthetic alert goes the whole way, from the public URL to the page."""
+"""Self-monitor that sends a synthetic alert through all steps, from the public URL to the page."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,10 +27,10 @@ from models import (
 )
 from models.folding import fold
 
-#: In `job_turns`: of several workers one checks.
+#: Name of the turn in `job_turns`, which ensures that only one worker performs the check.
 TURN = "self_monitor"
 _KEPT = 1_000
-#: After so many periods without a check something is wrong with the worker.
+#: Number of periods without a check after which the worker is considered broken.
 _MISSED = 3
 IDENTITY = "gatebell self-monitor"
 TITLE = "Self-monitor: a synthetic alert"
@@ -39,37 +39,37 @@ _FINGERPRINT = fingerprint.of_value(IDENTITY)
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What came of one synthetic alert; the times are None for steps that did not happen."""
+    """The result of a synthetic alert. Times are None for steps that did not happen."""
 
     started_at: datetime
     stored: timedelta | None = None
     paged: timedelta | None = None
     resolved: timedelta | None = None
-    #: What went wrong, as a sentence; None for nothing.
+    #: Description of the problem as a sentence, or None if there is none.
     problem: str | None = None
-    #: Why the dead man's switch did not take its ping.
+    #: Reason why the ping to the dead man's switch failed, or None.
     switch_problem: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MonitorState:
-    """The last check, and whether the way of an alert works."""
+    """The last check, and whether alerts are processed correctly."""
 
-    #: None before the first one.
+    #: Last check, or None if there was none yet.
     last: Check | None
     last_success_at: datetime | None
     is_late: bool
 
     @property
     def is_well(self) -> bool:
-        """Whether there is nothing to tell administrators."""
+        """True if administrators need no warning."""
         if self.is_late:
             return False
         return self.last is None or (self.last.problem is None and not self.last.switch_problem)
 
 
 def record_check(check: Check, *, session: Session) -> None:
-    """Store a check, and forget old ones."""
+    """Store a check, and delete old ones."""
     row = SelfMonitorCheck(
         started_at=check.started_at,
         stored_ms=_ms(check.stored),
@@ -79,12 +79,12 @@ def record_check(check: Check, *, session: Session) -> None:
         switch_problem=check.switch_problem,
     )
     session.add(row)
-    session.flush()  # to get the id
+    session.flush()  # Assigns the ID.
     session.execute(delete_rows(SelfMonitorCheck).where(SelfMonitorCheck.id <= row.id - _KEPT))
 
 
 def monitor_state(*, period: timedelta, session: Session, now: datetime) -> MonitorState:
-    """Return the last check, and whether the next one is missing for long."""
+    """Return the last check, and whether the next check is overdue."""
     newest = select(SelfMonitorCheck).order_by(SelfMonitorCheck.id.desc()).limit(1)
     last = session.scalars(newest).first()
     good = session.scalars(newest.where(SelfMonitorCheck.problem.is_(None))).first()
@@ -113,21 +113,24 @@ def _length(number: int | None) -> timedelta | None:
 
 
 class SelfMonitorError(Exception):
-    """The check cannot be made, or a step of it failed; the text is a sentence."""
+    """The check cannot be performed or one of its steps failed. The message is a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The HTTP endpoint that gets the synthetic alert."""
+    """The HTTP endpoint that receives the synthetic alert."""
 
     project_id: int
-    #: Below the public URL.
+    #: Path below the public URL.
     path: str
     key: str = field(repr=False)
 
 
 def find_target(project_path: str, *, session: Session, keyring: Keyring) -> Target:
-    """Return the oldest active HTTP endpoint of a project; raise SelfMonitorError without one."""
+    """Return the oldest active HTTP endpoint of a project.
+
+    Raise SelfMonitorError if there is none.
+    """
     wanted = fold(project_path)
     moved = select(FormerPath.project_id).where(FormerPath.path_key == wanted)
     row = session.execute(
@@ -152,12 +155,12 @@ def find_target(project_path: str, *, session: Session, keyring: Keyring) -> Tar
 
 
 def firing_body() -> bytes:
-    """Return the body that opens the alert."""
+    """Return the request body that opens the synthetic alert."""
     return orjson.dumps(_content())
 
 
 def recovery_body(now: datetime) -> bytes:
-    """Return the body that resolves it."""
+    """Return the request body that resolves the synthetic alert."""
     return orjson.dumps({**_content(), "end_time": written(now)})
 
 
@@ -174,7 +177,7 @@ def _content() -> dict[str, object]:
 
 
 def open_alert(project_id: int, *, session: Session) -> int | None:
-    """Return the id of the open synthetic alert, or None."""
+    """Return the ID of the open synthetic alert, or None."""
     return session.scalar(
         select(Alert.id).where(
             _is_synthetic(project_id, session=session), Alert.status != "resolved"
@@ -183,7 +186,7 @@ def open_alert(project_id: int, *, session: Session) -> int | None:
 
 
 def _is_synthetic(project_id: int, *, session: Session) -> ColumnElement[bool]:
-    """Return the condition for synthetic alerts, whichever integration received them."""
+    """Return the condition for synthetic alerts, regardless of the receiving integration."""
     used = select(Integration.monitor_id).where(Integration.project_id == project_id).distinct()
     monitors = {None, *session.scalars(used)}
     fingerprints = {fingerprint.within_monitor(_FINGERPRINT, each) for each in monitors}
@@ -191,7 +194,7 @@ def _is_synthetic(project_id: int, *, session: Session) -> ColumnElement[bool]:
 
 
 def awaits_page(project_id: int, alert_id: int, *, session: Session) -> bool:
-    """Return whether somebody is to be paged for the alert, or that is not decided yet."""
+    """Return whether a page for the alert is expected or not decided yet."""
     decided = session.execute(
         select(Escalation.policy_id).where(Escalation.alert_id == alert_id)
     ).first()
@@ -203,7 +206,7 @@ def awaits_page(project_id: int, alert_id: int, *, session: Session) -> bool:
 
 
 def page_sent_at(alert_id: int, *, session: Session) -> datetime | None:
-    """Return when the first page for the alert had left, or None."""
+    """Return the time at which the first page for the alert was sent, or None."""
     return session.scalar(
         select(func.min(PageMessage.ended_at))
         .join(Page, Page.batch_id == PageMessage.batch_id)
@@ -212,7 +215,7 @@ def page_sent_at(alert_id: int, *, session: Session) -> datetime | None:
 
 
 def remove_earlier(project_id: int, *, session: Session) -> None:
-    """Remove the synthetic alerts but the last one, so that they do not fill lists."""
+    """Delete all synthetic alerts except the last one, so that they do not fill lists."""
     of_monitor = _is_synthetic(project_id, session=session)
     newest = session.scalar(select(func.max(Alert.id)).where(of_monitor))
     if newest is not None:

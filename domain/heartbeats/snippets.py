@@ -1,4 +1,4 @@
-"""Snippets for jobs that ping a heartbeat."""
+"""Snippets for jobs that send pings to a heartbeat."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from domain.heartbeats.states import Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class PingSnippet:
-    """A text to paste; the title says where."""
+    """A text to paste. The title describes where."""
 
     title: str
     text: str

@@ -1,4 +1,4 @@
-"""When a heartbeat is expected, and what becomes of it; without database."""
+"""Schedules and states of heartbeats, and decisions about their alerts, without a database."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,33 +14,33 @@ from domain.core.errors import InvalidError
 from domain.core.hosts import Unreachable
 
 SHORTEST_EVERY = timedelta(seconds=1)
-#: Of an interval and of a grace time.
+#: Maximum length of an interval or a grace time.
 LONGEST = timedelta(days=366)
 LONGEST_CRON = 100
 _FIELDS = 5
 _SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
-#: While no ping can arrive, whether one can again is looked at so often.
+#: Interval between checks whether an interruption of the receivers has ended.
 _LOOK_AGAIN = timedelta(seconds=10)
-#: However short its interval, an alert that somebody resolved opens again no sooner.
+#: Minimum time before a manually resolved alert is opened again, for very short intervals.
 _SHORTEST_REST = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """When pings are expected, and how late they may be.
+    """The times at which pings are expected, and how late they may be.
 
-    Raise InvalidError, naming the field, for one that can never be met.
+    Raise InvalidError, which names the field, for a schedule that can never be met.
     """
 
     grace: timedelta
-    #: None for a schedule in cron's format.
+    #: Interval between pings, or None for a cron expression.
     every: timedelta | None = None
     cron: str | None = None
-    #: The name of a time zone, for cron's format.
+    #: Name of the time zone of the cron expression.
     time_zone: str = "UTC"
 
     def __post_init__(self) -> None:
-        """Check the values."""
+        """Validate the values."""
         if (self.every is None) == (self.cron is None):
             raise InvalidError("Give either an interval or a cron expression.", field="every")
         _check_length(self.grace, timedelta(0), "grace", "The grace time is from 0 s")
@@ -51,26 +51,26 @@ class Schedule:
             _check_cron(self.cron)
 
     def expected_after(self, moment: datetime) -> datetime:
-        """Return when the next ping is expected after one at this moment."""
+        """Return the time at which a ping is expected after a ping at `moment`."""
         if self.every is not None:
             return moment + self.every
         return _next_of_cron(self.cron or "", self.time_zone, moment)
 
     def due_after(self, moment: datetime) -> datetime:
-        """Return until when the next ping may come after one at this moment."""
+        """Return the time until which a ping may arrive after a ping at `moment`."""
         return self.expected_after(moment) + self.grace
 
     def earlier(self, moment: datetime) -> datetime:
-        """Return the moment that is the grace time earlier."""
+        """Return `moment` minus the grace time."""
         return moment - self.grace
 
     def run_ends_by(self, started_at: datetime) -> datetime | None:
-        """Return until when a run may take; None without a grace time: as long as it likes."""
+        """Return the time until which a run may take, or None if there is no grace time."""
         return started_at + self.grace if self.grace else None
 
     @property
     def latest(self) -> str:
-        """How late a ping may be, as people write it."""
+        """Grace time as a text for people."""
         return duration_text(self.grace)
 
 
@@ -106,43 +106,43 @@ def _check_cron(expression: str) -> None:
 
 
 def _next_of_cron(expression: str, time_zone: str, moment: datetime) -> datetime:
-    """Return the next time; local times are handled as Debian's cron does at clock changes."""
+    """Return the next matching time. Clock changes are handled like in Debian's cron."""
     return next(CronSim(expression, moment.astimezone(ZoneInfo(time_zone)))).astimezone(UTC)
 
 
 class HeartbeatState(StrEnum):
     """The state of a heartbeat."""
 
-    #: No ping came yet: nothing is expected.
+    #: Waiting for the first ping. Nothing is expected yet.
     NEW = "new"
     UP = "up"
-    #: Up, and the next ping is overdue within the grace time; never stored.
+    #: Overdue within the grace time. This state is never stored; UP is stored instead.
     LATE = "late"
     DOWN = "down"
     PAUSED = "paused"
 
 
 class PingKind(StrEnum):
-    """What a ping says."""
+    """The kind of a ping."""
 
     START = "start"
     SUCCESS = "success"
     FAIL = "fail"
-    #: An entry of the log, which changes nothing.
+    #: Log entry that does not change the state.
     LOG = "log"
 
 
 class Problem(StrEnum):
-    """Why a heartbeat is down."""
+    """The reason why a heartbeat is down."""
 
     MISSED = "missed"
     FAILED = "failed"
-    #: It sent a start, and no end within the grace time.
+    #: Start of a run without an end within the grace time.
     UNFINISHED = "unfinished"
 
 
 class AlertAction(StrEnum):
-    """What has to be done about the alert of a heartbeat."""
+    """The action that is required for the alert of a heartbeat."""
 
     NOTHING = "nothing"
     OPEN = "open"
@@ -151,7 +151,7 @@ class AlertAction(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What the decision about a heartbeat needs."""
+    """The data for a decision about a heartbeat."""
 
     schedule: Schedule
     state: HeartbeatState
@@ -159,32 +159,32 @@ class Facts:
     counted_from: datetime | None
     started_at: datetime | None
     last_ping_kind: PingKind | None
-    #: Of one that is down: whether its alert has been told of the failure that was reported last.
+    #: True if the alert of a heartbeat that is down already includes the last reported failure.
     is_told: bool = False
-    #: When something else than a ping resolved its alert; None while that is open.
+    #: Time at which something other than a ping resolved the alert, or None while it is open.
     alert_ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What becomes of a heartbeat."""
+    """The decision about a heartbeat."""
 
     state: HeartbeatState
     action: AlertAction
-    #: When it has to be looked at again; None while nothing can become due.
+    #: Time of the next evaluation, or None if nothing can become due.
     due_at: datetime | None
     problem: Problem | None = None
-    #: Since when it is down; None if it is not.
+    #: Time since which the heartbeat is down, or None if it is not.
     since: datetime | None = None
-    #: The time in which the pings that are missing could not arrive: the schedule counts again from
-    #: its end, and the run in progress is forgotten.
+    #: Interruption during which the missing pings could not arrive. The schedule restarts at its
+    #: end, and the current run is discarded.
     unheard: Unreachable | None = None
 
 
 def decide(facts: Facts, now: datetime, unreachable: Sequence[Unreachable] = ()) -> Decision:
-    """Return what becomes of a heartbeat that has to be looked at.
+    """Decide about a heartbeat that is due for evaluation.
 
-    `unreachable` has the times in which no ping could arrive, in their order.
+    `unreachable` contains the interruptions during which no ping could arrive, in order.
     """
     if facts.state is HeartbeatState.PAUSED:
         return _without_problem(facts, due_at=None)
@@ -201,9 +201,9 @@ def decide(facts: Facts, now: datetime, unreachable: Sequence[Unreachable] = ())
 
 
 def _still_down(facts: Facts, now: datetime, unreachable: Sequence[Unreachable]) -> Decision:
-    """Return what becomes of one that is down: a failure is reported at once.
+    """Decide about a heartbeat that is down. A failure is reported immediately.
 
-    If somebody resolved the alert and the job still does not report, it opens again.
+    If a user resolved the alert and the job still sends no ping, the alert is opened again.
     """
     problem = Problem.FAILED if facts.last_ping_kind is PingKind.FAIL else Problem.MISSED
     if not facts.is_told:
@@ -214,7 +214,7 @@ def _still_down(facts: Facts, now: datetime, unreachable: Sequence[Unreachable])
     if any(each.ended_at is None for each in unreachable):
         return replace(waiting, due_at=now + _LOOK_AGAIN)
     ends = [each.ended_at for each in unreachable if each.ended_at is not None]
-    # A time ahead of now comes from a clock that was wrong.
+    # A time in the future was set by a wrong clock.
     again_at = _again_at(facts, min(max([facts.alert_ended_at, *ends]), now))
     if again_at > now:
         return replace(waiting, due_at=again_at)
@@ -222,15 +222,15 @@ def _still_down(facts: Facts, now: datetime, unreachable: Sequence[Unreachable])
 
 
 def _again_at(facts: Facts, moment: datetime) -> datetime:
-    """Return when an alert that somebody resolved at a moment opens again."""
+    """Return the time at which an alert that was resolved at `moment` is opened again."""
     return max(facts.schedule.due_after(moment), moment + _SHORTEST_REST)
 
 
 def _first_ping_at(facts: Facts, problem: Problem) -> datetime:
-    """Return from when on the ping that is missing could be sent."""
+    """Return the earliest time at which the missing ping could have been sent."""
     if problem is Problem.UNFINISHED or facts.counted_from is None:
         return facts.started_at or _EVER
-    # A job may be as early as it may be late.
+    # A ping may be early by as much as it may be late.
     expected = facts.schedule.expected_after(facts.counted_from)
     return max(facts.counted_from, facts.schedule.earlier(expected))
 
@@ -243,7 +243,7 @@ def _overlaps(unreachable: Unreachable, begin: datetime, end: datetime) -> bool:
 def _unheard(
     facts: Facts, unheard: Unreachable, now: datetime, unreachable: Sequence[Unreachable]
 ) -> Decision:
-    """Return what becomes of one that could not be heard: as if it had just pinged at the end."""
+    """Decide as if a ping had arrived at the end of the interruption."""
     if unheard.ended_at is None:
         return _without_problem(facts, due_at=now + _LOOK_AGAIN)
     again = replace(facts, counted_from=unheard.ended_at, started_at=None)
@@ -270,7 +270,7 @@ def _without_problem(facts: Facts, *, due_at: datetime | None) -> Decision:
 
 
 def next_due(facts: Facts) -> tuple[datetime | None, Problem]:
-    """Return when an alert is due unless a ping comes before, and what the problem would be."""
+    """Return the time at which an alert is due unless a ping arrives, and its problem."""
     missed = unfinished = None
     if facts.state is HeartbeatState.UP and facts.counted_from is not None:
         missed = facts.schedule.due_after(facts.counted_from)
@@ -284,18 +284,18 @@ def next_due(facts: Facts) -> tuple[datetime | None, Problem]:
 def shown_state(
     state: HeartbeatState, expected_at: datetime | None, now: datetime
 ) -> HeartbeatState:
-    """Return the state that people see: late while it is up and a ping is overdue."""
+    """Return the state for display, which is LATE if the heartbeat is UP and a ping is overdue."""
     is_late = state is HeartbeatState.UP and expected_at is not None and expected_at < now
     return HeartbeatState.LATE if is_late else state
 
 
 def milliseconds(moment: datetime) -> int:
-    """Return a moment as milliseconds since 1970."""
+    """Convert a time to milliseconds since 1970."""
     return round(moment.timestamp() * 1000)
 
 
 def moment_of(number: int | None) -> datetime | None:
-    """Return the moment of so many milliseconds since 1970."""
+    """Convert milliseconds since 1970 to a time."""
     if number is None:
         return None
     return datetime.fromtimestamp(number // 1000, tz=UTC) + timedelta(milliseconds=number % 1000)

@@ -1,4 +1,4 @@
-"""Heartbeats as all faces see them, the pings in their log, and what may be asked of them."""
+"""Resources and request bodies of heartbeats and their pings."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ from domain.heartbeats.states import LONGEST_CRON, HeartbeatState, PingKind, Sch
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_ENVIRONMENT = 100, 1_000, 255
 SEVERITIES = tuple(each.value for each in Severity)
 
-#: As the description of the API shows what a request can send.
+#: JSON schema of the durations that a request can contain.
 _GIVEN_DURATION = WithJsonSchema(
     {
         "anyOf": [
@@ -48,7 +48,7 @@ def _whole_seconds(length: timedelta) -> int:
     return int(length.total_seconds())
 
 
-#: A length of time, written as a number of seconds.
+#: Duration that is serialized as a number of seconds.
 _Seconds = Annotated[
     timedelta,
     PlainSerializer(_whole_seconds, return_type=int),
@@ -66,13 +66,13 @@ class PingQuery(Query):
 
 
 class HeartbeatQuery(PagedQuery):
-    """Parameters of a list of heartbeats."""
+    """Query for the heartbeats of a project."""
 
     sort: Literal["asc", "desc"] = "asc"
 
 
 class NewHeartbeat(Body):
-    """A new heartbeat: with an interval or a cron expression."""
+    """A new heartbeat with an interval or a cron expression."""
 
     name: Annotated[Name, Field(max_length=LONGEST_NAME)]
     every: _Length | None = Field(
@@ -138,30 +138,30 @@ class Heartbeat(Resource):
 
     @property
     def schedule(self) -> Schedule:
-        """When pings are expected."""
+        """Schedule of the heartbeat's pings."""
         return Schedule(**columns_of(self, Schedule))
 
 
 class HeartbeatWithUrl(Heartbeat, SecretResource):
-    """A heartbeat with the URL that its job requests, which is a secret."""
+    """A heartbeat with the secret URL that its job requests."""
 
     url: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """The URL that the job of a heartbeat requests, and what of it is secret."""
+    """The URL that the job of a heartbeat requests, and its secret part."""
 
-    #: Of the heartbeat.
+    #: ID of the heartbeat.
     id: int
     url: str = field(repr=False)
     secret: str = field(repr=False)
-    #: Until when the former URL is accepted; None if it is not.
+    #: Time until which the previous URL is accepted, or None if it is not accepted.
     previous_url_expires_at: datetime | None
 
 
 class HeartbeatUrl(SecretResource):
-    """The URL that the job of a heartbeat requests, which is a secret."""
+    """The secret URL that the job of a heartbeat requests."""
 
     id: int = Field(description="Id of the heartbeat.")
     url: str

@@ -1,1 +1,1 @@
-"""Incidents: problems that people work on, opened by hand or from alerts by rules."""
+"""Incidents: problems that people work on, opened manually or by rules for alerts."""

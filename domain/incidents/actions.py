@@ -1,4 +1,4 @@
-"""What can be done with incidents and their alerts."""
+"""Actions on incidents and their alerts."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ from models import Incident as IncidentRow
 
 @question("incidents.index")
 def list_incidents(work: Work, project: ProjectView, query: IncidentQuery) -> Found[Incident]:
-    """List incidents."""
+    """List the incidents of a project."""
     wanted = IncidentFilter(
         project_id=project.id,
         statuses=TABS[query.status],
@@ -79,7 +79,7 @@ def list_incidents(work: Work, project: ProjectView, query: IncidentQuery) -> Fo
 def show_page(
     work: Work, project: ProjectView, wanted: IncidentFilter, part: IncidentSlice
 ) -> tuple[Page[Incident], dict[str, int]]:
-    """Return a page of incidents, and how many there are by status (`count_by_status`)."""
+    """Return a page of incidents, and the number of incidents by status (`count_by_status`)."""
     wanted = listing.looked_up(wanted, session=work.session)
     page = listing.list_incidents(wanted, part, session=work.session)
     shown = page.with_items(_shown(work, project, page.items))
@@ -88,7 +88,7 @@ def show_page(
 
 @question("incidents.index")
 def list_of_alert(work: Work, project: ProjectView, alert_id: int) -> list[Incident]:
-    """Return the newest incidents that have an alert, at most ten."""
+    """Return the ten newest incidents that contain an alert."""
     rows = listing.incidents_of_alert(alert_id, session=work.session)
     return _shown(work, project, rows)
 
@@ -97,14 +97,17 @@ def list_of_alert(work: Work, project: ProjectView, alert_id: int) -> list[Incid
 def show_incident(work: Work, project: ProjectView, iid: int) -> Incident:
     """Show an incident.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such incident.
     """
     return _one(work, project, get_row(project.id, iid, session=work.session))
 
 
 @question("incident_alerts.index")
 def show_alerts(work: Work, project: ProjectView, iid: int, part: Slice) -> Page[AlertRow]:
-    """Return a page of the alerts of an incident, the newest first; raise NotFoundError."""
+    """Return a page of the alerts of an incident, newest first.
+
+    Raise NotFoundError if the project has no such incident.
+    """
     incident_id = get_incident_id(project.id, iid, session=work.session)
     linked = ROWS.join(IncidentAlert, IncidentAlert.alert_id == Alert.id).where(
         IncidentAlert.incident_id == incident_id
@@ -123,9 +126,9 @@ def list_alerts(
 
 @action("incidents.create")
 def create_incident(work: Work, project: ProjectView, new: NewIncident) -> Incident:
-    """Open an incident, with alerts or without.
+    """Open an incident, optionally with alerts.
 
-    Raises InvalidError, NotFoundError, or ConflictError for an alert that an open incident has.
+    Raise InvalidError, NotFoundError, or ConflictError if another open incident contains an alert.
     """
     url = f"{work.settings.base_url}/{project.path}/-/alerts"
     row = open_incident(
@@ -151,7 +154,7 @@ def create_incident(work: Work, project: ProjectView, new: NewIncident) -> Incid
 def change_incident(work: Work, project: ProjectView, iid: int, change: IncidentChange) -> Incident:
     """Change an incident, or close it and resolve its alerts.
 
-    Raises InvalidError or NotFoundError.
+    Raise InvalidError or NotFoundError.
     """
     assignees = _assignees(work, change)
     row = locked_incident(project.id, iid, session=work.session)
@@ -174,10 +177,10 @@ def change_incident(work: Work, project: ProjectView, iid: int, change: Incident
 
 @action("incidents.page")
 def page_responders(work: Work, project: ProjectView, iid: int, body: IncidentPageBody) -> Incident:
-    """Page people about an open incident, by default its assignees.
+    """Page users about an open incident, by default its assignees.
 
-    Raises NotFoundError, ConflictError if it is closed, or InvalidError if somebody cannot be paged
-    now.
+    Raise NotFoundError, ConflictError if the incident is closed, or InvalidError if a user cannot
+    be paged now.
     """
     row = locked_incident(project.id, iid, session=work.session)
     incident = _one(work, project, row)
@@ -197,7 +200,7 @@ def page_responders(work: Work, project: ProjectView, iid: int, body: IncidentPa
 def delete_incident(work: Work, project: ProjectView, iid: int) -> Incident:
     """Delete an incident with its timeline and keep its alerts.
 
-    Returns it as it was; raises NotFoundError.
+    Return the deleted incident. Raise NotFoundError if the project has no such incident.
     """
     row = locked_incident(project.id, iid, session=work.session)
     incident = _one(work, project, row)
@@ -213,7 +216,7 @@ def link_alerts(work: Work, project: ProjectView, iid: int, body: IncidentAlerts
 
     Alerts that are already linked do not change.
 
-    Raises NotFoundError, or ConflictError for an alert of another open incident.
+    Raise NotFoundError, or ConflictError if another open incident contains an alert.
     """
     row = locked_incident(project.id, iid, session=work.session)
     alerts = lock_alerts(project.id, body.alerts, session=work.session)
@@ -242,7 +245,7 @@ def link_alerts(work: Work, project: ProjectView, iid: int, body: IncidentAlerts
 def unlink_alert(work: Work, project: ProjectView, iid: int, alert_iid: int) -> Incident:
     """Unlink an alert from an incident.
 
-    Raises NotFoundError, also if it is not linked.
+    Raise NotFoundError if there is no such incident or the alert is not linked to it.
     """
     row = locked_incident(project.id, iid, session=work.session)
     (alert,) = lock_alerts(project.id, [alert_iid], session=work.session)
@@ -256,7 +259,7 @@ def unlink_alert(work: Work, project: ProjectView, iid: int, alert_iid: int) -> 
     row.alerts -= 1
     _note(work, row, EntryKind.UNLINKED, [alert])
     if row.status in OPEN_STATUSES:
-        # What other alerts of the incident have is held again.
+        # Hold the fingerprints of the remaining alerts again.
         release_fingerprints([row.id], session=work.session)
         hold_again(row, session=work.session)
     incident = _one(work, project, row)
@@ -272,7 +275,7 @@ def _note(work: Work, row: IncidentRow, kind: EntryKind, alerts: Sequence[Linked
 
 
 def _assignees(work: Work, body: NewIncident | IncidentChange) -> Sequence[str] | None:
-    """Return the names of the users to assign, or None to leave them as they are."""
+    """Return the names of the users to assign, or None to keep the assignees."""
     if body.assignee_ids is None:
         names = body.assignees
         return names and [name for name in names if name != listing.NOBODY]
@@ -282,7 +285,7 @@ def _assignees(work: Work, body: NewIncident | IncidentChange) -> Sequence[str] 
 
 
 def _by(work: Work) -> Actor | None:
-    """Return who acts; None for the command line."""
+    """Return the acting user, or None for the command line."""
     actor = work.actor
     return None if actor.id is None else Actor(id=actor.id, name=actor.name)
 

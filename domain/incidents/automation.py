@@ -1,8 +1,8 @@
-"""What changes of alerts do to incidents: rules open them, alerts join them, recoveries close them.
+"""Applies changes of alerts to incidents: rules open them, alerts join them, recoveries close them.
 
-Called by the background worker with up to some hundred changes of one transaction. All changes of
-incidents of a project lock its counter first, so two workers with alerts of the same fingerprint
-act one after the other, and the second finds the incident of the first.
+The background worker passes up to a few hundred changes of one transaction. Before any change to
+the incidents of a project, its counter is locked. Two workers with alerts of the same fingerprint
+run one after the other, and the second finds the incident of the first.
 """
 
 from collections import defaultdict
@@ -44,12 +44,12 @@ from domain.paging.silences.muting import silenced
 from domain.projects.views import Namespace
 from models import Alert, Incident, IncidentWaiting, Project
 
-#: Waiting alerts of one transaction.
+#: Maximum number of waiting alerts in one transaction.
 _BATCH = 200
 
 
 def wait(project_id: int, alert_ids: Collection[int], *, session: Session) -> None:
-    """Let alerts wait; those that wait already go on to."""
+    """Store alerts that wait for the end of a silence. Alerts that already wait are kept."""
     if alert_ids:
         rows = [{"project_id": project_id, "alert_id": each} for each in sorted(alert_ids)]
         statement = insert_into(IncidentWaiting, session=session).on_conflict_do_nothing()
@@ -57,15 +57,15 @@ def wait(project_id: int, alert_ids: Collection[int], *, session: Session) -> No
 
 
 def wait_no_more(alert_ids: Collection[int], *, session: Session) -> None:
-    """Forget alerts that waited: they opened an incident, are over, or meet no rule any more."""
+    """Delete waiting alerts that opened an incident, are resolved, or match no rule any more."""
     if alert_ids:
         session.execute(delete_rows(IncidentWaiting).where(IncidentWaiting.alert_id.in_(alert_ids)))
 
 
 def waiting_projects(*, session: Session) -> Sequence[tuple[int, str]]:
-    """Return the ids and paths of projects with alerts that wait, in the order of the ids.
+    """Return the IDs and paths of projects with waiting alerts, sorted by ID.
 
-    Those of archived projects wait until the project is back.
+    Alerts of archived projects wait until the project is unarchived.
     """
     rows = session.execute(
         select(Project.id, Project.path)
@@ -82,7 +82,7 @@ def waiting_projects(*, session: Session) -> Sequence[tuple[int, str]]:
 def waiting_alerts(
     project_id: int, *, after: int, limit: int, session: Session
 ) -> Sequence[tuple[int, bool]]:
-    """Return the ids of alerts that wait, from one on, and whether each is open."""
+    """Return the IDs of waiting alerts above `after`, and whether each alert is open."""
     rows = session.execute(
         select(Alert.id, Alert.status)
         .join(IncidentWaiting, IncidentWaiting.alert_id == Alert.id)
@@ -93,25 +93,25 @@ def waiting_alerts(
     return [(row.id, row.status in OPEN_ALERTS) for row in rows]
 
 
-#: Those that may open an incident; acknowledging an alert does nothing to its incident.
+#: Changes after which an alert may open an incident. Acknowledging it has no effect.
 _FIRING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED, ChangeKind.RAISED})
 _RECOVERED = frozenset({ChangeKind.RESOLVED, ChangeKind.IGNORED})
 
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentContext:
-    """What incidents need to know of the service."""
+    """The settings and dependencies that incidents need."""
 
     session: Session
     now: datetime
     reading: Reading
-    #: Returns the URL of the page of an alert, by the path of its project and its number.
+    #: Function that returns the URL of an alert's page for the path of its project and its number.
     alert_url: Callable[[str, int], str]
     paging: PagingPolicy
 
 
 def follow_alerts(changes: Sequence[Change], context: IncidentContext) -> None:
-    """Open, extend and close incidents as alerts change; the caller commits."""
+    """Open, extend and close incidents when alerts change. The caller commits."""
     by_project: dict[int, list[Change]] = defaultdict(list)
     for change in changes:
         by_project[change.project_id].append(change)
@@ -120,8 +120,8 @@ def follow_alerts(changes: Sequence[Change], context: IncidentContext) -> None:
         .where(Project.id.in_(by_project), Project.deleted_at.is_(None))
         .order_by(Project.id)
     ).all()
-    # All before the recipients of pages, and in this order, so that two workers never wait for each
-    # other.
+    # All projects are locked in this order before recipients of pages, to prevent deadlocks between
+    # workers.
     for project_id, _ in projects:
         lock_incidents(project_id, session=context.session)
     opened: list[Opened] = []
@@ -135,9 +135,9 @@ def _call(opened: Sequence[Opened], context: IncidentContext) -> None:
 
 
 def open_for_waiting(context: IncidentContext, *, between: Callable[[], None]) -> None:
-    """Open the incidents of alerts that waited for a silence or maintenance window to end.
+    """Open incidents for alerts that waited for the end of a silence or maintenance window.
 
-    `between` commits, after each batch.
+    `between` commits after each batch.
     """
     for project_id, path in waiting_projects(session=context.session):
         last: int | None = 0
@@ -150,7 +150,7 @@ def open_for_waiting(context: IncidentContext, *, between: Callable[[], None]) -
 
 
 class _InProject:
-    """The incidents of one project, which is locked."""
+    """The incidents of a project that is locked."""
 
     def __init__(self, project_id: int, path: str, context: IncidentContext) -> None:
         self.id = project_id
@@ -160,7 +160,7 @@ class _InProject:
         self.opened: list[Opened] = []
 
     def follow(self, changes: Sequence[Change]) -> Sequence[Opened]:
-        """Handle changes in their order, those alike together; return what was opened."""
+        """Process changes in order, grouping similar ones, and return the opened incidents."""
         known = [change for change in changes if change.kind in _FIRING | _RECOVERED]
         self._lock_alerts([change.alert_id for change in known])
         for is_firing, some in groupby(known, lambda change: change.kind in _FIRING):
@@ -171,7 +171,7 @@ class _InProject:
         return self.opened
 
     def look_again(self, *, after: int) -> int | None:
-        """Handle some alerts that wait, from an id on; return the last id, or None at the end."""
+        """Process some waiting alerts above an ID, and return the last ID, or None at the end."""
         found = waiting_alerts(self.id, after=after, limit=_BATCH, session=self.session)
         if not found:
             return None
@@ -181,7 +181,7 @@ class _InProject:
         return found[-1][0]
 
     def _lock_alerts(self, alert_ids: Sequence[int]) -> None:
-        """Lock what is about to be linked, in the order in which changes of status lock it."""
+        """Lock the alerts to link, in the same order as changes of status."""
         ids = select(Alert.id).where(Alert.id.in_(alert_ids)).order_by(Alert.id)
         self.session.execute(ids.with_for_update(read=True, key_share=True)).all()
 
@@ -213,7 +213,7 @@ class _InProject:
         self._join(planned.joinings)
 
     def _firing(self, alert_ids: Sequence[int], raised: Collection[int]) -> list[FiringAlert]:
-        """Return what is known of alerts, in their order; deleted ones are left out."""
+        """Return the data of alerts in their order, without deleted ones."""
         rows = self.session.execute(
             select(Alert.id, Alert.iid, Alert.fingerprint, Alert.severity).where(
                 Alert.id.in_(alert_ids)
@@ -239,9 +239,10 @@ class _InProject:
     def _rules_of(
         self, alert_ids: Sequence[int]
     ) -> tuple[Mapping[int, ActiveRule], Collection[int]]:
-        """Return the first rule whose conditions each alert meets, and the alerts that wait.
+        """Return the first matching rule for each alert, and the alerts that wait.
 
-        Those are silenced, and no rule that they meet opens incidents for such alerts.
+        Alerts wait if they are silenced and no rule that they match opens incidents for silenced
+        alerts.
         """
         rules = active_rules(self.id, session=self.session)
         if not rules or not alert_ids:

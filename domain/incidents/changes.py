@@ -1,4 +1,4 @@
-"""Changes of an incident: its words and severity, its assignees, its status with its alerts."""
+"""Changes of an incident's texts, severity, assignees and status, which also affects its alerts."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -32,14 +32,14 @@ from domain.projects.views import ProjectView
 from models import Alert, Incident, IncidentAlert, IncidentAssignee, User
 
 _RESOLVED = IncidentStatus.RESOLVED.value
-#: The alerts that follow an incident into a status, by their own present one.
+#: Statuses of alerts that change together with an incident, by the new status of the incident.
 _FOLLOWING: dict[str, Sequence[str]] = {
     IncidentStatus.TRIGGERED.value: (),
     IncidentStatus.ACKNOWLEDGED.value: ("triggered",),
     _RESOLVED: OPEN_ALERTS,
 }
 MOST_ASSIGNEES = 20
-#: In these nobody else needs to look at an incident.
+#: Statuses in which no other user needs to respond to an incident.
 _ANSWERED = IncidentStatus.ACKNOWLEDGED.value, _RESOLVED
 
 
@@ -52,10 +52,10 @@ def change_status(
     session: Session,
     now: datetime,
 ) -> None:
-    """Give a locked incident another status, and to its alerts that follow it there.
+    """Change the status of a locked incident and of the alerts that follow it.
 
-    Acknowledging it acknowledges its triggered alerts, and closing it resolves those that are open;
-    ignored ones stay so. A reopened incident leaves its alerts as they are.
+    Acknowledging an incident acknowledges its triggered alerts. Closing it resolves its open
+    alerts, but not ignored ones. Reopening it does not change its alerts.
     """
     if incident.status == status:
         return
@@ -105,9 +105,10 @@ def _set(incident: Incident, status: str, *, now: datetime) -> None:
 def close_recovered(
     project_id: int, alert_ids: Sequence[int], *, session: Session, now: datetime
 ) -> Sequence[Incident]:
-    """Close those incidents of alerts that are to be closed when all of their alerts are resolved.
+    """Close incidents that are configured to close when all of their alerts are resolved.
 
-    Ignored alerts do not keep one open. The caller has locked the incidents of the project.
+    `alert_ids` are alerts that were resolved or ignored. Ignored alerts do not keep an incident
+    open. The caller has locked the incidents of the project.
     """
     rows = session.scalars(
         select(Incident)
@@ -155,7 +156,7 @@ def _has_alert(statuses: Sequence[str]) -> ColumnElement[bool]:
 def edit_incident(
     incident: Incident, change: IncidentChange, *, by: Actor | None, session: Session, now: datetime
 ) -> None:
-    """Change the words and the severity of a locked incident, and write that in its timeline."""
+    """Change the texts and the severity of a locked incident, and record this in its timeline."""
     entries = list(_changes(incident, change))
     add_entries(entries, by=by, session=session, now=now)
     if entries:
@@ -166,7 +167,7 @@ def edit_incident(
 def severity_changed(
     incident: Incident, entries: Sequence[NewEntry], *, session: Session, now: datetime
 ) -> None:
-    """Page those whom quiet hours hold back, if an incident has become critical."""
+    """Send pages that quiet hours held back, if an incident has become critical."""
     was_changed = any(each.kind is EntryKind.SEVERITY for each in entries)
     if was_changed and incident.urgency == HIGHEST_URGENCY:
         session.flush()
@@ -201,14 +202,17 @@ def _changes(incident: Incident, change: IncidentChange) -> Iterator[NewEntry]:
 
 
 def severity_entry(incident: Incident, urgency: int) -> NewEntry:
-    """Change the severity, and return the entry that says so."""
+    """Change the severity of an incident, and return a timeline entry for it."""
     old, incident.urgency = incident.urgency, urgency
     details = {"old": severity_of(old).value, "new": severity_of(urgency).value}
     return NewEntry(incident_id=incident.id, kind=EntryKind.SEVERITY, details=details)
 
 
 def usernames_of(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
-    """Return the names of users to assign; 0 is nobody. Raise InvalidError for an unknown id."""
+    """Return the names of users to assign, without the ID 0, which unassigns all users.
+
+    Raise InvalidError if an ID is unknown.
+    """
     return tuple(username_of(user_id, session=session) for user_id in user_ids if user_id)
 
 
@@ -221,9 +225,10 @@ def set_assignees(
     session: Session,
     now: datetime,
 ) -> None:
-    """Assign an incident to these users and nobody else; raise InvalidError.
+    """Assign an incident to exactly these users.
 
-    Who is assigned stays so, even after they lost their role.
+    Users who are already assigned stay assigned even if they have lost their role. Raise
+    InvalidError if a new user cannot be assigned.
     """
     wanted = list(dict.fromkeys(usernames))
     if len(wanted) > MOST_ASSIGNEES:

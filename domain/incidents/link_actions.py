@@ -1,4 +1,4 @@
-"""Acknowledges incidents, and the alerts beside them, from the link in a message."""
+"""Acknowledges incidents, and the alerts in the same message, from the link in a message."""
 
 from sqlalchemy import select
 
@@ -19,9 +19,9 @@ from models import Incident
 
 
 def acknowledge_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen) -> int:
-    """Acknowledge what was chosen of a link and still waits for somebody; return how many.
+    """Acknowledge the chosen items of a link that are still triggered, and return their number.
 
-    Raises ForbiddenError or InvalidError as `chosen_things`.
+    Raise ForbiddenError or InvalidError like `chosen_things`.
     """
     found = chosen_things(work, link, chosen)
     by_project = found.ids_of(Subject.INCIDENT)

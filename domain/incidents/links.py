@@ -1,4 +1,7 @@
-"""Links between alerts and incidents, and the fingerprints that open incidents hold."""
+"""Links between alerts and incidents, and the fingerprints of open incidents.
+
+While an open incident holds a fingerprint, new alerts with this fingerprint join the incident.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,12 +16,12 @@ from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.incidents.types import MOST_AT_ONCE, OPEN_STATUSES
 from models import Alert, Incident, IncidentAlert, IncidentFingerprint, IncidentRule
 
-#: Rows of a statement.
+#: Maximum number of rows in a statement.
 _SLICE = 500
 
 
 class LinkedAlert(NamedTuple):
-    """An alert as far as links need it."""
+    """The data of an alert that links need."""
 
     id: int
     iid: int
@@ -26,9 +29,10 @@ class LinkedAlert(NamedTuple):
 
 
 def lock_alerts(project_id: int, iids: Sequence[int], *, session: Session) -> list[LinkedAlert]:
-    """Return alerts in the order of their numbers, locked until the transaction ends.
+    """Return alerts sorted by ID, locked until the end of the transaction.
 
-    Their followers hear of every change from then on. Raise NotFoundError for an unknown number.
+    With the lock, no later change of these alerts is missed. Raise NotFoundError for an unknown
+    number, and InvalidError for more than MOST_AT_ONCE numbers.
     """
     if len(set(iids)) > MOST_AT_ONCE:
         raise InvalidError(f"Link at most {MOST_AT_ONCE} alerts at once.", field="alerts")
@@ -61,7 +65,7 @@ def open_incidents_of(alert_ids: Iterable[int], *, session: Session) -> Mapping[
 def holders_of(
     project_id: int, fingerprints: Iterable[bytes], *, session: Session
 ) -> Mapping[bytes, int]:
-    """Return the id of the open incident that holds each fingerprint."""
+    """Return the ID of the open incident that holds each fingerprint."""
     rows = session.execute(
         select(IncidentFingerprint.fingerprint, IncidentFingerprint.incident_id).where(
             IncidentFingerprint.project_id == project_id,
@@ -72,7 +76,7 @@ def holders_of(
 
 
 def check_free(alerts: Sequence[LinkedAlert], *, session: Session) -> None:
-    """Raise ConflictError for an alert that an open incident has."""
+    """Raise ConflictError if an open incident already contains one of the alerts."""
     taken = open_incidents_of([alert.id for alert in alerts], session=session)
     for alert in alerts:
         if alert.id in taken:
@@ -84,7 +88,7 @@ Links = Mapping[int, Sequence[LinkedAlert]]
 
 
 def link(links: Links, *, session: Session) -> None:
-    """Link alerts to incidents, by the id of the incident; the caller changes the counts."""
+    """Link alerts to incidents by the IDs of the incidents. The caller updates the counts."""
     rows = [
         {"incident_id": incident_id, "alert_id": alert.id}
         for incident_id, alerts in links.items()
@@ -95,9 +99,9 @@ def link(links: Links, *, session: Session) -> None:
 
 
 def hold(links: Links, project_id: int, *, session: Session) -> None:
-    """Let open incidents hold the fingerprints of alerts, and follow what becomes of these.
+    """Store the fingerprints of alerts for open incidents, and follow changes of alerts.
 
-    A fingerprint that another open incident holds stays there.
+    A fingerprint that another open incident holds is not reassigned.
     """
     held = {
         alert.fingerprint: incident_id
@@ -120,14 +124,14 @@ def _hold(project_id: int, holders: Mapping[bytes, int], *, session: Session) ->
 
 
 def release_fingerprints(incident_ids: Sequence[int], *, session: Session) -> None:
-    """Let closed incidents hold nothing: what fires again belongs to another one."""
+    """Delete the fingerprints of closed incidents, so that new alerts do not join them."""
     session.execute(
         delete_rows(IncidentFingerprint).where(IncidentFingerprint.incident_id.in_(incident_ids))
     )
 
 
 def hold_again(incident: Incident, *, session: Session) -> None:
-    """Let a reopened incident hold the fingerprints of its alerts that no other one holds."""
+    """Store the fingerprints of a reopened incident that no other incident holds."""
     fingerprints = session.scalars(
         select(Alert.fingerprint)
         .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
@@ -141,7 +145,7 @@ def hold_again(incident: Incident, *, session: Session) -> None:
 
 
 def stop_following(project_id: int, *, session: Session) -> None:
-    """Follow no more if no rule of a project is active and no open incident has alerts."""
+    """Stop following alerts if a project has no active rule and no open incident with alerts."""
     has_rule = select(IncidentRule.id).where(
         IncidentRule.project_id == project_id, IncidentRule.is_active
     )

@@ -1,8 +1,8 @@
-"""Reads incidents, one or in lists, and locks them for a change.
+"""Reads single incidents and lists of incidents, and locks them for changes.
 
-The cost of a page does not grow with the number of incidents. As for alerts, a page with several
-statuses is merged from the first rows of each, since every index has the status before the sort
-keys.
+The cost of a page does not depend on the number of incidents. A page with several statuses is
+merged from the first rows of each status. In every index, the status precedes the sort keys. Lists
+of alerts work in the same way.
 """
 
 from collections import defaultdict
@@ -36,7 +36,7 @@ from models import Alert, IncidentAlert, IncidentAssignee, IncidentCounter, Proj
 from models import Incident as IncidentRow
 from models.folding import fold
 
-#: The tabs of the list, with the statuses that each shows.
+#: Statuses that each tab of the list shows.
 TABS: dict[str, tuple[str, ...]] = {
     "open": OPEN_STATUSES,
     "triggered": ("triggered",),
@@ -44,7 +44,7 @@ TABS: dict[str, tuple[str, ...]] = {
     "resolved": ("resolved",),
     "all": STATUSES,
 }
-#: The assignee of incidents without one; no user can have this name.
+#: Assignee of unassigned incidents. User names cannot have this value.
 NOBODY = "-"
 _ID = SortKey("id", IncidentRow.id.expression)
 SORT_ORDERS = {
@@ -60,7 +60,7 @@ SORT_ORDERS = {
     )
 }
 NEWEST = SORT_ORDERS["created"]
-#: The most incidents of an assignee or alert that are listed by their ids.
+#: Maximum number of incidents of an assignee or alert that are listed by ID.
 _MOST_NAMED = 2_000
 _INDEX = SearchIndex(
     model=IncidentRow, table="incident_search", key="incident_id", function="incidents_with"
@@ -69,24 +69,25 @@ _INDEX = SearchIndex(
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentFilter:
-    """A filter on the incidents of a project; None or empty matches any."""
+    """A filter on the incidents of a project. None and empty values match any incident."""
 
     project_id: int
     statuses: tuple[str, ...] = STATUSES
     search: str = ""
     severity: Severity | None = None
-    #: A user name, or NOBODY.
+    #: User name of the assignee, or NOBODY.
     assignee: str | None = None
-    #: The number of an alert that it has.
+    #: Number of an alert that is linked to the incident.
     alert: int | None = None
-    #: The incidents that match `search`; set by `looked_up`.
+    #: Incidents that match `search`. It is set by `looked_up`.
     matches: SearchResult | None = None
-    #: Ids of the incidents that the assignee or the alert has, if they are few; set by `looked_up`.
+    #: IDs of the incidents of the assignee or alert, unless there are too many. It is set by
+    #: `looked_up`.
     ids: tuple[int, ...] | None = None
 
     @property
     def is_narrow(self) -> bool:
-        """Return whether it filters by more than the status."""
+        """True if the filter uses more than the status."""
         return bool(self.search or self.severity or self.assignee or self.alert is not None)
 
 
@@ -98,7 +99,7 @@ class IncidentSlice(ListSlice):
 
 
 def looked_up(wanted: IncidentFilter, *, session: Session) -> IncidentFilter:
-    """Return the filter with what it names looked up, so that this is done only once."""
+    """Return the filter with its search and names resolved, so that this happens only once."""
     if wanted.ids is None:
         wanted = replace(wanted, ids=_named(wanted, session=session))
     if not wanted.search or wanted.matches is not None:
@@ -109,9 +110,9 @@ def looked_up(wanted: IncidentFilter, *, session: Session) -> IncidentFilter:
 
 
 def _named(wanted: IncidentFilter, *, session: Session) -> tuple[int, ...] | None:
-    """Return the ids of the incidents of an assignee or alert, or None if these are many.
+    """Return the IDs of an assignee's or alert's incidents, or None if there are too many.
 
-    Without statistics the planner would read all incidents of the project for them.
+    Without statistics, the planner would otherwise read all incidents of the project.
     """
     if wanted.alert is not None:
         found = _of_alert(wanted.project_id, wanted.alert)
@@ -126,7 +127,7 @@ def _named(wanted: IncidentFilter, *, session: Session) -> tuple[int, ...] | Non
 def list_incidents(
     wanted: IncidentFilter, part: IncidentSlice, *, session: Session
 ) -> Page[IncidentRow]:
-    """Return a page of the incidents."""
+    """Return a page of incidents."""
     wanted = looked_up(wanted, session=session)
     together = union_all(
         *(select(branch.subquery()) for branch in _branches(wanted, part))
@@ -143,11 +144,11 @@ def list_incidents(
 
 
 def _branches(wanted: IncidentFilter, part: IncidentSlice) -> Iterator[Select[*tuple[Any, ...]]]:
-    """Yield a query per status that returns enough rows for the page, or one for all statuses."""
+    """Yield a query with enough rows for the page for each status, or one for all statuses."""
     keys = part.order.keys
     found = select(*(key.column.label(f"key_{key.name}") for key in keys))
     found = part.cut([key.column for key in keys], found.where(*_conditions(wanted)))
-    # The index of all statuses has no severity.
+    # The index for all statuses does not contain the severity.
     is_by_id = keys == (_ID,) and wanted.severity is None
     if is_by_id and set(wanted.statuses) == set(STATUSES):
         yield found
@@ -160,7 +161,8 @@ def _conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
     is_listed = wanted.ids is not None or (
         wanted.matches is not None and not wanted.matches.are_many
     )
-    # Without statistics the planner would scan all incidents of the project instead of these.
+    # Without statistics, the planner would otherwise scan all incidents of the project instead of
+    # those in the list of IDs.
     project = IncidentRow.project_id + 0 if is_listed else IncidentRow.project_id
     yield project == wanted.project_id
     if wanted.severity is not None:
@@ -171,7 +173,7 @@ def _conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def _named_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
-    """Yield the conditions on assignee and alert."""
+    """Yield the conditions for the assignee and the alert."""
     if wanted.ids is not None:
         yield IncidentRow.id.in_(wanted.ids)
     if wanted.assignee == NOBODY:
@@ -199,16 +201,16 @@ def _of_alert(project_id: int, iid: int) -> Select[int]:
 
 
 def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, int]:
-    """Return the number of incidents by status; every status is a key.
+    """Return the number of incidents for every status.
 
-    A number above COUNT_LIMIT means at least that many. If too many match the search to be counted,
-    the result is empty.
+    A number above COUNT_LIMIT is a lower bound. The result is empty if too many incidents match the
+    search.
     """
     wanted = looked_up(wanted, session=session)
     if wanted.matches is not None and wanted.matches.are_many:
         return {}
     conditions = list(_conditions(wanted))
-    # Without an order Postgres may scan the table.
+    # Without an order, Postgres may scan the table.
     order = [IncidentRow.id.desc()] if wanted.ids is None else []
     counts = [
         select(literal(status).label("status"), func.count().label("incidents")).select_from(
@@ -225,7 +227,7 @@ def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, in
 
 
 def incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[IncidentRow]:
-    """Return the newest incidents that have an alert, at most ten."""
+    """Return the ten newest incidents that contain an alert."""
     return session.scalars(
         select(IncidentRow)
         .where(
@@ -239,9 +241,9 @@ def incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[IncidentR
 
 
 def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
-    """Lock the incidents of a project until the transaction ends, and return their counter.
+    """Lock the incidents of a project until the end of the transaction, and return their counter.
 
-    Every change of an incident takes this lock before any lock on alerts, so two cannot deadlock.
+    To prevent deadlocks, every change of an incident takes this lock before any lock on alerts.
     """
     insert = insert_into(IncidentCounter, session=session)
     row = {"project_id": project_id, "last_iid": 0}
@@ -255,13 +257,19 @@ def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
 
 
 def locked_incident(project_id: int, iid: int, *, session: Session) -> IncidentRow:
-    """Lock the incidents of a project and return one of them, or raise NotFoundError."""
+    """Lock the incidents of a project, and return one of them.
+
+    Raise NotFoundError if there is no such incident.
+    """
     lock_incidents(project_id, session=session)
     return get_row(project_id, iid, session=session)
 
 
 def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
-    """Return the id of the row of an incident, or raise NotFoundError."""
+    """Return the ID of an incident's row.
+
+    Raise NotFoundError if there is no such incident.
+    """
     found = session.scalar(
         select(IncidentRow.id).where(IncidentRow.project_id == project_id, IncidentRow.iid == iid)
     )
@@ -271,7 +279,10 @@ def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
 
 
 def get_row(project_id: int, iid: int, *, session: Session) -> IncidentRow:
-    """Return the row of an incident, or raise NotFoundError."""
+    """Return the row of an incident.
+
+    Raise NotFoundError if there is no such incident.
+    """
     found = session.scalars(
         select(IncidentRow)
         .where(IncidentRow.project_id == project_id, IncidentRow.iid == iid)
@@ -287,9 +298,9 @@ def _not_found(iid: int) -> NotFoundError:
 
 
 def incidents_of(rows: Sequence[IncidentRow], *, url: str, session: Session) -> list[Incident]:
-    """Return incidents as all faces see them, with a few queries for all of them.
+    """Convert rows of incidents to resources, with a fixed number of queries.
 
-    The URL is that of the list, without a slash at its end.
+    `url` is the URL of the list, without a trailing slash.
     """
     session.flush()
     assignees = _assignees_of([row.id for row in rows], session=session)
@@ -325,7 +336,7 @@ def _assignees_of(ids: Iterable[int], *, session: Session) -> Mapping[int, list[
 
 
 def _alerts_of(rows: Sequence[IncidentRow], *, session: Session) -> Mapping[int, list[int]]:
-    """Return the numbers of linked alerts; those of an incident of thousands are asked apart."""
+    """Return the numbers of linked alerts. Incidents with many alerts are queried separately."""
     found: dict[int, list[int]] = defaultdict(list)
     small = [row.id for row in rows if 0 < row.alerts <= MOST_NAMED_ALERTS]
     statements = [_numbers().where(IncidentAlert.incident_id.in_(small))] if small else []
@@ -350,7 +361,7 @@ def _numbers() -> Select[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class AssignedIncident:
-    """An open incident that a user looks after."""
+    """An open incident that is assigned to a user."""
 
     iid: int
     title: str
@@ -376,7 +387,8 @@ def open_incidents_of(
         .where(
             IncidentAssignee.user_id == user_id,
             IncidentRow.status != "resolved",
-            # `+ 0` disables the project's index: the assignments of one user are fewer.
+            # `+ 0` disables the project's index, since the assignments of one user are more
+            # selective.
             (IncidentRow.project_id + 0).in_(projects),
         )
         .order_by(IncidentAssignee.incident_id.desc())

@@ -1,7 +1,7 @@
-"""What can be done with comments on incidents, which are in Markdown.
+"""Actions on comments on incidents, which are written in Markdown.
 
-Internal comments are for members from Reporter up, as in GitLab; others with a custom role that
-shows them incidents do not see them.
+As in GitLab, internal comments are visible to members with the Reporter role or higher. Members
+with a lower role cannot see them, even if a custom role lets them see incidents.
 """
 
 from sqlalchemy import select
@@ -27,7 +27,7 @@ from models import IncidentNote as NoteRow
 
 
 def sees_internal(project: ProjectView) -> bool:
-    """Return whether the viewer of a project sees internal comments."""
+    """Return whether the viewer of a project can see internal comments."""
     return project.role is not None and project.role >= Role.REPORTER
 
 
@@ -37,7 +37,7 @@ def list_notes(
 ) -> Found[IncidentNote]:
     """List the timeline of an incident.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such incident.
     """
     page = list_entries(
         get_incident_id(project.id, iid, session=work.session),
@@ -54,16 +54,16 @@ def list_notes(
 def show_note(work: Work, project: ProjectView, iid: int, note_id: int) -> IncidentNote:
     """Show an entry of the timeline.
 
-    Raises NotFoundError.
+    Raise NotFoundError if there is no such entry.
     """
     return _shown(project, iid, _get(work, project, iid, note_id))
 
 
 @action("incident_notes.create")
 def create_note(work: Work, project: ProjectView, iid: int, new: NewIncidentNote) -> IncidentNote:
-    """Comment on an incident.
+    """Add a comment to an incident.
 
-    Raises InvalidError, NotFoundError or ForbiddenError.
+    Raise InvalidError, NotFoundError or ForbiddenError.
     """
     note = checked_note(new.body)
     _check_internal(project, new)
@@ -87,7 +87,7 @@ def change_note(
 
     Before release 18.0, `internal` can change as well.
 
-    Raises InvalidError, NotFoundError or ForbiddenError.
+    Raise InvalidError, NotFoundError or ForbiddenError.
     """
     row = _get_own(work, project, iid, note_id)
     note = row.text if change.body is None else checked_note(change.body)
@@ -106,7 +106,7 @@ def change_note(
 def delete_note(work: Work, project: ProjectView, iid: int, note_id: int) -> None:
     """Delete a comment.
 
-    Raises NotFoundError or ForbiddenError.
+    Raise NotFoundError or ForbiddenError.
     """
     work.session.delete(_get_own(work, project, iid, note_id))
     _record(work, project, iid, note_id, "deleted")
@@ -128,7 +128,10 @@ def _get(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRow:
 
 
 def _get_own(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRow:
-    """Return a comment that the user may change: their own, or any for a Maintainer."""
+    """Return a comment that the user may change.
+
+    Users may change their own comments, and Maintainers may change all comments.
+    """
     row = _get(work, project, iid, note_id)
     if row.kind != EntryKind.NOTE.value:
         raise ForbiddenError("Entries about changes of the incident cannot be changed.")

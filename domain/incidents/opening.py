@@ -1,8 +1,8 @@
-"""Opens incidents: one that a user asks for, and those that rules open.
+"""Opens incidents that users request, and incidents of rules.
 
-What is left out of one is composed from its first alert, as GitLab does. What a sender reported as
-plain text stays plain text: it is escaped for Markdown. The annotation platform_incident_markdown
-is Markdown, and is appended as it is.
+Omitted fields are composed from the first alert, as in GitLab. Plain text of a sender is escaped
+for Markdown. The annotation platform_incident_markdown contains Markdown, and is appended
+unchanged.
 """
 
 import re
@@ -44,7 +44,7 @@ _WITH_MARKDOWN = tuple(each.name for each in FORMATS if each.has_markdown)
 
 @dataclass(frozen=True, kw_only=True)
 class AlertReport:
-    """An alert as its last report describes it."""
+    """An alert as described by its last report."""
 
     id: int
     iid: int
@@ -56,16 +56,17 @@ class AlertReport:
     hosts: tuple[str, ...]
     query: str | None
     started_at: datetime
-    #: Only some formats have it, and only while the payload is stored.
+    #: Markdown of the sender. It is only available for some formats, and while the payload is
+    #: stored.
     markdown: str | None
 
 
 def read_reports(
     alert_ids: Iterable[int], *, session: Session, reading: Reading
 ) -> Mapping[int, AlertReport]:
-    """Return the reports of alerts by id; each body is read once, and one is in memory at a time.
+    """Return the reports of alerts by ID. IDs without an alert are omitted.
 
-    Ids without an alert are left out.
+    Each body is parsed once, and only one body is in memory at a time.
     """
     alerts = session.scalars(select(Alert).where(Alert.id.in_(alert_ids))).all()
     markdown = _markdown_of(alerts, session=session, reading=reading)
@@ -113,15 +114,15 @@ def _markdown_of(
     return found
 
 
-#: The title of alerts whose sender gave none.
+#: Title of alerts whose sender provides none.
 _NO_TITLE = "New: Alert"
-#: What begins emphasis, code, links, HTML and escapes; an underscore does only at the edge of a
-#: word.
+#: Characters that start emphasis, code, links, HTML and escapes. An underscore only does so at the
+#: edge of a word.
 _ACTIVE = re.compile(
     r"[`*\[]|\\(?=[!-/:-@\[-`{-~]|$)|<(?=[A-Za-z/!?])|&(?=#?\w+;)|~(?=~)|(?<!\w)_|_(?!\w)",
     re.MULTILINE,
 )
-#: What begins a heading, quotation, list or line at the beginning of a line.
+#: Characters that start a heading, quotation, list or rule at the beginning of a line.
 _LEADING = re.compile(r"^(\s*)(\d+(?=[.)])|[#>+=-])", re.MULTILINE)
 _BACKTICKS = re.compile("`+")
 _LINE_BREAK = "  \n"
@@ -134,7 +135,7 @@ def composed_title(report: AlertReport, iid: int) -> str:
 
 
 def composed_description(report: AlertReport, alert_url: str) -> str:
-    """Return the description: the alert in a few lines, then the Markdown of its sender."""
+    """Return a description that contains the alert's main fields and its sender's Markdown."""
     summary = _LINE_BREAK.join(_lines(report, alert_url))
     if not report.markdown:
         return summary
@@ -159,16 +160,16 @@ def _lines(report: AlertReport, alert_url: str) -> Iterator[str]:
 
 
 def _time(moment: datetime) -> str:
-    """Return a time as GitLab writes it: `12 September 2019, 6:00AM (UTC)`."""
+    """Return a time in the format of GitLab, such as `12 September 2019, 6:00AM (UTC)`."""
     utc = moment.astimezone(UTC)
     return f"{utc.day} {utc:%B} {utc.year}, {utc.hour % 12 or 12}:{utc:%M%p} (UTC)"
 
 
 def escaped(text: str) -> str:
-    """Return plain text so that it is shown as it is."""
+    """Escape plain text for Markdown."""
     text = _ACTIVE.sub(r"\\\g<0>", text.strip())
     text = _LEADING.sub(_escape_first, text)
-    # A line break of the text stays one; a blank line would end the list of facts.
+    # Keep line breaks, but remove blank lines, which would end the list of fields.
     lines = (line.strip() for line in text.splitlines())
     return _LINE_BREAK.join(line for line in lines if line)
 
@@ -179,20 +180,20 @@ def _escape_first(found: re.Match[str]) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a code span, whose fence is longer than any in the text (CommonMark section 6.1)."""
+    """Return a code span whose fence is longer than any in the text (CommonMark section 6.1)."""
     inner = " ".join(text.split())
     fence = "`" * (max((len(found) for found in _BACKTICKS.findall(inner)), default=0) + 1)
     padding = " " if inner.startswith("`") or inner.endswith("`") else ""
     return f"{fence}{padding}{inner}{padding}{fence}"
 
 
-#: Returns the URL of the page of an alert by its number.
+#: Function that returns the URL of an alert's page for its number.
 AlertUrl = Callable[[int], str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Composer:
-    """What it takes to compose an incident from an alert."""
+    """The dependencies for composing an incident from an alert."""
 
     reading: Reading
     alert_url: AlertUrl
@@ -207,9 +208,10 @@ def open_incident(
     now: datetime,
     composer: Composer,
 ) -> Incident:
-    """Open an incident; raise InvalidError, NotFoundError or ConflictError.
+    """Open an incident.
 
-    An alert that an open incident has is refused.
+    Raise InvalidError, NotFoundError, or ConflictError if an open incident already contains an
+    alert.
     """
     counter = lock_incidents(project.id, session=session)
     alerts = lock_alerts(project.id, new.alerts, session=session)
@@ -226,7 +228,7 @@ def open_incident(
 def _first_report(
     new: NewIncident, alerts: Sequence[LinkedAlert], *, session: Session, composer: Composer
 ) -> AlertReport:
-    """Return the report of the alert that was named first, from which the incident is composed."""
+    """Return the report of the first given alert, from which the incident is composed."""
     first = next(alert.id for alert in alerts if alert.iid == new.alerts[0])
     return read_reports([first], session=session, reading=composer.reading)[first]
 
@@ -241,7 +243,7 @@ def _store(
 ) -> None:
     row.alerts = len(alerts)
     session.add(row)
-    session.flush()  # to get the id
+    session.flush()  # Assigns the ID.
     if alerts:
         link({row.id: alerts}, session=session)
         hold({row.id: alerts}, row.project_id, session=session)
@@ -251,7 +253,7 @@ def _store(
 
 
 def _completed(new: NewIncident, report: AlertReport, iid: int, composer: Composer) -> NewIncident:
-    """Return the incident with what is left out of it taken from an alert."""
+    """Return the incident with omitted fields set from an alert."""
     description = new.description
     if description is None:
         description = composed_description(report, composer.alert_url(report.iid))
@@ -292,7 +294,7 @@ def open_by_rules(
     now: datetime,
     composer: Composer,
 ) -> list[Incident]:
-    """Store the incidents that rules open, with a few statements for all of them.
+    """Store the incidents that rules open, with a fixed number of statements.
 
     The caller has locked the incidents of the project.
     """
@@ -307,7 +309,7 @@ def open_by_rules(
     ]
     counter.last_iid += len(openings)
     session.add_all(rows)
-    session.flush()  # to get the ids
+    session.flush()  # Assigns the IDs.
     links: dict[int, Sequence[LinkedAlert]] = {
         row.id: opening.alerts for row, opening in zip(rows, openings, strict=True)
     }

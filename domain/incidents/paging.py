@@ -1,4 +1,4 @@
-"""Pages people about incidents: their own rules decide by which contacts, as for alerts."""
+"""Pages people about incidents. Their notification rules select the contacts, as for alerts."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -21,9 +21,9 @@ from models import Incident, IncidentNote, User
 def page_people(
     work: Work, project: ProjectView, incident: Incident, names: Sequence[str], *, by: Actor | None
 ) -> Sequence[str]:
-    """Page people about an incident, and return their names.
+    """Page users about an incident, and return their names.
 
-    Raises InvalidError that says who cannot be paged now, and why; then nobody is.
+    If a user cannot be paged now, raise InvalidError with the reason and send no pages.
     """
     is_critical = incident.urgency == HIGHEST_URGENCY
     people = check_reachable(names, project, work, field="users", is_critical=is_critical)
@@ -35,7 +35,7 @@ def page_people(
 
 
 def were_just_paged(incident_id: int, names: Collection[str], *, work: Work) -> bool:
-    """Return whether the user has just paged these people about an incident, by the same form."""
+    """Return whether the user has just paged these people about an incident with the same form."""
     entries = work.session.scalars(
         select(IncidentNote.text).where(
             *(IncidentNote.incident_id == incident_id, IncidentNote.user_id == work.actor.id),
@@ -55,7 +55,10 @@ def new_pages(
     session: Session,
     now: datetime,
 ) -> Sequence[NewPage]:
-    """Return a page for each person, which the timeline has; `rule` pages, or somebody does."""
+    """Return a page for each user, and record the pages in the timeline.
+
+    `rule` is the name of the rule that sends the pages, or None if a user requested them.
+    """
     pages = [
         NewPage(
             key=f"{'' if rule else ASKED}incident {incident.id}, user {each}, {now.isoformat()}",
@@ -88,7 +91,7 @@ def page_reasons(
     channel_id: int | None,
     session: Session,
 ) -> Mapping[int, PageReason]:
-    """Return who or what had a person paged last, by incident; channels are not paged."""
+    """Return the user or rule that last paged a person, by incident. Channels are not paged."""
     name = session.scalar(select(User.username).where(User.id == user_id))
     rows = session.scalars(
         select(IncidentNote)

@@ -1,7 +1,7 @@
-"""Whom rules call to the incidents that they open: users, and whoever is on call in schedules.
+"""Responders that rules assign to incidents and page: users, and users on call in schedules.
 
-They are assigned and paged. Whom no page reaches, and gaps in schedules, are in the timeline; the
-escalations of the alerts go on beside it. Maintainers are told if nobody is paged.
+The timeline shows responders who cannot be reached, and gaps in schedules. Escalations of the
+alerts continue independently. If no responder is paged, maintainers are notified.
 """
 
 from collections import defaultdict
@@ -43,29 +43,32 @@ class Opened:
 
     @property
     def id(self) -> int:
-        """The id of the incident."""
+        """ID of the incident."""
         return self.incident.id
 
     @property
     def iid(self) -> int:
-        """The number of the incident."""
+        """Number of the incident."""
         return self.incident.iid
 
     @property
     def title(self) -> str:
-        """The title of the incident."""
+        """Title of the incident."""
         return self.incident.title
 
     @property
     def key(self) -> tuple[Namespace, bool]:
-        """Where its pages are about something, and whether that is critical."""
+        """Namespace of the incident's pages, and whether the incident is critical."""
         return self.project, self.incident.urgency == HIGHEST_URGENCY
 
 
 def targets_of(
     rule_ids: Collection[int | None], *, session: Session
 ) -> Mapping[int, tuple[Target, ...]]:
-    """Return whom rules call, by rule and in order; rules that call nobody are left out."""
+    """Return the ordered responders of rules, by the ID of the rule.
+
+    Rules without responders are omitted.
+    """
     found: dict[int, tuple[Target, ...]] = defaultdict(tuple)
     for row in session.scalars(
         select(IncidentRuleResponder)
@@ -81,7 +84,7 @@ def targets_of(
 def responders_of(
     rule_ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[EscalationTarget]]:
-    """Return whom rules call, with names."""
+    """Return the responders of rules with their names."""
     targets = targets_of(rule_ids, session=session)
     names = names_of({each for some in targets.values() for each in some}, session=session)
     return {
@@ -94,23 +97,23 @@ def responders_of(
 
 
 def store_responders(rule_id: int, targets: Sequence[Target], *, session: Session) -> None:
-    """Let a rule call these and nobody else."""
+    """Replace the responders of a rule."""
     is_of_rule = IncidentRuleResponder.rule_id == rule_id
     session.execute(delete(IncidentRuleResponder).where(is_of_rule))
     for each in targets:
         column = "user_id" if each.kind is TargetKind.USER else "schedule_id"
         session.add(IncidentRuleResponder(rule_id=rule_id, **{column: each.id}))
-        session.flush()  # The ids are their order.
+        session.flush()  # The order of the IDs is the order of the responders.
 
 
 def call_responders(
     opened: Sequence[Opened], policy: PagingPolicy, *, session: Session, now: datetime
 ) -> None:
-    """Assign and page those whom rules call to the incidents that they opened.
+    """Assign and page the responders of rules for the incidents that these rules opened.
 
-    If a page leaves to none of them, maintainers are told. What has ended in the meantime calls
-    nobody. All pages are queued together, in one order of their recipients, so that two workers
-    never wait for each other.
+    Incidents that have been resolved in the meantime are skipped. If no page is sent for an
+    incident, maintainers are notified. To prevent deadlocks between workers, all pages are queued
+    together, in a fixed order of their recipients.
     """
     targets = targets_of({each.rule.id for each in opened}, session=session)
     calls = [
@@ -142,7 +145,7 @@ def call_responders(
 def _able(
     recipients: Recipients, places: Collection[Namespace], *, session: Session, now: datetime
 ) -> Mapping[Namespace, Mapping[int, str]]:
-    """Return those whom incidents can be assigned to, as by hand."""
+    """Return the users who can be assigned to incidents, as for manual assignments."""
     people = [each.id for each in recipients.names if each.kind is TargetKind.USER]
     wanted, today = User.id.in_(people), now.date()
     return {
@@ -179,7 +182,10 @@ def _page(
     session: Session,
     now: datetime,
 ) -> Sequence[NewPage]:
-    """Return the pages; the timeline has who is paged, who is not, and why."""
+    """Return the pages for an incident.
+
+    The timeline records who is paged, who is not, and why.
+    """
     incident, rule = opened.incident, opened.rule.name
     people = {each: names[Target(TargetKind.USER, each)] for each in reached.user_ids}
     pages = new_pages(incident, people, by=None, rule=rule, session=session, now=now)

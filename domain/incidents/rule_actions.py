@@ -1,4 +1,4 @@
-"""What can be done with the rules that open incidents."""
+"""Actions on the rules that open incidents."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def list_rules(work: Work, project: ProjectView, query: IncidentRuleQuery) -> Fo
 
 @question("incident_rules.index")
 def list_all_rules(work: Work, project: ProjectView) -> Sequence[IncidentRule]:
-    """Return all rules of a project, in the order in which they are asked: the oldest first."""
+    """Return all rules of a project in the order in which they are applied, oldest first."""
     return _shown(work, work.session.execute(_rules(project).order_by(RuleRow.id)).all())
 
 
@@ -51,7 +51,7 @@ def list_all_rules(work: Work, project: ProjectView) -> Sequence[IncidentRule]:
 def show_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
     """Show an incident rule.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such rule.
     """
     row = work.session.execute(_rules(project).where(RuleRow.id == rule_id)).first()
     if row is None:
@@ -61,7 +61,7 @@ def show_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
 
 @question("incident_rules.index")
 def find_rule_name(work: Work, project: ProjectView, rule_id: int) -> str | None:
-    """Return the name of the rule that opened an incident, or None if it is gone."""
+    """Return the name of the rule that opened an incident, or None if the rule was deleted."""
     name = select(RuleRow.name).where(RuleRow.project_id == project.id, RuleRow.id == rule_id)
     return work.session.scalar(name)
 
@@ -70,7 +70,7 @@ def find_rule_name(work: Work, project: ProjectView, rule_id: int) -> str | None
 def create_rule(work: Work, project: ProjectView, new: NewIncidentRule) -> IncidentRule:
     """Create an incident rule.
 
-    Raises InvalidError, or ConflictError for a name that another rule has.
+    Raise InvalidError, or ConflictError if another rule has the same name.
     """
     called = _called(work, project, new, present=())
     lock_incidents(project.id, session=work.session)
@@ -90,7 +90,7 @@ def change_rule(
 
     Incidents that the rule opened do not change.
 
-    Raises InvalidError, NotFoundError, or ConflictError for a name that another rule has.
+    Raise InvalidError, NotFoundError, or ConflictError if another rule has the same name.
     """
     called = None
     if "responders" in change.given:
@@ -107,7 +107,7 @@ def change_rule(
 def delete_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
     """Delete an incident rule and keep its incidents.
 
-    Returns it as it was; raises NotFoundError.
+    Return the deleted rule. Raise NotFoundError if the project has no such rule.
     """
     row = _lock(work, project, rule_id)
     rule = show_rule(work, project, rule_id)
@@ -145,13 +145,15 @@ def _shown(work: Work, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[IncidentRu
 def _called(
     work: Work, project: ProjectView, given: NewIncidentRule, *, present: Collection[Target]
 ) -> Sequence[Target]:
-    """Return whom a rule is to call; raise InvalidError for those who cannot be paged here.
+    """Return the responders of a rule.
 
-    Who is called already may stay: what else a rule does can be changed after somebody has left.
+    Current responders are always accepted, so that a rule can still be changed after one of them
+    has left. Raise InvalidError if a new responder cannot be paged in this project.
     """
     wanted = given.called
     if wanted:
-        lock_rules(project, session=work.session)  # No schedule is deleted or left meanwhile.
+        # Prevents schedules from being deleted, and users from leaving, in the meantime.
+        lock_rules(project, session=work.session)
     new = [each for each in wanted if each not in present]
     today = work.now.date()
     found = resolve_targets(new, project, field="responders", session=work.session, today=today)
@@ -181,7 +183,7 @@ def _store(
     called: Sequence[Target] | None,
     kind: EventKind,
 ) -> None:
-    """Store and record what a rule is, unless it is that already; None calls whom it called."""
+    """Store and record a rule if it has changed. If `called` is None, its responders are kept."""
     name = _checked_name(wanted.name)
     values = {
         "name": name,
@@ -204,7 +206,7 @@ def _store(
     except IntegrityError as error:
         message = f"A rule with the name “{name}” already exists."
         raise ConflictError(message, field="name") from error
-    # Alerts are followed for as long as a rule may open incidents.
+    # Changes of alerts are followed as long as a rule can open incidents.
     follow(project.id, Follower.INCIDENTS, session=work.session)
     stop_following(project.id, session=work.session)
     if calls_others:

@@ -1,11 +1,12 @@
-"""Decides what becomes of alerts that fire: which incident they join, and which they open.
+"""Decides which incidents firing alerts join, and which incidents they open.
 
-Pure: the caller has looked up what is known, and stores what is decided.
+The caller looks up the current state, and stores the decisions. The module itself only reads the
+active rules from the database.
 
-Each alert opens an incident of its own, as in GitLab, with two exceptions. An alert whose
-fingerprint an open incident holds joins that. And a rule that has opened STORM_SIZE incidents
-within STORM_TIME puts all further alerts into the newest of them until that is closed, so that a
-storm of thousands of alerts is a list that people can read.
+As in GitLab, each alert opens its own incident, with two exceptions. If an open incident holds the
+fingerprint of an alert, the alert joins this incident. If a rule has opened STORM_SIZE incidents
+within STORM_TIME, further alerts join its newest incident until that incident is closed. Therefore,
+the list of incidents stays readable during an alert storm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,21 +27,21 @@ STORM_TIME = timedelta(minutes=10)
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveRule:
-    """A rule that opens incidents."""
+    """An active rule that opens incidents."""
 
     id: int
     name: str
     conditions: Conditions
-    #: Whether its incidents are closed when all of their alerts are resolved.
+    #: True if incidents of the rule are closed when all of their alerts are resolved.
     closes_when_resolved: bool
-    #: Whether its incidents quiet the alerts that join them.
+    #: True if open alerts of acknowledged incidents of the rule do not page.
     quiets_alerts: bool
-    #: Whether it opens them for silenced alerts as well, and during maintenance windows.
+    #: True if the rule also opens incidents for silenced alerts and during maintenance windows.
     opens_when_silenced: bool
 
 
 def active_rules(project_id: int, *, session: Session) -> tuple[ActiveRule, ...]:
-    """Return the rules that are on, in the order in which they are asked: the oldest first."""
+    """Return the active rules in the order in which they are applied, oldest first."""
     rows = session.scalars(
         select(IncidentRule)
         .where(IncidentRule.project_id == project_id, IncidentRule.is_active)
@@ -54,30 +55,30 @@ def active_rules(project_id: int, *, session: Session) -> tuple[ActiveRule, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class FiringAlert:
-    """An alert that has become open or more urgent."""
+    """An alert that was opened or whose severity was raised."""
 
     alert: LinkedAlert
     urgency: int
-    #: Whether a further report has made it more urgent.
+    #: True if a later report raised the severity.
     is_raised: bool = False
-    #: The open incident that it is linked to, or None.
+    #: ID of the open incident that the alert is linked to, or None.
     incident_id: int | None
-    #: The first rule whose conditions it meets, or None.
+    #: First rule whose conditions the alert meets, or None.
     rule: ActiveRule | None
 
 
 @dataclass
 class RuleState:
-    """What a rule has opened within STORM_TIME."""
+    """The incidents that a rule has opened within STORM_TIME."""
 
     count: int = 0
-    #: The newest, if it is open: its id, or one that is about to be opened.
+    #: Newest incident if it is open: its ID, or an incident that will be opened.
     newest: "int | Opening | None" = None
 
 
 @dataclass(eq=False)
 class Opening:
-    """An incident to be opened by a rule, with its alerts; the first one gives it its title."""
+    """An incident to open by a rule, with its alerts. The first alert determines its title."""
 
     rule: ActiveRule
     alerts: list[LinkedAlert]
@@ -88,35 +89,36 @@ class Opening:
 class Joining:
     """Alerts that join an open incident."""
 
-    #: With a fingerprint that the incident holds.
+    #: Alerts with a fingerprint that the incident holds.
     again: list[LinkedAlert] = field(default_factory=list)
-    #: By the storm of a rule, with its name.
+    #: Alerts that exceed the limit of a rule with the name `rule_name`.
     stormy: list[LinkedAlert] = field(default_factory=list)
     rule_name: str = ""
-    #: The worst of what came by a storm, or of an alert that the incident has already.
+    #: Highest urgency of alerts that exceed the limit, or of linked alerts whose severity was
+    #: raised.
     urgency: int = 0
 
 
 @dataclass
 class Plan:
-    """What is to be opened, and what joins which incident."""
+    """The incidents to open, and the alerts that join existing incidents."""
 
     openings: list[Opening] = field(default_factory=list)
-    #: By the id of the incident.
+    #: Alerts that join, by the ID of the incident.
     joinings: dict[int, Joining] = field(default_factory=dict)
 
     def joining(self, incident_id: int) -> Joining:
-        """Return what joins an incident, to be added to."""
+        """Return the mutable entry for alerts that join an incident."""
         return self.joinings.setdefault(incident_id, Joining())
 
 
 def plan(
     alerts: Sequence[FiringAlert], holders: Mapping[bytes, int], states: Mapping[int, RuleState]
 ) -> Plan:
-    """Return what becomes of alerts, in their order.
+    """Decide about firing alerts in order.
 
-    `holders` has the open incident of each fingerprint, `states` those of rules by their id; the
-    states are changed.
+    `holders` contains the open incident for each fingerprint. `states` contains the state of each
+    rule by its ID; the states are updated.
     """
     planned = Plan()
     held: dict[bytes, int | Opening] = dict(holders)

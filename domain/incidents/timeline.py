@@ -1,4 +1,4 @@
-"""The timeline of an incident: comments of users, and what became of the incident."""
+"""The timeline of an incident: comments of users, and changes of the incident."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from domain.core.types.base import Resource
 from domain.incidents.types import EntryFilter, EntryKind, IncidentPerson
 from models import IncidentNote
 
-#: An entry names so many alerts, and counts the others.
+#: Maximum number of alerts that an entry lists. Further alerts are only counted.
 MOST_NAMED = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewEntry:
-    """An entry to be stored."""
+    """A timeline entry to store."""
 
     incident_id: int
     kind: EntryKind
@@ -30,7 +30,7 @@ class NewEntry:
 
 
 class TimelineEntry(Resource):
-    """An entry of the timeline."""
+    """A stored timeline entry."""
 
     id: int
     incident_id: int
@@ -45,47 +45,47 @@ class TimelineEntry(Resource):
 
     @property
     def user(self) -> IncidentPerson | None:
-        """Who did it; None for what rules and commands did."""
+        """Author of the entry, or None for rules and commands."""
         return IncidentPerson(id=self.user_id, username=self.user_name) if self.user_name else None
 
     @property
     def page_key(self) -> str | None:
-        """The key of the page that it is about."""
+        """Key of the page that the entry is about."""
         return self.details.get("page")
 
     @property
     def asked_by(self) -> str:
-        """Who or what had somebody paged, in words."""
+        """User or rule that requested the page, as a phrase."""
         if self.details.get("rule"):
             return f"the rule “{self.details['rule']}”"
         return f"@{self.user_name}" if self.user_name else "the operator"
 
     @property
     def is_comment(self) -> bool:
-        """Whether a user wrote it."""
+        """True if the entry is a comment of a user."""
         return self.kind is EntryKind.NOTE
 
     @property
     def is_by_itself(self) -> bool:
-        """Whether a rule or the state of its alerts did it, and nobody else."""
+        """True if the entry was caused by a rule or by the state of the alerts."""
         has_reason = bool(self.details.get("rule") or self.details.get("because"))
         return not self.user_name and (has_reason or self.kind is EntryKind.JOINED)
 
     @property
     def is_edited(self) -> bool:
-        """Whether the comment was changed after it was written."""
+        """True if the comment was edited."""
         return self.updated_at > self.created_at
 
 
 def alerts_in(numbers: Sequence[int]) -> dict[str, Any]:
-    """Return the details of an entry about these alerts."""
+    """Return the details of an entry about alerts."""
     return {"alerts": list(numbers[:MOST_NAMED]), "count": len(numbers)}
 
 
 def add_entries(
     entries: Iterable[NewEntry], *, by: Actor | None, session: Session, now: datetime
 ) -> None:
-    """Store entries; without an actor they are the service's own."""
+    """Store entries. Without an actor, they belong to the service itself."""
     rows = [_values(entry, by, now) for entry in entries]
     if rows:
         session.execute(insert(IncidentNote), rows)
@@ -94,10 +94,10 @@ def add_entries(
 def add_entry(
     entry: NewEntry, *, by: Actor | None, session: Session, now: datetime
 ) -> IncidentNote:
-    """Store one entry, and return its row to the modules beside this."""
+    """Store an entry, and return its row for modules of this package."""
     row = IncidentNote(**_values(entry, by, now))
     session.add(row)
-    session.flush()  # to get the id
+    session.flush()  # Assigns the ID.
     return row
 
 
@@ -124,7 +124,7 @@ def list_entries(
     is_oldest_first: bool = False,
     session: Session,
 ) -> Page[TimelineEntry]:
-    """Return a page of the timeline, the newest first; `part.before` is where it goes on."""
+    """Return a page of the timeline that continues at `part.before`, newest first by default."""
     wanted = select(IncidentNote).where(IncidentNote.incident_id == incident_id)
     if not shows_internal:
         wanted = wanted.where(IncidentNote.is_internal.is_(False))
@@ -207,7 +207,7 @@ _SENTENCES: Mapping[EntryKind, Callable[[_Details], str]] = {
 
 
 def sentence_of(entry: TimelineEntry) -> str:
-    """Return what happened, such as `closed it and its 2 alerts`; comments are their text."""
+    """Return a phrase such as `closed it and its 2 alerts`, or the text of a comment."""
     if entry.kind in {EntryKind.NOTE, EntryKind.PAGE}:
         return entry.text
     if entry.kind in {EntryKind.ASSIGNED, EntryKind.UNASSIGNED, EntryKind.PAGED}:

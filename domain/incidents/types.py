@@ -1,4 +1,4 @@
-"""Incidents, their comments and rules as all faces see them, and what may be asked of them."""
+"""Resources and request bodies for incidents, their comments and their rules."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -37,12 +37,12 @@ from domain.paging.escalations.types import EscalationTarget, GivenTarget
 LONGEST_TITLE = 255
 LONGEST_DESCRIPTION = 50_000
 LONGEST_NOTE = 10_000
-#: The most alerts that a request links.
+#: Maximum number of alerts that a request can link.
 MOST_AT_ONCE = 200
 _SEVERITIES = tuple(Severity)
-#: The urgency of critical.
+#: Urgency of the severity critical.
 HIGHEST_URGENCY = len(_SEVERITIES) - 1
-#: The most linked alerts that an incident names; it has the number of all.
+#: Maximum number of linked alerts that an incident lists. Its count includes all of them.
 MOST_NAMED_ALERTS = 100
 LONGEST_RULE_NAME = 255
 _LONGEST_NAME = 255
@@ -61,47 +61,49 @@ OPEN_STATUSES = (IncidentStatus.TRIGGERED.value, IncidentStatus.ACKNOWLEDGED.val
 
 
 def urgency_of(severity: Severity) -> int:
-    """Return the severity as it is stored: 0 for unknown to 5 for critical."""
+    """Convert a severity to its stored value, from 0 for unknown to 5 for critical."""
     return HIGHEST_URGENCY - severity.rank
 
 
 def severity_of(urgency: int) -> Severity:
-    """Return the severity that is stored so."""
+    """Convert a stored value to a severity."""
     return _SEVERITIES[HIGHEST_URGENCY - urgency]
 
 
 class EntryKind(StrEnum):
-    """The kind of an entry."""
+    """The kind of a timeline entry."""
 
-    #: A comment that a user wrote.
+    #: Comment of a user.
     NOTE = "note"
     OPENED = "opened"
-    #: New alerts with a fingerprint that the incident holds, or of a rule that opens too many.
+    #: New alerts that joined because of their fingerprint, or because a rule opened too many
+    #: incidents.
     JOINED = "joined"
     #: Alerts that a user linked or unlinked.
     LINKED = "linked"
     UNLINKED = "unlinked"
     STATUS = "status"
     SEVERITY = "severity"
-    #: The text is the user name.
+    #: Assignment of the user whose name is the text.
     ASSIGNED = "assigned"
     UNASSIGNED = "unassigned"
-    #: By hand or by a rule; the text is the user name, and the details have the key of the page.
+    #: Page by a user or a rule. The text is the user name, and the details contain the key of the
+    #: page.
     PAGED = "paged"
-    #: Whether and why the user was not paged, or not reached: a sentence without its subject.
+    #: Reason why the user was not paged or not reached, as a sentence without its subject.
     PAGE = "page"
-    #: Whom a rule did not page because of a gap, with the reasons.
+    #: Responders that a rule did not page because of a gap, with the reasons.
     UNPAGED = "unpaged"
     TITLE = "title"
     DESCRIPTION = "description"
-    #: Whether it is closed when its alerts are resolved.
+    #: Change of whether the incident is closed when its alerts are resolved.
     CLOSING = "closing"
-    #: Whether its alerts page nobody while it is acknowledged.
+    #: Change of whether alerts of the acknowledged incident do not page.
     QUIET = "quiet"
 
 
 class EntryFilter(StrEnum):
-    """Filter of the entries of a timeline."""
+    """A filter on the entries of a timeline."""
 
     ALL = "all_notes"
     COMMENTS = "only_comments"
@@ -109,7 +111,10 @@ class EntryFilter(StrEnum):
 
 
 def checked_title(text: str) -> str:
-    """Return a title on one line, or raise InvalidError."""
+    """Return a title on one line.
+
+    Raise InvalidError if it is not valid.
+    """
     title = " ".join(storable(text).split())
     if not title or len(title) > LONGEST_TITLE:
         raise InvalidError(f"A title has 1 to {LONGEST_TITLE} characters.", field="title")
@@ -117,12 +122,18 @@ def checked_title(text: str) -> str:
 
 
 def checked_description(text: str) -> str:
-    """Return a description, which may be empty, or raise InvalidError."""
+    """Return a description, which may be empty.
+
+    Raise InvalidError if it is too long.
+    """
     return checked_lines(text, "description", LONGEST_DESCRIPTION)
 
 
 def checked_note(text: str) -> str:
-    """Return a comment, or raise InvalidError."""
+    """Return a comment.
+
+    Raise InvalidError if it is empty or too long.
+    """
     note = checked_lines(text, "body", LONGEST_NOTE)
     if not note:
         raise InvalidError("Enter a comment.", field="body")
@@ -130,7 +141,10 @@ def checked_note(text: str) -> str:
 
 
 def checked_lines(text: str, field: str, longest: int) -> str:
-    """Return a text of lines, which may be empty, or raise InvalidError."""
+    """Return a multi-line text, which may be empty.
+
+    Raise InvalidError if it is too long.
+    """
     lines = storable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if len(lines) > longest:
         message = f"It can have at most {longest:,} characters; this has {len(lines):,}."
@@ -138,14 +152,14 @@ def checked_lines(text: str, field: str, longest: int) -> str:
     return lines
 
 
-#: A text of a filter. What no database can store matches nothing, as on the page.
+#: Text of a filter. Characters that no database can store are replaced, so they match nothing.
 _Name = Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(storable)]
 _Search = Annotated[str, Field(max_length=LONGEST_SEARCH), AfterValidator(storable)]
 _UserIds = Annotated[tuple[Annotated[int, Field(ge=0, le=LARGEST_ID)], ...], BeforeValidator(split)]
 
 
 class IncidentQuery(KeysetQuery):
-    """Which incidents a list has, and in which order."""
+    """Filters and order for a list of incidents."""
 
     status: Literal["open", "triggered", "acknowledged", "resolved", "all"] = Field(
         default="all", description="`open` is triggered or acknowledged."
@@ -202,7 +216,7 @@ class _IncidentFields(Body):
 
 
 class NewIncident(_IncidentFields):
-    """A new incident. With alerts, what is left out is composed from the first of them."""
+    """A new incident. If it has alerts, omitted fields are composed from the first of them."""
 
     alerts: Annotated[
         Numbers,
@@ -212,7 +226,7 @@ class NewIncident(_IncidentFields):
 
 
 class IncidentChange(_IncidentFields):
-    """Changes to an incident; omitted fields are kept."""
+    """Changes to an incident. Omitted fields are kept."""
 
     status: Literal["triggered", "acknowledged", "resolved"] | None = Field(
         default=None,
@@ -222,7 +236,7 @@ class IncidentChange(_IncidentFields):
 
 
 class IncidentPerson(Resource):
-    """Somebody who opened an incident, wrote about it or looks after it."""
+    """A user who opened an incident, commented on it or is assigned to it."""
 
     id: int | None = Field(description="Null if the account was deleted.")
     username: str
@@ -255,7 +269,7 @@ class Incident(Resource):
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody still has to work on it."""
+        """True if the incident is open."""
         return self.status is not IncidentStatus.RESOLVED
 
 
@@ -268,17 +282,17 @@ class IncidentPageBody(Body):
 
 
 class IncidentAlertsQuery(KeysetQuery):
-    """The alerts of an incident, in the order of their numbers."""
+    """Query for the alerts of an incident, newest first."""
 
 
 class IncidentAlertsBody(Body):
-    """Alerts to be linked."""
+    """Alerts to link to an incident."""
 
     alerts: Numbers = Field(description=f"Numbers (iid) of at most {MOST_AT_ONCE} alerts.")
 
 
 class IncidentNoteQuery(KeysetQuery):
-    """Which entries of the timeline a list has, and in which order."""
+    """Filters and order for the timeline of an incident."""
 
     sort: Literal["desc", "asc"] = Field(default="desc", description="The newest or oldest first.")
     order_by: Literal["created_at"] = "created_at"
@@ -294,24 +308,24 @@ class _NoteFields(Body):
 
     @property
     def is_internal(self) -> bool | None:
-        """Whether it is internal, by either name; None if it is not said."""
+        """True if the comment is internal, by either name of the field. None if it is omitted."""
         return self.confidential if self.internal is None else self.internal
 
 
 class NewIncidentNote(_NoteFields):
-    """A new comment."""
+    """A new comment on an incident."""
 
     body: Text = Field(default="", description="Markdown.")
 
 
 class IncidentNoteChange(_NoteFields):
-    """Changes to a comment; omitted fields are kept."""
+    """Changes to a comment. Omitted fields are kept."""
 
     body: Text | None = Field(default=None, description="Markdown.")
 
 
 class IncidentNote(Resource):
-    """An entry of the timeline."""
+    """An entry of the timeline of an incident."""
 
     id: int
     kind: EntryKind
@@ -331,11 +345,11 @@ class IncidentNote(Resource):
 
 
 class IncidentRuleQuery(OffsetQuery):
-    """The rules of a project in the order in which they are asked: the oldest first."""
+    """Query for the rules of a project in the order in which they are applied, oldest first."""
 
 
 class NewIncidentRule(ConditionsBody):
-    """A new rule: an alert that meets all of its conditions opens an incident."""
+    """A new rule. An alert that meets all of its conditions opens an incident."""
 
     name: Text = Field(description=f"1 to {LONGEST_RULE_NAME} characters.")
     close_when_resolved: Annotated[
@@ -376,7 +390,10 @@ class NewIncidentRule(ConditionsBody):
 
     @property
     def called(self) -> list[AnyTarget]:
-        """The responders as targets; raises InvalidError."""
+        """Responders as targets.
+
+        Raise InvalidError if one of them is not valid.
+        """
         found = [
             parse_target(each, "responders") if isinstance(each, str) else each.target
             for each in self.responders
@@ -389,7 +406,7 @@ class NewIncidentRule(ConditionsBody):
 
 @partial
 class IncidentRuleChange(NewIncidentRule):
-    """Changes to a rule; omitted fields are kept."""
+    """Changes to a rule. Omitted fields are kept."""
 
 
 class IncidentRule(ConditionsResource):
@@ -416,5 +433,5 @@ class IncidentRule(ConditionsResource):
 
     @property
     def responder_words(self) -> list[str]:
-        """Whom it calls, in words."""
+        """Responders of the rule as texts."""
         return [target_words(TargetKind(each.type), each.name) for each in self.responders]

@@ -1,1 +1,1 @@
-"""The formats in which alerts arrive, each declared in a file, and the registry of all."""
+"""Alert formats, each declared in its own module, and the registry of all of them."""

@@ -1,4 +1,4 @@
-"""What a type of integration declares: a format in which alerts arrive, or a link elsewhere."""
+"""Base classes of integration types: formats in which alerts arrive, and links to other tools."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,47 +16,47 @@ from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Unreadable
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 from domain.alerts.reading.paths import has_path, path_of, resolve
 
-#: How a warning or an error begins that says that a body is in the format of another type.
+#: Beginning of each warning or error about a body in the format of another integration type.
 LOOKS_LIKE = "This looks like"
-#: How times can be written, for descriptions of bodies.
+#: Accepted notations of times, for descriptions of bodies.
 TIMES = "RFC 3339, RFC 2822, or seconds or milliseconds since 1970."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The settings of the instance for reading bodies."""
+    """Instance settings that control how bodies are parsed."""
 
-    #: Largest depth of nested arrays and objects.
+    #: Maximum depth of nested arrays and objects.
     nesting_limit: int
-    #: The feature flag generic_alert_fingerprinting.
+    #: Value of the feature flag generic_alert_fingerprinting.
     automatic_fingerprint: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApiUrl:
-    """The API URL that integrations of a type have."""
+    """The API URL of integrations of a type."""
 
     help: str
-    #: What an integration without one is given.
+    #: URL for integrations that are created without one.
     usual: str | None = None
-    #: Why one that is missing or malformed is refused; empty if it may be missing.
+    #: Error message for a missing or malformed URL. It is empty if the URL is optional.
     refusal: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A monitoring tool, and how its bodies are known."""
+    """A monitoring tool, and the rules for recognizing its bodies."""
 
     name: str
-    #: The paths that its bodies have, whatever their value, with dots and separated by spaces.
+    #: Paths that every body of the tool contains, in dot notation and separated by spaces.
     marks: str
-    #: A path whose text begins like this, for bodies that keys alone do not tell apart.
+    #: A path and the beginning of its text, for tools that cannot be recognized only by keys.
     beginning: tuple[str, str] | None = None
-    #: What to set in the tool, in a sentence.
+    #: Instruction for configuring the tool, as a sentence.
     hint: str = ""
 
     def knows(self, payload: Mapping[str, object]) -> bool:
-        """Return whether a body is one of the tool's."""
+        """Return whether a body comes from this tool."""
         if not all(has_path(payload, path_of(mark)) for mark in self.marks.split()):
             return False
         if self.beginning is None:
@@ -66,19 +66,19 @@ class Tool:
 
     @property
     def mapping(self) -> FieldMapping:
-        """How its bodies are read."""
+        """Mapping that is used to read the tool's bodies."""
         return UNMAPPED
 
 
 class Guide(NamedTuple):
-    """A guide of docs/guides with the name of its tool."""
+    """A guide in docs/guides, and the name of its tool."""
 
     name: str
     words: str
 
 
 class GroupingRule(NamedTuple):
-    """A way to make a fingerprint, as a sentence, and the fields that it uses."""
+    """A way to compute a fingerprint, a sentence that describes it, and the fields that it uses."""
 
     fingerprint: bytes | None
     sentence: str
@@ -86,28 +86,28 @@ class GroupingRule(NamedTuple):
 
 
 class IntegrationType:
-    """What an integration is; `domain/alerts/formats/registry.py` lists the types."""
+    """A type of integrations. `domain/alerts/formats/registry.py` lists all types."""
 
-    #: Stored, and shown by the API and commands; at most 16 characters.
+    #: Name that is stored, and shown by the API and commands. It has at most 16 characters.
     name: ClassVar[str]
-    #: The name that pages show.
+    #: Display name on pages.
     label: ClassVar[str]
-    #: What it takes, in a sentence that begins with its name.
+    #: Sentence that describes the accepted input and begins with the name of the type.
     help: ClassVar[str]
-    #: None: integrations of the type have no API URL.
+    #: API URL of the type's integrations, or None if they have none.
     api_url: ClassVar[ApiUrl | None] = None
-    #: Whether senders can post to it, so that it has a URL, keys and deliveries.
+    #: True if the type receives alerts. If so, its integrations have a URL, keys and deliveries.
     receives: ClassVar[bool] = False
-    #: Whether no other integration can be active beside it.
+    #: True if an active integration of the type excludes all other active integrations.
     takes_over: ClassVar[bool] = False
-    #: Whether a custom mapping says from which keys the fields of an alert are read.
+    #: True if a custom mapping can define which keys are read for the fields of an alert.
     has_mapping: ClassVar[bool] = False
-    #: Whether integrations choose which labels name environment and service.
+    #: True if integrations can choose the labels for the environment and the service.
     has_labels: ClassVar[bool] = False
 
 
 class Link(IntegrationType):
-    """A link to a tool that takes over paging while it is active; it receives nothing."""
+    """A link to a tool that takes over paging while it is active. It does not receive alerts."""
 
     takes_over = True
 
@@ -116,39 +116,46 @@ class Format(IntegrationType, ABC):
     """A format in which alerts arrive."""
 
     receives = True
-    #: What requests declare their bodies to be. `application/<name>+json` counts as the JSON of the
-    #: first, and other suffixes likewise.
+    #: Accepted media types of requests. `application/<name>+json` is treated like the first type,
+    #: and other suffixes likewise.
     media_types: ClassVar[Sequence[str]] = ("application/json",)
-    #: Whether requests of Amazon SNS are read, which do not declare that they are JSON.
+    #: True if requests of Amazon SNS are accepted, which do not declare a JSON media type.
     takes_sns: ClassVar[bool] = False
-    #: Whether its keys are routing keys at the addresses of PagerDuty's Events API.
+    #: True if the keys are also routing keys for the URLs of PagerDuty's Events API.
     takes_events: ClassVar[bool] = False
-    #: Whether a body is a whole group of alerts, for which the larger limit of bytes holds.
+    #: True if a body contains a whole group of alerts, so that the higher size limit applies.
     takes_groups: ClassVar[bool] = False
-    #: Whether alerts may have Markdown for incidents: bodies without any are not read again.
+    #: True if alerts can contain Markdown for incidents. If not, bodies are not parsed again for
+    #: it.
     has_markdown: ClassVar[bool] = False
-    #: The type that describes its bodies at /api/openapi.json; bodies are not checked by it.
+    #: Type that describes bodies in /api/openapi.json. It is not used for validation.
     body: ClassVar[Any] = dict[str, Any]
-    #: The response to a delivery over the rate limit after which its senders try again.
+    #: Status code for deliveries over the rate limit that makes senders of this format retry.
     retry_status: ClassVar[HTTPStatus] = HTTPStatus.TOO_MANY_REQUESTS
-    #: The tools that post it, for recognition; the first that knows a payload counts.
+    #: Tools that send this format. The first one that recognizes a payload is used.
     tools: ClassVar[Sequence[Tool]] = ()
-    #: The guides that its integrations show.
+    #: Guides that are shown for integrations of this type.
     guides: ClassVar[Sequence[Guide]] = (Guide("curl", "curl"),)
 
     def read(
         self, body: bytes, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
     ) -> ParsedBody:
-        """Parse a body and read its alerts; raise UnreadableBody or the errors of `parse`."""
+        """Decode a body and parse its alerts.
+
+        Raise UnreadableBody if the body cannot be decoded, or an error of `parse`.
+        """
         value = self.decode(body, reading=reading)
         return self.parse(value, now=now, reading=reading, mapping=mapping)
 
     def decode(self, body: bytes, *, reading: Reading) -> object:
-        """Return the value of a body, which the other methods take; raise UnreadableBody."""
+        """Decode a body into the value that the other methods take.
+
+        Raise UnreadableBody if this is not possible.
+        """
         return read_json(body, nesting_limit=reading.nesting_limit)
 
     def stored_value(self, body: bytes | None, *, reading: Reading) -> object:
-        """Return the value of a stored body, or None if it is gone or cannot be read any more."""
+        """Return the value of a stored body, or None if it was deleted or cannot be decoded."""
         with suppress(UnreadableBody):
             return self.decode(body or b"", reading=reading)
         return None
@@ -157,62 +164,66 @@ class Format(IntegrationType, ABC):
     def parse(
         self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
     ) -> ParsedBody:
-        """Read the alerts of a body; raise an error of `domain/alerts/reading/incoming.py`.
+        """Parse the alerts of a body.
 
-        Of the mapping, formats without one use the words for severities alone.
+        Formats without a custom mapping only use the severity words of `mapping`. Raise an error of
+        `domain/alerts/reading/incoming.py` if the body contains no valid alert.
         """
 
     @abstractmethod
     def example(self, started: str) -> Mapping[str, Any]:
-        """Return an example body with an alert that began at a time."""
+        """Return an example body with one alert that started at the given time."""
 
     def example_body(self, *, now: datetime) -> str:
-        """Return the example body as senders post it: as indented JSON."""
+        """Return the example body as indented JSON, as a sender would post it."""
         return orjson.dumps(self.example(_written(now)), option=orjson.OPT_INDENT_2).decode()
 
     def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
-        """Return the snippets for configurations of senders, with URL and key filled in."""
+        """Return configuration snippets for senders, with the URL and the key filled in."""
         del base_url
         body = self.example(_written(now - timedelta(minutes=1)))
         return (curl(url, key, body), python(url, key, body))
 
     def items_of(self, value: object) -> Sequence[object]:
-        """Return the parts of a body that become alerts, in their order."""
+        """Return the parts of a body that become alerts, in order."""
         return value if isinstance(value, list) else (value,)
 
     def body_of(self, sample: Mapping[str, object]) -> object:
-        """Return the body that a sample is, or is an item of."""
+        """Return a complete body for a sample, which may be a body or one of its items."""
         return sample
 
     def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
-        """Return the body reduced to one of its items, so that the others need not be read."""
+        """Return the body reduced to one item, so that the other items are not parsed."""
         items = self.items_of(value)
         return checked_object(items[item_index] if item_index < len(items) else value)
 
     def shown_part(self, only: Mapping[str, object]) -> Mapping[str, object]:
-        """Return what the page of an alert shows of a body that was reduced to its item."""
+        """Return the part of a reduced body that is shown on the page of the alert."""
         return only
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
-        """Return the objects whose members are the labels of an item, the last over the others."""
+        """Return the objects that contain the labels of an item; later objects take precedence."""
         items = self.items_of(value)
         return (items[item_index],) if item_index < len(items) else ()
 
     def read_by(self, mapping: FieldMapping) -> str:
-        """Return how a payload was read, in words that go after the name of the integration."""
+        """Return a phrase that describes how a payload was read.
+
+        It is shown after the name of the integration.
+        """
         del mapping
         return f"in the format of {self.label}"
 
     def grouping_rules(
         self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
     ) -> Iterator[GroupingRule]:
-        """Yield the ways in which the fingerprint of an alert may have been made."""
+        """Yield the possible ways in which the fingerprint of an alert was computed."""
         del part, mapping
         sentence = f"Reports are grouped into one alert by {item.fingerprint_source}."
         yield GroupingRule(item.fingerprint, sentence, {})
 
     def misread(self, count: int) -> str:
-        """Return what deliveries that look like another format are, and where they belong."""
+        """Return a phrase that describes misdirected deliveries and names the correct type."""
         del count
         return "see their warnings"
 

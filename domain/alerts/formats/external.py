@@ -1,4 +1,4 @@
-"""The link to an on-call tool elsewhere."""
+"""Integration type for links to external on-call tools."""
 
 from domain.alerts.formats.base import ApiUrl, Link
 

@@ -1,7 +1,7 @@
-"""Reads the generic JSON payload: an object is one alert, an array has one alert per object.
+"""Parser for generic JSON payloads: an object is one alert, an array contains one per object.
 
-Every field is optional, and unknown fields are allowed. Each field is read from the key of its own
-name, unless the integration has a mapping to other keys.
+Every field is optional, and unknown fields are allowed. Each field is read from the key with its
+own name, unless the integration maps it to other keys.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,19 +36,19 @@ from domain.alerts.reading.text import (
 )
 from domain.alerts.reading.times import AlertEnd, in_order, read_end, read_start
 
-#: Attributes of every webhook of Alertmanager, which other payloads hardly ever have together.
+#: Keys of every Alertmanager webhook. Other payloads rarely contain all of them.
 _WEBHOOK_MARKS = frozenset({"alerts", "groupKey", "receiver"})
 _LOOKS_LIKE_A_WEBHOOK = (
     f"{LOOKS_LIKE} a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
     "of the type “Prometheus Alertmanager”: there each of its alerts becomes one of its own."
 )
-#: Attributes of the items that Prometheus posts to an Alertmanager.
+#: Keys of the items that Prometheus posts to an Alertmanager.
 _ARRAY_MARKS = frozenset({"labels", "startsAt", "endsAt"})
 _LOOKS_LIKE_PROMETHEUS = (
     f"{LOOKS_LIKE} alerts of Prometheus or vmalert. Send them to an integration of the type "
     "“Prometheus Alertmanager”, which recognizes them by their labels and resolves them."
 )
-#: Senders in the field use this spelling as well.
+#: Alternative key that some senders use.
 _OTHER_ENVIRONMENT = "gitlab_environment_name"
 
 _UNGROUPED = "none: grouping is off"
@@ -57,7 +57,7 @@ _UNGROUPED = "none: grouping is off"
 def _identify(
     body: Mapping[str, object], given: object, mapping: FieldMapping, *, automatic_fingerprint: bool
 ) -> tuple[bytes | None, str, str | None]:
-    """Return the fingerprint, its source, and a warning if the sender's own one is unusable."""
+    """Return the fingerprint, its source, and a warning if the sender's fingerprint is unusable."""
     name = mapping.sources[AlertField.FINGERPRINT]
     warning = None
     if not is_blank(given):
@@ -86,7 +86,7 @@ def _read_alert(
         fields.get(AlertField.START_TIME), name=sources[AlertField.START_TIME], now=now
     )
     end = read_end(fields.get(AlertField.END_TIME), name=sources[AlertField.END_TIME])
-    if mapping.rules.resolved_when:  # then rules decide whether it is over
+    if mapping.rules.resolved_when:  # The rules decide whether the alert is resolved.
         is_over = mapping.rules.is_over(body)
         end = AlertEnd(end.time or now, end.warning) if is_over else AlertEnd(None, None)
     started_at = start.time
@@ -137,12 +137,12 @@ def parse_each(
     automatic_fingerprint: bool,
     mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
-    """Read one alert for each object of an array; other items are refused one by one.
+    """Parse one alert for each object of an array.
 
-    A readable end time resolves the alert, even if it lies in the future. Without a usable
-    fingerprint the payload itself identifies the alert, unless `automatic_fingerprint` is off: then
-    the alert has no fingerprint. What a rule of the mapping drops is no alert. Raise NoValidItem if
-    the array has no object.
+    Other items are rejected one by one. A readable end time resolves the alert, even if it lies in
+    the future. Without a usable fingerprint, the payload itself identifies the alert. If
+    `automatic_fingerprint` is off, such an alert has no fingerprint. Items that match a drop rule
+    of the mapping do not become alerts. Raise NoValidItem if the array contains no object.
     """
     alerts, refused, dropped = [], [], 0
     for index, item in enumerate(items):
@@ -168,7 +168,7 @@ def parse_each(
 
 
 class GenericAlert(BaseModel):
-    """An alert; all fields are optional, others are kept and shown."""
+    """An alert. All fields are optional; additional fields are stored and shown."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -198,7 +198,7 @@ def _with_warning(parsed: ParsedBody, warning: str) -> ParsedBody:
 
 
 class HttpEndpoint(Format):
-    """Any JSON object, or an array of them."""
+    """Format for any JSON object, or an array of objects."""
 
     name = "http"
     label = "HTTP Endpoint"
@@ -228,11 +228,11 @@ class HttpEndpoint(Format):
     def parse(
         self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
     ) -> ParsedBody:
-        """Read one alert for each object.
+        """Parse one alert for each object.
 
-        Without a mapping, events of PagerDuty's Events API are known by their members; one that is
-        malformed raises InvalidEvent. A body that looks like a webhook of Alertmanager is read
-        anyway, with a parse warning.
+        Without a mapping, events of PagerDuty's Events API are recognized by their keys. Raise
+        InvalidEvent if such an event is malformed. A body that looks like a webhook of Alertmanager
+        is parsed anyway, with a warning.
         """
         flag = reading.automatic_fingerprint
         if isinstance(value, list):
@@ -248,19 +248,19 @@ class HttpEndpoint(Format):
         return parsed
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
-        """Return the members of an object, or those of an event that are its labels."""
+        """Return the object itself, or the members of a PagerDuty event that are its labels."""
         if isinstance(value, dict) and pagerduty.is_event(value):
             return (pagerduty.label_members(value),)
         return super().labels(value, item_index)
 
     def read_by(self, mapping: FieldMapping) -> str:
-        """Return whether the mapping was used."""
+        """Return a phrase that states whether the mapping was used."""
         return "read by its mapping" if mapping.reads_fields else "read by the default fields"
 
     def grouping_rules(
         self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
     ) -> Iterator[GroupingRule]:
-        """Yield the key of an event, the sender's fingerprint, and the rest of the payload."""
+        """Yield the event's key, the sender's fingerprint, and the rest of the payload."""
         del item
         if pagerduty.is_event(part):
             key = pagerduty.dedup_key_of(part)
@@ -276,7 +276,7 @@ class HttpEndpoint(Format):
         yield GroupingRule(fingerprint.of("payload", stable), sentence, stable)
 
     def misread(self, count: int) -> str:
-        """Return what posts webhooks, and where they belong."""
+        """Return a phrase that describes misdirected webhooks and names the correct type."""
         return (
             f"{'a webhook' if count == 1 else 'webhooks'} of Prometheus Alertmanager or Grafana, "
             "for an integration of the type “Prometheus Alertmanager”, which opens one alert for "
@@ -284,7 +284,7 @@ class HttpEndpoint(Format):
         )
 
     def example(self, started: str) -> Mapping[str, Any]:
-        """Return an alert with the fields that have a meaning, and another one."""
+        """Return an alert with all standard fields and an additional one."""
         return {
             "title": "Disk almost full on web-1",
             "description": "/var has 2 % left; it fills in about 40 minutes.",
@@ -299,7 +299,7 @@ class HttpEndpoint(Format):
         }
 
     def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
-        """Return those of tools behind the others."""
+        """Return the general snippets, followed by those for specific tools."""
         others = super().snippets(url, key, base_url=base_url, now=now)
         return (*others, _pagerduty(base_url, key), *sender_snippets(url, key))
 

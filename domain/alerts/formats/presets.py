@@ -1,7 +1,7 @@
 """Mappings for the bodies that known monitoring tools post to HTTP endpoints.
 
-Keys and values are those of each tool's own documentation. Of several that know a body the first
-counts. Paths are written with dots; a number is a position.
+Keys and values are taken from the documentation of each tool. If several tools recognize a body,
+the first one is used. Paths are written with dots; a number is an array index.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,17 +13,17 @@ from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.mapping_rules import Condition, Join, MappingRules, Operator
 from domain.alerts.reading.paths import path_of
 
-#: The path of a rule, its operator, and words separated by commas.
+#: Path of a rule, its operator, and words separated by commas.
 _Rule = tuple[str, Operator, str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preset(Tool):
-    """A tool whose bodies are read by a mapping."""
+    """A tool that is supported by a predefined mapping."""
 
-    #: By the name of the field; two paths are separated by a space.
+    #: Paths for each field, by its name. Alternative paths are separated by spaces.
     fields: Mapping[str, str] = field(default_factory=dict)
-    #: What is put behind title and fingerprint.
+    #: Paths of the values that are appended to the title and the fingerprint.
     joins: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, Severity] = field(default_factory=dict)
     resolved: tuple[_Rule, ...] = ()
@@ -31,7 +31,7 @@ class Preset(Tool):
 
     @property
     def mapping(self) -> FieldMapping:
-        """How its bodies are read."""
+        """Mapping that is used to read the tool's bodies."""
         return FieldMapping(
             {
                 AlertField(name): tuple(map(path_of, paths.split()))
@@ -90,7 +90,7 @@ PRESETS: tuple[Preset, ...] = (
             "fingerprint": "monitor.name msg",
         },
         joins={"fingerprint": "monitor.id"},
-        # Messages without a heartbeat are tests and expiring certificates, which have no recovery.
+        # Messages without a heartbeat are tests or expiring certificates, which have no recovery.
         resolved=(
             ("heartbeat.status", _IS, "1"),
             ("heartbeat", Operator.IS_MISSING, "yes"),
@@ -193,7 +193,7 @@ PRESETS: tuple[Preset, ...] = (
             "fingerprint": "Message.AlarmArn Message.AlarmName",
         },
         resolved=(("Message.NewStateValue", _IS, "ok"),),
-        # It is neither a problem nor its end: an open alert stays open.
+        # Insufficient data is neither a problem nor a recovery, so an open alert stays open.
         dropped=(("Message.NewStateValue", _IS, "insufficient_data"),),
         hint="Subscribe the URL to the topic with the protocol HTTPS. The subscription is "
         "confirmed by itself.",
@@ -300,7 +300,7 @@ PRESETS: tuple[Preset, ...] = (
             "hosts": "labels.instance",
             "fingerprint": "labels.instance",
         },
-        # The name of a plugin is the key of its instance, such as a mount point or a disk.
+        # The label named after the plugin contains its instance, such as a mount point or a disk.
         joins={
             "fingerprint": "labels.alertname labels.type labels.df labels.disk labels.interface "
             "labels.processes"

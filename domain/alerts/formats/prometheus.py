@@ -1,7 +1,7 @@
-"""Reads the webhook of Prometheus Alertmanager, which Grafana and others send as well.
+"""Parser for the webhook of Prometheus Alertmanager, which Grafana and other tools also send.
 
-In addition to the attributes of the specification, the labels service, instance and host fill the
-alert's service and hosts, and the annotation runbook_url is the fallback for runbook.
+In addition to the attributes of the specification, the labels service, instance and host are used
+for the service and the hosts. The annotation runbook_url is the fallback for runbook.
 """
 
 import re
@@ -61,21 +61,21 @@ REQUIRED = (
 )
 
 MONITORING_TOOL = "Prometheus"
-#: The API URL of an integration that was given none. The URL is stored and never called.
+#: Default API URL of an integration. The URL is stored and never requested.
 PLACEHOLDER_API_URL = "http://prometheus.example.com"
-#: Attributes of every webhook, which other payloads hardly ever have together.
+#: Keys of every webhook. Other payloads rarely contain all of them.
 _MARKS = frozenset({"alerts", "groupKey", "receiver"})
-#: What Prometheus posts to Alertmanager's API has one of these.
+#: Keys of alerts in Alertmanager's API. Prometheus sends at least one of them.
 _ARRAY_MARKS = frozenset({"endsAt", "generatorURL"})
 _LOOKS_LIKE_ONE_ALERT = (
     f"{LOOKS_LIKE} a single alert: send it to an integration of the type “HTTP Endpoint”."
 )
 
-#: Senders in the field use the second spelling.
+#: Labels that contain the environment. Some senders use the second one.
 _ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
 
 _QUERY_PARAMETER = "g0.expr="
-#: A lone surrogate encoded as UTF-8: it is replaced as one character, not as three bytes.
+#: A surrogate encoded as UTF-8, which is replaced as one character instead of three bytes.
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _REPLACEMENT = "\ufffd".encode()
 _LARGEST_COUNT = 2**31 - 1
@@ -85,16 +85,17 @@ _BY_LABELS = "its labels"
 _BY_TITLE = "its title"
 
 
-#: Grafana calls each rule without data, or with an error, like this, and names it by a label.
+#: Names that Grafana gives to every rule without data or with an error. The label rulename contains
+#: the name of the rule.
 _GRAFANA_STATES = ("DatasourceNoData", "DatasourceError")
 
 
 class _PostedAlert(dict[str, object]):
-    """An item of an array for Alertmanager's API, taken out of it."""
+    """An item of an array for Alertmanager's API, without the array."""
 
 
 class _NoAlertError(Exception):
-    """The item is no alert; the message is the reason."""
+    """The item is not a valid alert. The message is the reason."""
 
 
 def _read_names(item: Mapping[str, object], attribute: str) -> Mapping[str, object]:
@@ -120,9 +121,9 @@ def _read_title(labels: Mapping[str, object], annotations: Mapping[str, object])
 
 
 def _read_end(item: Mapping[str, object], *, now: datetime) -> AlertEnd:
-    """Return the end of an item: endsAt if it is past, else now if its own status is resolved.
+    """Return the end of an item: `endsAt` if it is past, or now if the item's status is resolved.
 
-    Alertmanager sets endsAt in the future for firing alerts; the status of the group is ignored.
+    Alertmanager sets `endsAt` in the future for firing alerts. The status of the group is ignored.
     """
     end = read_end(item.get("endsAt"), name="endsAt")
     if end.time is not None and end.time <= now:
@@ -144,7 +145,7 @@ def _identify(
 
 
 def _read_query(generator_url: str | None) -> str | None:
-    """Return the expression of the metric, a parameter of the graph's URL."""
+    """Return the metric's expression, which is a parameter of the graph's URL."""
     if generator_url is None or _QUERY_PARAMETER not in generator_url:
         return None
     parameters = generator_url.partition("#")[0].partition("?")[2].split("&")
@@ -215,9 +216,9 @@ def _left_out(labels: Mapping[str, object], start: AlertStart) -> frozenset[str]
 
 
 def _is_array(value: object) -> TypeGuard[list[object]]:
-    """Return whether a body is what Prometheus posts to Alertmanager's API.
+    """Return whether a body is an array as Prometheus posts it to Alertmanager's API.
 
-    Notifications of collectd are alike, but their recoveries have other labels.
+    Notifications of collectd look similar, but their recoveries have different labels.
     """
     return isinstance(value, list) and any(
         isinstance(item, dict) and "labels" in item and item.keys() & _ARRAY_MARKS for item in value
@@ -252,15 +253,15 @@ def _items_of(body: Mapping[str, object] | list[object]) -> list[object]:
 def parse(
     body: Mapping[str, object] | list[object], *, now: datetime, rules: MappingRules = NO_RULES
 ) -> ParsedBody:
-    """Read one alert for each item; invalid items are refused one by one.
+    """Parse one alert for each item. Invalid items are rejected one by one.
 
-    An array has the items that Prometheus posts to Alertmanager's API, where `startsAt` is optional
-    (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml).
+    An array contains the items that Prometheus posts to Alertmanager's API, where `startsAt` is
+    optional (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml).
 
-    Of the rules, the integration's own words for severities and its choice of labels count.
+    Only the severity words and the label choices of `rules` are used. Any value of `version` is
+    accepted, and the attributes of the group are not applied to the items.
 
-    Raise MissingAttributes, or NoValidItem if no item is valid. Any value of `version` is accepted,
-    and the attributes of the group are not used for the items.
+    Raise MissingAttributes if required attributes are missing, and NoValidItem if no item is valid.
     """
     alerts, refused = [], []
     is_webhook = not isinstance(body, list | _PostedAlert)
@@ -286,7 +287,7 @@ def parse(
 
 
 class MetricsItem(BaseModel):
-    """One alert of Alertmanager."""
+    """An alert in a webhook of Alertmanager."""
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel)
 
@@ -308,7 +309,7 @@ class MetricsItem(BaseModel):
 
 
 class MetricsAlerts(BaseModel):
-    """The webhook of Alertmanager, which Grafana sends as well."""
+    """The webhook of Alertmanager, which Grafana also sends."""
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel)
 
@@ -325,11 +326,11 @@ class MetricsAlerts(BaseModel):
 
 
 class AlertArray(RootModel[list[MetricsItem]]):
-    """Alerts that Prometheus, vmalert, and rulers of Loki and Mimir post to an Alertmanager."""
+    """Alerts that Prometheus, vmalert, and the rulers of Loki and Mimir post to an Alertmanager."""
 
 
 class Prometheus(Format):
-    """The webhook of Alertmanager, and the arrays that Alertmanager itself receives."""
+    """Format for Alertmanager's webhook and for the arrays that Alertmanager itself receives."""
 
     name = "prometheus"
     label = "Prometheus Alertmanager"
@@ -343,7 +344,7 @@ class Prometheus(Format):
     takes_groups = True
     body = MetricsAlerts | list[MetricsItem]
     has_labels = True
-    #: Alertmanager tries again after a 503, and not after a 429.
+    #: Alertmanager retries after a 503 response, but not after a 429 response.
     retry_status = HTTPStatus.SERVICE_UNAVAILABLE
     tools = (
         Tool(
@@ -371,7 +372,7 @@ class Prometheus(Format):
     def parse(
         self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
     ) -> ParsedBody:
-        """Read one alert for each item of a webhook, or of an array for Alertmanager's API."""
+        """Parse one alert for each item of a webhook or of an array for Alertmanager's API."""
         del reading
         payload = value if _is_array(value) else checked_object(value)
         try:
@@ -389,11 +390,11 @@ class Prometheus(Format):
         return items if isinstance(items, list) else ()
 
     def body_of(self, sample: Mapping[str, object]) -> object:
-        """Return a webhook as it is, and an alert as an array of one."""
+        """Return a webhook unchanged, and a single alert in an array."""
         return sample if _MARKS & sample.keys() else [sample]
 
     def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
-        """Return the webhook with one of its items, or an item of an array."""
+        """Return the webhook with only one of its items, or one item of an array."""
         if isinstance(value, list):
             return _PostedAlert(super().only_item(value, item_index))
         payload = checked_object(value)
@@ -402,7 +403,7 @@ class Prometheus(Format):
         return {**payload, "alerts": self.items_of(payload)[item_index : item_index + 1]}
 
     def shown_part(self, only: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the item, its annotations and labels first."""
+        """Return the item with its annotations and labels first."""
         item = checked_object(_items_of(only)[0])
         first: dict[str, object] = {
             name: item[name] for name in ("annotations", "labels") if name in item
@@ -410,7 +411,7 @@ class Prometheus(Format):
         return {**first, **item}
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
-        """Return the labels of the group, and over them those of the item."""
+        """Return the labels of the group, then the labels of the item, which override them."""
         common = value.get("commonLabels") if isinstance(value, dict) else None
         own = (
             item.get("labels") if isinstance(item, dict) else None
@@ -419,14 +420,14 @@ class Prometheus(Format):
         return (common, *own)
 
     def read_by(self, mapping: FieldMapping) -> str:
-        """Return what it was read as."""
+        """Return a phrase that describes how the payload was read."""
         del mapping
         return "as a webhook of Alertmanager"
 
     def grouping_rules(
         self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
     ) -> Iterator[GroupingRule]:
-        """Yield the sender's fingerprint, the labels and the title."""
+        """Yield the sender's fingerprint, the labels, and the title."""
         del mapping
         given, labels = part.get("fingerprint"), part.get("labels")
         labels = labels if isinstance(labels, dict) else {}
@@ -448,7 +449,7 @@ class Prometheus(Format):
         )
 
     def misread(self, count: int) -> str:
-        """Return what posts single alerts, and where they belong."""
+        """Return a phrase that describes misdirected alerts and names the correct type."""
         what = "a single alert" if count == 1 else "single alerts"
         return f"{what}, for an integration of the type “HTTP Endpoint”"
 
@@ -483,7 +484,7 @@ class Prometheus(Format):
         }
 
     def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
-        """Return those of Alertmanager, of its operator and of Grafana before the others."""
+        """Return snippets for Alertmanager, its operator and Grafana, then the general ones."""
         others = super().snippets(url, key, base_url=base_url, now=now)
         return (_alertmanager(url, key), _operator(url, key), _grafana(url, key), *others)
 

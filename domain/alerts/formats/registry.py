@@ -1,19 +1,19 @@
-"""All types of integrations."""
+"""Registry of all integration types."""
 
 from domain.alerts.formats.base import Format, IntegrationType, Link
 from domain.alerts.formats.external import EXTERNAL
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 
-#: In the order of forms. The first reads what no other is known for.
+#: Formats in the order of forms. The first one reads bodies that no format recognizes.
 FORMATS: tuple[Format, ...] = (HTTP, PROMETHEUS)
 LINKS: tuple[Link, ...] = (EXTERNAL,)
 INTEGRATION_TYPES: tuple[IntegrationType, ...] = (*FORMATS, *LINKS)
 INTEGRATION_TYPE_NAMES = tuple(each.name for each in INTEGRATION_TYPES)
-#: The format of bodies that the service itself writes, such as those of heartbeats.
+#: Format of bodies that the service writes itself, for example for heartbeats.
 OWN_FORMAT = HTTP
 
-#: By the stored name.
+#: Formats by their stored names.
 FORMATS_BY_NAME = {each.name: each for each in FORMATS}
 _TYPES = {each.name: each for each in INTEGRATION_TYPES}
 
@@ -24,5 +24,5 @@ def format_named(name: str) -> Format:
 
 
 def type_named(name: str) -> IntegrationType:
-    """Return the type with a stored name."""
+    """Return the integration type with a stored name."""
     return _TYPES[name]

@@ -1,4 +1,4 @@
-"""Snippets for the configuration of senders, with URL and key."""
+"""Configuration snippets for senders, with the URL and the key filled in."""
 
 import shlex
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import orjson
 
 @dataclass(frozen=True, kw_only=True)
 class Snippet:
-    """A text to paste; the title says where, after the name of the program and a colon."""
+    """A text to paste. The title names the program and, after a colon, the place for the text."""
 
     title: str
     language: str
@@ -17,12 +17,12 @@ class Snippet:
 
     @property
     def program(self) -> str:
-        """The program that it is for."""
+        """Name of the program that the snippet is for."""
         return self.title.partition(":")[0]
 
 
 def curl(url: str, key: str, body: object) -> Snippet:
-    """Return the command that posts a body."""
+    """Return a curl command that posts a body."""
     return Snippet(
         title="curl: one alert on the command line",
         language="sh",
@@ -36,8 +36,8 @@ def curl(url: str, key: str, body: object) -> Snippet:
 
 
 def python(url: str, key: str, body: object) -> Snippet:
-    """Return the program that posts a body."""
-    # The JSON of the body is a Python literal as well: it has no true, false or null.
+    """Return a Python program that posts a body."""
+    # The JSON body is also a valid Python literal, since it contains no true, false or null.
     literal = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
     return Snippet(
         title="Python: standard library only",
@@ -60,7 +60,7 @@ def python(url: str, key: str, body: object) -> Snippet:
 
 
 def sender_snippets(url: str, key: str) -> tuple[Snippet, ...]:
-    """Return those of senders that take a script or a template, in the order of the alphabet."""
+    """Return the snippets for senders that take a script or a template, sorted by name."""
     return (
         _apprise(url, key),
         _collectd(url, key),
@@ -74,7 +74,8 @@ def sender_snippets(url: str, key: str) -> tuple[Snippet, ...]:
 def _apprise(url: str, key: str) -> Snippet:
     scheme, _, rest = url.partition("://")
     target = f"{'jsons' if scheme == 'https' else 'json'}://{rest}"
-    # A plus sign makes a header, a colon renames a member of the body or adds one.
+    # Apprise turns options with a plus sign into headers. A colon renames or adds a member of the
+    # body.
     options = f"+Authorization=Bearer%20{quote(key, safe='')}&:message=description&:severity=high"
     return Snippet(
         title="Apprise: a URL for its configuration or command line",
@@ -128,7 +129,7 @@ def _healthchecks(url: str, key: str) -> tuple[Snippet, ...]:
     )
 
 
-#: URL and key take the places of @URL@ and @KEY@.
+#: Script with the placeholders @URL@ and @KEY@.
 _MONIT_SCRIPT = r"""#!/bin/sh
 # Save it as /usr/local/bin/gatebell-monit, make it executable, and in monitrc write for example:
 #   check filesystem root with path /
@@ -207,7 +208,7 @@ var answer = request.post(params.url, JSON.stringify(alert));
 if (request.getStatus() !== 200) throw 'HTTP ' + request.getStatus() + ': ' + answer;
 return 'OK';
 """
-#: Zabbix's macros, by the names that the script has for them.
+#: Macros of Zabbix by the names of the script's parameters.
 _ZABBIX_PARAMETERS = {
     "host": "{HOST.NAME}",
     "id": "{EVENT.ID}",

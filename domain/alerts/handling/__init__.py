@@ -1,1 +1,1 @@
-"""One alert in detail, and the actions of users on it: status, assignee and notes."""
+"""A single alert in detail, and what users do with it: status, assignee and notes."""

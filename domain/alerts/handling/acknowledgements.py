@@ -1,4 +1,4 @@
-"""Reads from the activity who acknowledged alerts last, and at which severity."""
+"""Reads from the activity who last acknowledged each alert, and at which severity."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ from domain.core.database.rows import rows_of_each
 from models import Alert, AlertNote
 
 _ACKNOWLEDGED = "acknowledged"
-#: How the entries begin of users who renew an acknowledgement, and who snooze an alert.
+#: Beginnings of the entries for a renewed acknowledgement and for a snoozed alert.
 RENEWED = "is still on it, until"
 SNOOZED = "snoozed it until"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Acknowledgement:
-    """The last time that somebody acknowledged, renewed or snoozed an alert."""
+    """The last time that an alert was acknowledged or snoozed, or its acknowledgement renewed."""
 
-    #: None for senders, the command line and deleted accounts.
+    #: ID of the user. It is None for senders, the command line and deleted accounts.
     user_id: int | None
-    #: The severity of the alert at that moment, 0 for critical.
+    #: Severity of the alert at that time; 0 is critical.
     severity: int
 
 
 def last_acknowledgements(
     alert_ids: Collection[int], *, session: Session
 ) -> Mapping[int, Acknowledgement]:
-    """Return the last acknowledgements of alerts; alerts without one are left out.
+    """Return the last acknowledgement of each alert that has one.
 
-    The entries of an alert are in the order in which its row was changed, so the first later change
-    of the severity has the severity that the user saw.
+    The entries of an alert are in the order in which its row was changed. Therefore, the first
+    later change of the severity contains the severity that the user saw.
     """
     answers = rows_of_each(_ANSWERS, AlertNote.alert_id, alert_ids, session=session)
     last = {row.alert_id: row for row in sorted(answers, key=lambda row: row.id)}

@@ -1,4 +1,4 @@
-"""What can be done with alerts."""
+"""Actions on alerts and their notes."""
 
 from sqlalchemy import delete, select
 
@@ -34,7 +34,7 @@ LONGEST_NOTE = 10_000
 
 @question("alerts.index")
 def list_alerts(work: Work, project: ProjectView, query: AlertQuery) -> Found[Alert]:
-    """List alerts with the filters and sort orders of the page."""
+    """List the alerts of a project, with filters and sort orders."""
     wanted, part = query.of_project(project.id), part_of(query)
     page = queries.list_alerts(wanted, part, session=work.session)
     return Found.of_page(page, lambda row: shown_alert(Alert, row, work.settings.base_url))
@@ -51,7 +51,7 @@ def show_alert(work: Work, project: ProjectView, iid: int) -> AlertDetail:
 def change_alert(work: Work, project: ProjectView, iid: int, change: AlertBody) -> AlertDetail:
     """Change the status or the assignee of an alert.
 
-    Raises InvalidError, ConflictError or NotFoundError.
+    Raise InvalidError, ConflictError or NotFoundError.
     """
     assignee, by = _assignee(work, change), work.actor.source.actor
     if change.status is not None:
@@ -66,7 +66,8 @@ def change_alert(work: Work, project: ProjectView, iid: int, change: AlertBody) 
 def delete_alert(work: Work, project: ProjectView, iid: int) -> Alert:
     """Delete an alert with its activity.
 
-    Its deliveries stay in their log as long as others do. Raises NotFoundError.
+    Its deliveries remain in the log until they expire. Raise NotFoundError if there is no such
+    alert.
     """
     is_it = (AlertRow.project_id == project.id, AlertRow.iid == iid)
     work.session.execute(select(AlertRow.id).where(*is_it).with_for_update())
@@ -94,7 +95,7 @@ def list_alert_notes(
 def create_note(work: Work, project: ProjectView, iid: int, new: AlertNoteBody) -> AlertNote:
     """Add a note to an alert.
 
-    Raises InvalidError or NotFoundError.
+    Raise InvalidError or NotFoundError.
     """
     text = storable(new.body.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if not text:
@@ -104,7 +105,7 @@ def create_note(work: Work, project: ProjectView, iid: int, new: AlertNoteBody) 
         raise InvalidError(message, field="body")
     alert_id, by = get_alert_id(project.id, iid, session=work.session), work.actor.source.actor
     row = add_entry(alert_id, NoteKind.NOTE, text, by=by, session=work.session, now=work.now)
-    work.session.flush()  # to get the id
+    work.session.flush()  # Assigns the ID.
     return AlertNote.model_validate(view_of(row))
 
 
@@ -130,7 +131,7 @@ def list_alert_occurrences(
 
 
 def _assignee(work: Work, change: AlertBody) -> str | None:
-    """Return the user name to assign, NOBODY, or None to leave it as it is."""
+    """Return the user name to assign, NOBODY, or None to keep the assignee."""
     if {"assignee", "assignee_id"} <= change.model_fields_set:
         raise InvalidError("assignee, assignee_id are mutually exclusive", field="assignee")
     if "assignee_id" in change.model_fields_set:

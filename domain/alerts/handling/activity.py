@@ -1,7 +1,7 @@
 """The activity of an alert: actions and notes of users, and changes made by reports.
 
-Every query about former alerts is bounded, whatever is stored: by the index on the fingerprint, and
-by a few alerts.
+Queries about former alerts have a bounded cost: they use the index on the fingerprint and read only
+a few alerts.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ from domain.core.database.rows import insert_rows
 from domain.core.types.base import columns_of
 from models import Alert, AlertNote
 
-#: How the words begin that say from where the service itself acted.
+#: Beginning of `via` for actions of the service itself.
 BY_ITSELF = "by itself"
-#: So many are counted; of more it is said that there are more.
+#: Maximum number of former alerts that are counted exactly.
 MOST_COUNTED = 20
 _LONGEST_NOTE = 200
 
@@ -32,31 +32,31 @@ _LONGEST_NOTE = 200
 class NoteKind(StrEnum):
     """The kind of an entry of the activity."""
 
-    #: A text that a user wrote.
+    #: Text that a user wrote.
     NOTE = "note"
-    #: A status that a user gave the alert.
+    #: Status that a user set.
     STATUS = "status"
-    #: The new assignee; an empty text for nobody.
+    #: User name of the new assignee, or an empty text if the alert was unassigned.
     ASSIGNEE = "assignee"
-    #: Whether and why the user, or a channel, was or was not paged: a sentence without its subject.
+    #: Outcome of a page to the user or channel, as a sentence without its subject.
     PAGE = "page"
-    #: What else a user did, such as snoozing the alert: a sentence without its subject.
+    #: Any other action of a user, such as snoozing, as a sentence without its subject.
     HANDLING = "handling"
-    #: Why nobody was paged, or is not paged yet: a sentence.
+    #: Reason why no page was sent, or has not been sent yet, as a sentence.
     ESCALATION = "escalation"
-    #: Fields that a report changed. A trigger stores it as a NOTE with changes (migration 0051).
+    #: Fields that a report changed. A trigger stores them as a NOTE with changes (migration 0051).
     CHANGE = "change"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FieldChange:
-    """A field of an alert before and after a report; None for no value."""
+    """The value of a field before and after a report. None means no value."""
 
-    #: The name that pages show.
+    #: Name of the field on pages.
     field: str
     old: str | None
     new: str | None
-    #: Whether the severity became worse.
+    #: True if the severity increased.
     is_rise: bool = False
 
 
@@ -66,33 +66,34 @@ class ActivityView:
 
     id: int
     kind: NoteKind
-    #: None for changes by a report, and for users whose account was deleted.
+    #: ID of the user. It is None for changes by a report and for deleted accounts.
     user_id: int | None
     user_name: str
     text: str
     created_at: datetime
-    #: From where the user acted if it was no page and no token, in words as in a sentence.
+    #: Source of the action as a phrase. It is None if the user used a page or a token.
     via: str | None = None
     changes: tuple[FieldChange, ...] = ()
 
     @property
     def author(self) -> Mapping[str, object] | None:
-        """Who it is of; None for a change by a report or by the command line."""
+        """ID and name of the author, or None for a report or the command line."""
         has_author = self.kind is not NoteKind.CHANGE and self.user_name
         return {"id": self.user_id, "username": self.user_name} if has_author else None
 
     @property
     def is_by_itself(self) -> bool:
-        """Whether the service acted, and nobody else."""
+        """True if the service itself performed the action."""
         return bool(self.via and self.via.startswith(BY_ITSELF))
 
 
 def add_entry(
     alert_id: int, kind: NoteKind, text: str, *, by: Actor | None, session: Session, now: datetime
 ) -> AlertNote:
-    """Add an entry to the activity of an alert, and return its row to the modules beside this.
+    """Add an entry to the activity of an alert, and return its row.
 
-    An entry without an actor is of the command line.
+    Without an actor, the entry belongs to the command line. Only modules of this package use the
+    row.
     """
     row = AlertNote(
         alert_id=alert_id,
@@ -108,7 +109,7 @@ def add_entry(
 
 @dataclass(frozen=True, kw_only=True)
 class NewEntry:
-    """An entry that the service writes by itself, about a user if there is one."""
+    """An entry that the service writes, with the user that it is about if there is one."""
 
     alert_id: int
     kind: NoteKind
@@ -118,19 +119,19 @@ class NewEntry:
 
 
 def add_entries(entries: Sequence[NewEntry], *, session: Session, now: datetime) -> None:
-    """Add entries to the activities of many alerts at once."""
+    """Add entries to the activities of many alerts in one statement."""
     if entries:
         rows = [{**vars(entry), "kind": entry.kind.value, "created_at": now} for entry in entries]
         session.execute(insert_rows(AlertNote), rows)
 
 
 def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:
-    """Return a page of an alert's activity, the newest first."""
+    """Return a page of an alert's activity, newest first."""
     return _page(select(AlertNote).where(AlertNote.alert_id == alert_id), part, session=session)
 
 
 def list_notes(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:
-    """Return a page of the notes that users wrote about an alert, the newest first."""
+    """Return a page of the notes that users wrote about an alert, newest first."""
     written = select(AlertNote).where(
         AlertNote.alert_id == alert_id,
         AlertNote.kind == NoteKind.NOTE.value,
@@ -148,12 +149,13 @@ def entries_among(
     is_oldest_first: bool,
     session: Session,
 ) -> Sequence[tuple[int, ActivityView]]:
-    """Return entries of the activities of alerts, each with the id of its alert.
+    """Return activity entries of several alerts, each with the ID of its alert.
 
-    They follow the entry with the id `following`, in the order in which they were written or the
-    other way round.
+    The entries start after the entry with the ID `following`. They are in reverse chronological
+    order unless `is_oldest_first` is set.
     """
-    # Without the sum Postgres could walk the entries of all alerts in the order of their ids.
+    # The addition prevents Postgres from scanning the entries of all alerts in the order of their
+    # IDs.
     key = AlertNote.id + 0
     wanted = select(AlertNote).where(AlertNote.alert_id.in_(alert_ids), *_of_kinds(kinds))
     if following is not None:
@@ -180,7 +182,7 @@ def _page(statement: Select[AlertNote], part: Slice, *, session: Session) -> Pag
 
 
 def view_of(row: AlertNote) -> ActivityView:
-    """Return the view of an entry."""
+    """Convert a row of the activity to a view."""
     changes: Mapping[str, list[Any]] = row.changes or {}
     return ActivityView(
         **columns_of(row, ActivityView)
@@ -202,42 +204,46 @@ def _changed(name: str, old: Any, new: Any) -> FieldChange:
 
 @dataclass(frozen=True, kw_only=True)
 class FormerNote:
-    """What somebody wrote about a former alert, or that somebody resolved it."""
+    """The last note about a former alert, or the user who resolved it."""
 
     iid: int
-    #: Empty if the account was deleted.
+    #: Name of the user, or an empty text if the account was deleted.
     user_name: str
-    #: The beginning on one line; None if the alert was only resolved by hand.
+    #: Beginning of the note on one line, or None if a user resolved the alert without a note.
     text: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FormerAlerts:
-    """The former alerts with the fingerprint of an alert."""
+    """The former alerts with the same fingerprint as an alert."""
 
     count: int
-    #: Whether there are more than were counted.
+    #: True if there are more former alerts than `count`.
     has_more: bool
-    #: The latest of them.
+    #: Number of the latest former alert.
     last_iid: int
     last_started_at: datetime
     note: FormerNote | None
 
     @property
     def times(self) -> str:
-        """How often, in words."""
+        """Number of former alerts as a phrase, such as "twice"."""
         if self.has_more:
             return f"more than {self.count} times"
         return {1: "once", 2: "twice"}.get(self.count, f"{self.count} times")
 
 
 def former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | None:
-    """Return what is known of former alerts; None if it is the first, or is never grouped."""
+    """Return a summary of the former alerts.
+
+    Return None if this is the first alert with its fingerprint, or if it has no fingerprint.
+    """
     of = select(Alert.project_id, Alert.fingerprint).where(Alert.id == alert_id)
     found = session.execute(of).first()
     if found is None or found.fingerprint is None:
         return None
-    # `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
+    # With `+ 0`, the planner can only use the indexes that begin with the fingerprint (migration
+    # 0051).
     rows = session.execute(
         select(Alert.id, Alert.iid, Alert.started_at)
         .where(
@@ -261,7 +267,7 @@ def former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | None:
 
 
 def _last_note(iids: dict[int, int], *, session: Session) -> FormerNote | None:
-    """Return the latest note about these alerts, else who resolved the latest by hand."""
+    """Return the latest note about these alerts, or else the user who last resolved one of them."""
     row = _latest(tuple(iids), NoteKind.NOTE, session=session)
     if row is not None:
         return FormerNote(iid=iids[row.alert_id], user_name=row.user_name, text=_short(row.text))
@@ -272,7 +278,8 @@ def _last_note(iids: dict[int, int], *, session: Session) -> FormerNote | None:
 
 
 def _latest(ids: Sequence[int], kind: NoteKind, *, session: Session) -> AlertNote | None:
-    # By the alert first: in the order of ids alone Postgres could walk the whole table.
+    # Sorting by the alert first prevents Postgres from scanning the whole table in the order of
+    # IDs.
     return session.scalar(
         select(AlertNote)
         .where(

@@ -1,7 +1,8 @@
-"""Reads one alert with all its fields, including those that only the stored payload has.
+"""Reads one alert with all its fields, including fields that only the stored payload contains.
 
-Why reports were grouped into it is told by comparing the stored fingerprint with the one that each
-rule makes of the payload, so this stays true if the mapping or a setting has changed since.
+To explain the grouping, the stored fingerprint is compared with the fingerprint that each rule
+computes from the payload. The explanation stays correct even if the mapping or a setting has
+changed in the meantime.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -34,34 +35,33 @@ from models import Alert, AlertReporter, Delivery, Integration
 Fields = tuple[tuple[str, str], ...]
 _MOST_LABELS = 6
 _MOST_FIELDS = 3
-#: A runbook may be a sentence. A URL is not cut.
+#: Maximum length of a link. Longer URLs are omitted, since they cannot be shortened.
 _LONGEST_LINK = 1_000
 _LONGEST_VALUE = 100
 _NOTHING = frozenset({"", "null", "{}", "[]"})
-#: What the first and the last of them lead to.
+#: Names of the first and the last link.
 RUNBOOK, SOURCE = "Runbook", "Source"
-#: Where senders put each link, in the order in which they are asked; Grafana has the second and
-#: third name.
+#: Keys that contain each link, in order of preference. Grafana sends dashboardURL and panelURL.
 _NAMES = {
     RUNBOOK: ("runbook_url", "runbook", "playbook"),
     "Dashboard": ("dashboard", "dashboardURL", "dashboard_url", "dashboardUrl"),
     "Panel": ("panelURL", "panel_url"),
     SOURCE: ("generatorURL", "generatorUrl", "generator_url", "client_url", "url", "link"),
 }
-#: The objects within a report that have such members as well.
+#: Objects within a report that can contain the same keys.
 _WITHIN = ("annotations", "labels", "payload", "custom_details", "details")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grouping:
-    """The rule of the fingerprint as a sentence, and the fields that it used."""
+    """The rule that computed the fingerprint, as a sentence, and the fields that it used."""
 
     sentence: str
     fields: Fields = ()
 
     @property
     def short(self) -> str:
-        """The sentence without its end, for the middle of another one."""
+        """The sentence without its ending, for use within another sentence."""
         text = self.sentence.removesuffix(".").removesuffix(" are grouped into one alert")
         return text[:1].lower() + text[1:]
 
@@ -81,7 +81,7 @@ def explain(
     body_format: Format | None,
     mapping: FieldMapping,
 ) -> Grouping:
-    """Return the rule that made the stored fingerprint; `part` is the item of the payload."""
+    """Return the rule that computed the stored fingerprint from `part`, the item of the payload."""
     if stored is None:
         return NEVER
     if item is None or body_format is None:
@@ -94,7 +94,7 @@ def explain(
 
 @dataclass(frozen=True, kw_only=True)
 class AlertDetail(AlertRow):
-    """An alert with all its fields; those that only the payload has are None without it."""
+    """An alert with all its fields. Fields from the payload are None if it is no longer stored."""
 
     description: str | None
     runbook: str | None
@@ -102,21 +102,21 @@ class AlertDetail(AlertRow):
     markdown: str | None
     y_label: str | None
     generator_url: str | None
-    #: Other links of the report, by what they lead to.
+    #: Other links of the report, by their names.
     links: Mapping[str, str]
-    #: The first ones that no column shows.
+    #: Names and values of the first labels that no column shows.
     labels: Sequence[tuple[str, str]]
     payload_fields: Fields
     payload: str
-    #: Whether `payload` is one item of a larger body.
+    #: True if `payload` is one item of a larger body.
     is_item: bool
-    #: How the payload was read, in words that go after the name of the integration.
+    #: Phrase that describes how the payload was read. It follows the name of the integration.
     read_by: str
     grouping: Grouping
     severity_reason: str
     received_at: datetime | None
     integration_id: int | None
-    #: Those that have reported it: the one that it belongs to first, and joined ones.
+    #: Integrations that have reported the alert. The alert's own integration comes first.
     integrations: tuple["ReportingIntegration", ...]
 
 
@@ -130,16 +130,19 @@ class ReportingIntegration:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredReport:
-    """The item of a delivery that an alert shows, as it is read and as it was received."""
+    """The item of a delivery that an alert shows, both parsed and as received."""
 
     item: IncomingAlert | None = None
     part: Mapping[str, object] | None = None
-    #: The item with what is around it, if the body has others.
+    #: The body reduced to the item, or None if the body contains no other items.
     payload: Mapping[str, object] | None = None
 
 
 def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) -> AlertDetail:
-    """Return an alert with all its fields, or raise NotFoundError."""
+    """Return an alert with all its fields.
+
+    Raise NotFoundError if the project has no such alert.
+    """
     found = session.execute(ROWS.where(Alert.project_id == project_id, Alert.iid == iid)).first()
     if found is None:
         raise _not_found(iid)
@@ -163,7 +166,10 @@ def _integrations_of(alert: Alert, *, session: Session) -> tuple[ReportingIntegr
 
 
 def get_alert_id(project_id: int, iid: int, *, session: Session) -> int:
-    """Return the id of the row of an alert, or raise NotFoundError."""
+    """Return the ID of an alert's row.
+
+    Raise NotFoundError if the project has no such alert.
+    """
     found = session.scalar(select(Alert.id).where(Alert.project_id == project_id, Alert.iid == iid))
     if found is None:
         raise _not_found(iid)
@@ -171,7 +177,10 @@ def get_alert_id(project_id: int, iid: int, *, session: Session) -> int:
 
 
 def get_payload(project_id: int, iid: int, *, session: Session) -> bytes:
-    """Return the body of the delivery that an alert shows, as received; raise NotFoundError."""
+    """Return the body of the delivery that an alert shows, as it was received.
+
+    Raise NotFoundError if the alert does not exist or its payload is no longer stored.
+    """
     found = session.execute(
         select(Alert.id, Delivery.body)
         .outerjoin(Delivery, Delivery.id == Alert.delivery_id)
@@ -190,7 +199,7 @@ def _not_found(iid: int) -> NotFoundError:
 
 
 def mapping_of(alert: Alert, delivery: Delivery | None, *, session: Session) -> FieldMapping:
-    """Return the mapping that the delivery was read with, or the present one if unknown."""
+    """Return the mapping that the delivery was parsed with, or else the current mapping."""
     if delivery is not None and delivery.mapping is not None:
         return stored_mapping(delivery.mapping)
     stored = (
@@ -243,7 +252,7 @@ def _detail(
 
 
 def other_links(report: StoredReport) -> Mapping[str, str]:
-    """Return the links of a report beside its runbook and its source, by what they lead to."""
+    """Return the links of a report by name, without its runbook and its source."""
     item = report.item
     known = {RUNBOOK: item.runbook, SOURCE: item.generator_url} if item else {}
     found = _report_links(report.part or {})
@@ -255,7 +264,7 @@ def other_links(report: StoredReport) -> Mapping[str, str]:
 
 
 def _report_links(report: Mapping[str, object]) -> Mapping[str, str]:
-    """Return the links of a report by what they lead to; only complete http and https URLs."""
+    """Return the absolute http and https URLs in a report, by the names of the links."""
     within = list(_within(report))
     places = [report, *within, *(each for inner in within for each in _within(inner))]
     found = {what: _first(places, names) for what, names in _NAMES.items()}
@@ -285,14 +294,14 @@ def _read_by(delivery: Delivery | None, mapping: FieldMapping) -> str:
 
 
 def _stored_or_read(stored: str | None, read: str | None) -> str | None:
-    """Return a text from its column, or from the payload for alerts older than the column."""
+    """Return the stored text, or the text in the payload if the alert is older than the column."""
     return read if stored is None else stored or None
 
 
 def read_report(
     delivery: Delivery | None, item_index: int, mapping: FieldMapping, *, reading: Reading
 ) -> StoredReport:
-    """Read the item from the stored body: the body is stored as received, and only there."""
+    """Parse the item from the stored body, since fields of the payload are not stored elsewhere."""
     if delivery is None or delivery.body is None:
         return StoredReport()
     body_format = format_named(delivery.format)
@@ -312,7 +321,8 @@ def read_report(
     )
 
 
-#: What columns show, by the names that senders have for it, and what is about the report itself.
+#: Names of labels that are not listed, since columns show their values or they describe the report
+#: itself.
 _SHOWN = frozenset(
     {
         *(each.value for each in AlertField),
@@ -324,11 +334,11 @@ _SHOWN = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class AlertFacts:
-    """What the stored report of an alert says; empty once the payload was removed."""
+    """Links and labels from the stored report of an alert. Both are empty without a payload."""
 
-    #: By what they lead to; a runbook may be a sentence.
+    #: Links by their names. A runbook may also be a sentence.
     links: Mapping[str, str]
-    #: The first ones that no column shows.
+    #: Names and values of the first labels that no column shows.
     labels: Sequence[tuple[str, str]]
 
 
@@ -362,7 +372,7 @@ def _links(report: StoredReport) -> Iterator[tuple[str, str]]:
 def first_fields(
     alerts: Collection[Alert], *, session: Session, reading: Reading
 ) -> Mapping[int, Sequence[tuple[str, str]]]:
-    """Return the first fields of the reports of those alerts that have no title, by alert."""
+    """Return the first fields of the reports of alerts without a title, by the ID of the alert."""
     untitled = [alert for alert in alerts if alert.title == DEFAULT_TITLE]
     return {
         alert.id: _first_fields(_report_of(alert, session=session, reading=reading))

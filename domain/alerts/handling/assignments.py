@@ -21,14 +21,17 @@ from models import Alert, Assignment, User
 def candidates(
     project: ProjectView, *, me: str, most: int, session: Session, today: date
 ) -> tuple[str, ...]:
-    """Return the names of users to whom alerts can be assigned: `me`, and so many others."""
+    """Return the names of possible assignees: `me`, and at most `most` other users."""
     ability, namespace = Ability.ADMIN_ALERTS, project.namespace
     able = users_with(ability, namespace, limit=most, session=session, today=today)
     return tuple(sorted({*able, me}, key=str.lower))
 
 
 def username_of(user_id: int, *, session: Session) -> str:
-    """Return the name of a user to assign, or raise InvalidError for an id that nobody has."""
+    """Return the name of a user to assign.
+
+    Raise InvalidError if no user has this ID.
+    """
     name = session.scalar(select(User.username).where(User.id == user_id))
     if name is None:
         raise _no_candidate("assignee_id")
@@ -43,7 +46,10 @@ def _no_candidate(field: str) -> InvalidError:
 def get_candidate(
     project: ProjectView, username: str, *, by: Actor | None, session: Session, today: date
 ) -> UserView:
-    """Return the user of an exact name who may be assigned, or raise InvalidError."""
+    """Return the user with exactly this name.
+
+    Raise InvalidError if alerts cannot be assigned to the user.
+    """
     try:
         user = get_user(username, session=session)
     except NotFoundError as error:
@@ -64,7 +70,11 @@ def assign(
     session: Session,
     now: datetime,
 ) -> None:
-    """Assign an alert to a user, or to NOBODY; raise InvalidError or NotFoundError."""
+    """Assign an alert to a user, or unassign it with NOBODY.
+
+    Raise InvalidError if alerts cannot be assigned to the user, and NotFoundError if there is no
+    such alert.
+    """
     alert_id = session.scalar(
         select(Alert.id).where(Alert.project_id == project.id, Alert.iid == iid).with_for_update()
     )

@@ -1,4 +1,4 @@
-"""Changes of many alerts at once, and changes that pages make by a button."""
+"""Actions that change several alerts, and actions of buttons on pages."""
 
 from domain.access.actions import action
 from domain.access.actor import Work
@@ -63,9 +63,9 @@ def _report(
 
 @action("alerts.change")
 def give_status(work: Work, project: ProjectView, iid: int, status: str) -> BatchView:
-    """Give an alert a status as a batch of one, which can be undone.
+    """Set the status of an alert as a batch of one, so that it can be undone.
 
-    Raises InvalidError, ConflictError or NotFoundError.
+    Raise InvalidError, ConflictError or NotFoundError.
     """
     order = BatchOrder(status=status, by=_by(work), project_id=project.id, list_query="")
     batch, outcome = change_selected(order, [iid], session=work.session, now=work.now)
@@ -73,22 +73,26 @@ def give_status(work: Work, project: ProjectView, iid: int, status: str) -> Batc
         raise ConflictError("Another open alert has the same fingerprint.", field="status")
     if not outcome.done:
         raise NotFoundError(f"Alert {iid} not found in this project.")
-    # The second of two equal requests offers to undo what the first one did.
+    # If the same request is sent twice, the second response offers to undo the first request.
     sent_before = last_batch(order, iid, session=work.session, now=work.now)
     return (sent_before if outcome.unchanged else None) or batch
 
 
 @action("alerts.change")
 def assign_alert(work: Work, project: ProjectView, iid: int, username: str) -> None:
-    """Assign an alert to a user, or to NOBODY; raise InvalidError or NotFoundError."""
+    """Assign an alert to a user, or unassign it.
+
+    Raise InvalidError or NotFoundError.
+    """
     assign(project, iid, username, by=_by(work), session=work.session, now=work.now)
 
 
 def undo_batch(work: Work, batch_id: int) -> BatchView:
-    """Begin to give the alerts of a batch of the user their statuses again.
+    """Start to restore the previous statuses of the alerts in a batch.
 
-    Raises NotFoundError, InvalidError if it cannot be undone, or ForbiddenError of its project. A
-    batch of all projects changes those in which the user may still change alerts.
+    A batch across all projects restores alerts only where the user may still change them. Raise
+    NotFoundError if the user has no such batch, and InvalidError if it cannot be undone. Raise
+    ForbiddenError if the user may no longer change alerts of its project.
     """
     by, session = _by(work), work.session
     path = get_batch(batch_id, by.id, session=session, now=work.now).project_path
@@ -100,8 +104,8 @@ def undo_batch(work: Work, batch_id: int) -> BatchView:
 
 @action("alerts.change_several")
 def _undo_in(work: Work, project: ProjectView, batch_id: int) -> BatchView:
-    """Undo a batch in a project."""
-    del project  # it decides who may ask
+    """Undo a batch in one project."""
+    del project  # The project is only used for the permission check.
     return undo(batch_id, _by(work), session=work.session, now=work.now)
 
 

@@ -1,9 +1,9 @@
-"""Gives many alerts a status, slice by slice, and takes it back.
+"""Sets the status of many alerts in slices, and can undo such a change.
 
-A batch is what one user did at once: to the selected alerts, or to all that match a filter, however
-many there are. The request of the page does the first slice, the worker the others, each in a
-transaction of its own. What each alert was before is kept for a day, so that the batch can be
-undone; an alert whose status somebody changed since is left as it is.
+A batch contains the alerts of one request: selected alerts, or all alerts that match a filter. The
+request itself processes the first slice. The worker processes the remaining slices, each in its own
+transaction. The previous state of each alert is kept for a day, so that the batch can be undone. An
+alert whose status was changed in the meantime is not restored.
 """
 
 from collections import defaultdict
@@ -39,7 +39,7 @@ from domain.core.types.base import Resource, columns_of
 from domain.projects.views import Viewer
 from models import Alert, AlertBatch, AlertBatchItem, Project, User
 
-#: How long a batch can be undone.
+#: Time during which a batch can be undone.
 UNDONE_WITHIN = timedelta(days=1)
 _KEPT_FOR = 2 * UNDONE_WITHIN
 _ITEMS_AT_ONCE = 500
@@ -47,7 +47,7 @@ _UNDO = "by undoing a change"
 
 
 class BatchState(StrEnum):
-    """How far a batch is."""
+    """The progress of a batch."""
 
     RUNNING = "running"
     DONE = "done"
@@ -60,51 +60,54 @@ _UNDONE = (BatchState.UNDOING.value, BatchState.UNDONE.value)
 
 
 class BatchView(Resource):
-    """What became of a batch so far."""
+    """A batch and its results so far."""
 
     id: int
     state: BatchState
     status: str
-    #: None for alerts of all projects of the user.
+    #: Path of the project, or None for alerts of all projects of the user.
     project_path: str | None
-    #: The arguments of the list that the user came from.
+    #: Query string of the list that the user came from.
     list_query: str
-    #: The number that matched when the user confirmed; None if there were too many to count.
+    #: Number of matching alerts when the user confirmed, or None if there were too many to count.
     matched: int | None
     changed: int
-    #: The number that could not get the status.
+    #: Number of alerts whose status could not be changed.
     left: int
     restored: int
-    #: The number that somebody changed since, or that could not get their status again.
+    #: Number of alerts that were not restored because of a later change or a conflict.
     kept: int
     can_be_undone: bool
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the worker has not finished it."""
+        """True if the batch still has slices that the worker must process."""
         return self.state.value in _UNDER_WAY
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchOrder:
-    """Who gives which status to alerts, in which list."""
+    """The status to set, the user who requested it, and the list that it was requested in."""
 
     status: str
     by: Actor
-    #: None for alerts of all projects of the user.
+    #: ID of the project, or None for alerts of all projects of the user.
     project_id: int | None
     list_query: str
 
     @property
     def change(self) -> StatusChange:
-        """The change of one alert; raises InvalidError for an unknown status."""
+        """The change of each alert.
+
+        Raise InvalidError for an unknown status.
+        """
         return StatusChange(status=self.status, by=self.by)
 
 
 def new_batch(
     order: BatchOrder, now: datetime, *, state: BatchState = BatchState.DONE
 ) -> AlertBatch:
-    """Return the row of a batch, which is not stored yet."""
+    """Return a new row for a batch. The caller stores it."""
     return AlertBatch(
         user_id=order.by.id,
         project_id=order.project_id,
@@ -120,7 +123,10 @@ def new_batch(
 def own_batch(
     batch_id: int, user_id: int, *, session: Session, is_locked: bool = False
 ) -> AlertBatch:
-    """Return the batch of a user, or raise NotFoundError."""
+    """Return the row of a user's batch.
+
+    Raise NotFoundError if the user has no such batch.
+    """
     statement = select(AlertBatch).where(AlertBatch.id == batch_id, AlertBatch.user_id == user_id)
     batch = session.scalar(statement.with_for_update() if is_locked else statement)
     if batch is None:
@@ -129,17 +135,17 @@ def own_batch(
 
 
 _is_under_way = or_(*(AlertBatch.state == state for state in _UNDER_WAY))
-#: Whether a batch waits for its next slice.
+#: Condition that is true if any batch has slices left to process.
 BATCHES_ARE_DUE = exists().where(_is_under_way)
 
 
 def next_batch() -> Select[AlertBatch]:
-    """Select the oldest batch under way."""
+    """Return a query for the oldest batch that is in progress."""
     return select(AlertBatch).where(_is_under_way).order_by(AlertBatch.id).limit(1)
 
 
 def view_of(batch: AlertBatch, *, session: Session, now: datetime) -> BatchView:
-    """Return the view of a batch."""
+    """Convert the row of a batch to a view."""
     path = None
     if batch.project_id is not None:
         path = session.scalar(select(Project.path).where(Project.id == batch.project_id))
@@ -150,19 +156,19 @@ def view_of(batch: AlertBatch, *, session: Session, now: datetime) -> BatchView:
 
 
 def projects_of(user_id: int, *, session: Session, now: datetime) -> Select[int]:
-    """Select the ids of the projects in which a user may change alerts."""
+    """Return a query for the IDs of the projects in which a user may change alerts."""
     viewer = Viewer(user_id=user_id, today=now.date())
     return taking_changes(projects_of_member(viewer, session=session, ability=Ability.ADMIN_ALERTS))
 
 
 def finish_batch(batch: AlertBatch) -> None:
-    """Note that there is nothing more to do."""
+    """Mark a batch as done or undone."""
     is_undone = batch.state == BatchState.UNDOING.value
     batch.state = (BatchState.UNDONE if is_undone else BatchState.DONE).value
 
 
 def prune_batches(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
-    """Remove batches that cannot be undone any more, in slices; return how many."""
+    """Delete batches that can no longer be undone, in slices, and return their number."""
     old = select(AlertBatch.id).where(AlertBatch.created_at < now - _KEPT_FOR)
     ids = session.scalars(old).all()
     key = tuple_(AlertBatchItem.batch_id, AlertBatchItem.alert_id)
@@ -182,14 +188,14 @@ def prune_batches(*, session: Session, now: datetime, between: Callable[[], None
 def change_selected(
     order: BatchOrder, selected: Sequence[int], *, session: Session, now: datetime
 ) -> tuple[BatchView, StatusChangeResult]:
-    """Change selected alerts: their numbers in the project, or their ids in all projects."""
+    """Change selected alerts, given as numbers in one project or as IDs across all projects."""
     if len(selected) > MOST_AT_ONCE:
         raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts at once.", field="iids")
     batch = new_batch(order, now)
     by_project = _selected(order, selected, session=session, now=now)
     result = _change_each(by_project, order.change, session=session, now=now)
     session.add(batch)
-    session.flush()  # to learn its id
+    session.flush()  # Assigns the ID.
     _record(batch, result, session=session)
     return view_of(batch, session=session, now=now), result
 
@@ -202,27 +208,30 @@ def change_all_matching(
     session: Session,
     now: datetime,
 ) -> BatchView:
-    """Begin to change all alerts that match now; the worker goes on after the first slice.
+    """Start to change all alerts that match now, and process the first slice.
 
-    `path` is that of the one project of a filter on all projects.
+    The worker processes the other slices. `path` is the only project of a filter on all projects.
     """
     batch = new_batch(order, now, state=BatchState.RUNNING)
     batch.filter = _stored(wanted, path)
     batch.newest_alert_id = session.scalar(select(func.max(Alert.id))) or 0
     batch.matched = count_matching(_wanted(batch, session=session, now=now), session=session)
     session.add(batch)
-    session.flush()  # to learn its id
+    session.flush()  # Assigns the ID.
     _change_slice(batch, order.change, session=session, now=now)
     return view_of(batch, session=session, now=now)
 
 
 def get_batch(batch_id: int, user_id: int, *, session: Session, now: datetime) -> BatchView:
-    """Return a batch of a user, or raise NotFoundError."""
+    """Return a batch of a user.
+
+    Raise NotFoundError if the user has no such batch.
+    """
     return view_of(own_batch(batch_id, user_id, session=session), session=session, now=now)
 
 
 def last_batch(order: BatchOrder, iid: int, *, session: Session, now: datetime) -> BatchView | None:
-    """Return the batch by which the user gave an alert this status a moment ago, if any."""
+    """Return the batch with which the user has just set this status of an alert, or None."""
     found = session.scalar(
         select(AlertBatch)
         .join(AlertBatchItem, AlertBatchItem.batch_id == AlertBatch.id)
@@ -239,7 +248,10 @@ def last_batch(order: BatchOrder, iid: int, *, session: Session, now: datetime) 
 
 
 def undo(batch_id: int, by: Actor, *, session: Session, now: datetime) -> BatchView:
-    """Begin to give the alerts of a batch their statuses again; a second time does nothing."""
+    """Start to restore the previous statuses of a batch, unless this was already requested.
+
+    Raise NotFoundError if the user has no such batch, and InvalidError if it cannot be undone.
+    """
     batch = own_batch(batch_id, by.id, session=session, is_locked=True)
     view = view_of(batch, session=session, now=now)
     if batch.state in _UNDONE:
@@ -252,9 +264,10 @@ def undo(batch_id: int, by: Actor, *, session: Session, now: datetime) -> BatchV
 
 
 def advance(*, session: Session, now: datetime) -> int | None:
-    """Do the next slice of the oldest batch under way; return its id, None if there is none.
+    """Process the next slice of the oldest batch in progress, and return the batch's ID.
 
-    Two workers share the work: each locks the batch that it takes, and the other skips it.
+    Return None if no batch is in progress. Several workers can share the work: each locks the batch
+    that it takes, and the others skip that batch.
     """
     batch = session.scalar(next_batch().with_for_update(skip_locked=True, of=AlertBatch))
     if batch is None:
@@ -269,7 +282,7 @@ def advance(*, session: Session, now: datetime) -> int | None:
 
 
 def give_up(*, session: Session) -> None:
-    """End the oldest batch under way where it is."""
+    """Stop the oldest batch in progress without processing its remaining slices."""
     batch = session.scalar(next_batch().with_for_update(skip_locked=True, of=AlertBatch))
     if batch is not None:
         finish_batch(batch)
@@ -283,7 +296,7 @@ def _selected(
         return {order.project_id: list(selected)}
     mine = projects_of(order.by.id, session=session, now=now)
     rows = session.execute(
-        # `+ 0` disables the project's index: the ids are fewer.
+        # `+ 0` prevents the use of the project's index, since the list of IDs is more selective.
         select(Alert.project_id, Alert.iid).where(
             Alert.id.in_(selected), (Alert.project_id + 0).in_(mine)
         )
@@ -306,7 +319,7 @@ def _change_each(
     session: Session,
     now: datetime,
 ) -> StatusChangeResult:
-    """Change alerts, project by project in the order of their ids, so that no two wait in turn."""
+    """Change alerts one project at a time, in the order of project IDs to prevent deadlocks."""
     results = []
     for project_id in sorted(by_project):
         lock_alerts_of(project_id, session=session)
@@ -323,7 +336,7 @@ def _change_each(
 
 
 def _record(batch: AlertBatch, result: StatusChangeResult, *, session: Session) -> None:
-    """Keep what alerts were before, and count them."""
+    """Store the previous states of changed alerts, and update the counts of the batch."""
     batch.changed += len(result.made)
     batch.left += len(result.conflicts)
     rows = [{"batch_id": batch.id, **vars(made)} for made in result.made]
@@ -359,7 +372,7 @@ def _stored(wanted: AlertFilter, path: str | None) -> dict[str, Any]:
 
 
 def _wanted(batch: AlertBatch, *, session: Session, now: datetime) -> AlertFilter:
-    """Return the filter of a batch, in the projects in which its user may change alerts now."""
+    """Return the batch's filter, limited to projects in which its user may change alerts now."""
     stored = dict(batch.filter or {})
     path, severity = stored.pop("path"), stored.pop("severity")
     wanted = AlertFilter(
@@ -401,7 +414,10 @@ def _restore(
     session: Session,
     now: datetime,
 ) -> int:
-    """Give alerts the statuses that they had, unless somebody changed them since."""
+    """Restore the previous statuses of alerts that were not changed since.
+
+    Return the number of restored alerts.
+    """
     is_meant: list[ColumnElement[bool]] = [Alert.id.in_(before)]
     if batch.project_id is None:
         mine = projects_of(batch.user_id, session=session, now=now)

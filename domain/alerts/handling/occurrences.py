@@ -1,4 +1,4 @@
-"""Lists the reports of an alert: each item of a delivery that opened or changed it."""
+"""Lists the reports of an alert: the items of deliveries that opened or changed it."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ _TOUCHED = select(
     *(Alert.iid, Alert.title),
 ).join(Alert, Alert.id == Occurrence.alert_id)
 _CHANGES = tuple(each.rank for each in (Action.OPENED, Action.JOINED, Action.RESOLVED))
-#: The most alerts that are named for one delivery; a webhook may have thousands.
+#: Maximum number of alerts that are listed for one delivery. A webhook may contain thousands.
 MOST_TOUCHED = 200
-#: The id of a delivery, and the index of an item in it.
+#: ID of a delivery and index of an item in it.
 Position = tuple[int, int]
 
 
@@ -32,25 +32,26 @@ class TouchedAlert:
     """An alert that an item of a delivery opened or changed."""
 
     iid: int
-    #: Its present title.
+    #: Current title of the alert.
     title: str
     action: Action
-    #: Position among the items of the delivery, from 1.
+    #: Position of the item in the delivery, starting from 1.
     item: int
 
 
 def touched_alerts(delivery_id: int, *, session: Session) -> tuple[TouchedAlert, ...]:
-    """Return the alerts that a delivery opened or changed, at most MOST_TOUCHED of them."""
-    # Sorted here: for rows that have to be sorted, Postgres reads a table without statistics whole.
+    """Return the alerts that a delivery opened or changed, at most MOST_TOUCHED."""
+    # Sorted in Python: to sort the rows, Postgres would scan the whole table if it has no
+    # statistics.
     statement = _TOUCHED.where(Occurrence.delivery_id == delivery_id).limit(MOST_TOUCHED)
     found = (_touched(row) for row in session.execute(statement))
     return tuple(sorted(found, key=lambda each: each.item))
 
 
 def only_alerts(delivery_ids: Collection[int], *, session: Session) -> Mapping[int, TouchedAlert]:
-    """Return the one alert that each of these deliveries changed, by the delivery's id.
+    """Return the alert that each delivery changed, by the ID of the delivery.
 
-    The caller names deliveries that opened, joined or resolved no more than one.
+    The caller passes only deliveries that opened, joined or resolved at most one alert.
     """
     changed = _TOUCHED.where(Occurrence.action.in_(_CHANGES))
     rows = rows_of_each(changed, Occurrence.delivery_id, delivery_ids, session=session)
@@ -66,7 +67,10 @@ def _action(occurrence: Occurrence | Row[*tuple[Any, ...]]) -> Action:
 
 
 def read_position(text: str | None) -> Position | None:
-    """Return the position in a cursor, None for no text, or raise QueryError."""
+    """Return the position that a cursor contains, or None if it is empty.
+
+    Raise QueryError if the cursor is not valid.
+    """
     if not text:
         return None
     first, _, second = text.partition("_")
@@ -85,7 +89,7 @@ def list_occurrences(
     is_oldest_first: bool = False,
     session: Session,
 ) -> Page[AlertOccurrence]:
-    """Return a page of an alert's reports, the newest first unless that is asked for."""
+    """Return a page of an alert's reports, newest first unless `is_oldest_first` is set."""
     position = (Occurrence.delivery_id, Occurrence.item_index)
     statement = (
         select(

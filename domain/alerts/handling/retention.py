@@ -1,4 +1,4 @@
-"""What time does to alerts: silent ones are resolved, and resolved ones removed."""
+"""Resolves alerts without recent reports, and deletes alerts that were resolved long ago."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -15,16 +15,17 @@ from domain.core.hosts import reachable_since
 from models import Alert, Integration, Project
 
 _SLICE = 500
-#: Senders repeat what could not be delivered for a moment.
+#: Maximum interruption after which senders repeat undelivered reports.
 _SHORT_INTERRUPTION = timedelta(minutes=1)
-#: An ignored alert stays ignored.
+#: Statuses that are resolved automatically. Ignored alerts stay ignored.
 _WAITING = (TRIGGERED, "acknowledged")
 
 
 def resolve_silent(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
-    """Resolve these alerts and return how many; `between` is called after each slice.
+    """Resolve alerts that were not reported for the time that their integration sets.
 
-    Time in which no report could arrive says nothing: the wait begins again when it is over.
+    Return the number of resolved alerts. `between` is called after each slice. A longer
+    interruption of the receivers restarts the wait, since no reports could arrive.
     """
     since = reachable_since(longer_than=_SHORT_INTERRUPTION, session=session, now=now)
     if since is None:
@@ -47,7 +48,7 @@ def _resolve_some(
     integration_id: int, project_id: int, minutes: int, session: Session, now: datetime
 ) -> int:
     lock_alerts_of(project_id, session=session)
-    # Asked for together with the lock: an alert that was reported meanwhile is not silent.
+    # The rows are selected and locked together, so that alerts with a new report are not resolved.
     statement = (
         select(Alert.id)
         .where(
@@ -62,7 +63,7 @@ def _resolve_some(
     ids = list(session.scalars(statement))
     if not ids:
         return 0
-    # An alert that starts in the future does not end before its start.
+    # An alert cannot end before its start, which may be in the future.
     ended_at = case((Alert.started_at > now, Alert.started_at), else_=now)
     session.execute(
         update_rows(Alert).where(Alert.id.in_(ids)).values(status=RESOLVED, ended_at=ended_at)
@@ -75,9 +76,9 @@ def _resolve_some(
 
 
 def remove_resolved(*, before: datetime, session: Session, between: Callable[[], None]) -> int:
-    """Remove the alerts that were resolved before a time, and return how many.
+    """Delete alerts that were resolved before a given time, and return their number.
 
-    `between` is called after each slice; the caller commits there, so that locks are short.
+    `between` is called after each slice. The caller commits in it, so that locks are held briefly.
     """
     total = 0
     for project_id in session.scalars(select(Project.id)).all():
@@ -89,7 +90,7 @@ def remove_resolved(*, before: datetime, session: Session, between: Callable[[],
 
 
 def _resolved(project_id: int, before: datetime, *, session: Session) -> list[int]:
-    # No alert ends before its start, so the index on status and start finds them.
+    # Alerts never end before they start, so the index on status and start finds them.
     statement = (
         select(Alert.id)
         .where(

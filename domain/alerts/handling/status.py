@@ -1,6 +1,6 @@
 """Changes the status of alerts on behalf of a user.
 
-Every change is allowed, unless two open alerts would have the same fingerprint.
+Every change is allowed unless two open alerts would have the same fingerprint.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,34 +19,34 @@ from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
 
-#: Rows of a statement.
+#: Maximum number of rows in a statement.
 _SLICE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatusChange:
-    """The status that a user gives to alerts."""
+    """The status that a user sets."""
 
     status: str
-    #: None for the command line.
+    #: The user, or None for the command line.
     by: Actor | None
-    #: From where the user acts if it is no page and no token, in words as in a sentence.
+    #: Source of the action as a phrase. It is None if the user used a page or a token.
     via: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InvalidError for an unknown status."""
+        """Raise InvalidError if the status is unknown."""
         if self.status not in STATUSES:
             raise InvalidError(f"A status is one of {', '.join(STATUSES)}.", field="status")
 
 
 @dataclass(frozen=True, kw_only=True)
 class MadeChange:
-    """An alert that got another status, as it was before."""
+    """An alert whose status was changed, with its previous state."""
 
     alert_id: int
     old_status: str
     old_ended_at: datetime | None
-    #: The entry of the activity that says so.
+    #: ID of the activity entry for the change.
     note_id: int
 
 
@@ -54,20 +54,24 @@ class MadeChange:
 class StatusChangeResult:
     """The result of a change of several alerts."""
 
-    #: Numbers (iid) of the alerts with the new status, including those that had it before.
+    #: Numbers (iid) of the alerts that have the new status now, whether or not they were changed.
     done: tuple[int, ...]
-    #: Those of them that had it before.
+    #: Numbers of those alerts that already had the status.
     unchanged: tuple[int, ...]
-    #: Number and title of those left unchanged: another open alert has their fingerprint.
+    #: Numbers and titles of unchanged alerts whose fingerprint belongs to another open alert.
     conflicts: tuple[tuple[int, str], ...]
-    #: What undoes it.
+    #: Changes that were made, with the data to undo them.
     made: tuple[MadeChange, ...] = ()
 
 
 def change_status(
     project_id: int, iid: int, change: StatusChange, *, session: Session, now: datetime
 ) -> None:
-    """Change the status of an alert; raise ConflictError or NotFoundError."""
+    """Change the status of an alert.
+
+    Raise ConflictError if another open alert has its fingerprint, and NotFoundError if there is no
+    such alert.
+    """
     outcome = change_statuses(project_id, [iid], change, session=session, now=now)
     if outcome.conflicts:
         raise ConflictError("Another open alert has the same fingerprint.", field="status")
@@ -78,7 +82,10 @@ def change_status(
 def change_statuses(
     project_id: int, iids: Sequence[int], change: StatusChange, *, session: Session, now: datetime
 ) -> StatusChangeResult:
-    """Change the status of alerts one by one; a conflict of one does not affect the others."""
+    """Change the status of several alerts. Alerts with a conflict are skipped.
+
+    Raise InvalidError for more than MOST_AT_ONCE alerts.
+    """
     if len(iids) > MOST_AT_ONCE:
         raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts at once.", field="iids")
     lock_alerts_of(project_id, session=session)
@@ -94,16 +101,16 @@ def change_all(
     session: Session,
     now: datetime,
 ) -> int:
-    """Change the status of those alerts that have one of these, with one statement for all of them.
+    """Change the status of alerts that have one of the statuses `among`, in bulk statements.
 
-    Return how many were changed. `change` leads to no status in which a fingerprint could conflict:
-    acknowledged or resolved, and `among` has open ones alone.
+    Return the number of changed alerts. The change must not cause conflicts between fingerprints:
+    the new status is acknowledged or resolved, and `among` contains only open statuses.
     """
     lock_alerts_of(project_id, session=session)
     is_meant = (Alert.id.in_(alert_ids), Alert.status.in_(among))
     ids = session.scalars(select(Alert.id).where(*is_meant).order_by(Alert.id).with_for_update())
     changed = ids.all()
-    # An alert that starts in the future does not end before its start.
+    # An alert cannot end before its start, which may be in the future.
     ended_at = case((Alert.started_at > now, Alert.started_at), else_=now)
     ends = {"ended_at": ended_at} if change.status == "resolved" else {}
     for begin in range(0, len(changed), _SLICE):
@@ -119,7 +126,10 @@ def change_all(
 
 
 def lock_alerts_of(project_id: int, *, session: Session) -> None:
-    """Lock the alerts of a project: the intake of several takes this lock first as well."""
+    """Lock the alerts of a project.
+
+    The intake of several alerts also takes this lock first.
+    """
     session.execute(
         select(AlertCounter).where(AlertCounter.project_id == project_id).with_for_update()
     )
@@ -134,7 +144,10 @@ def change_locked(
     session: Session,
     now: datetime,
 ) -> StatusChangeResult:
-    """As `change_statuses`, of those alerts that have one of these; the caller locked them."""
+    """Change alerts like `change_statuses`, if they have one of the statuses `among`.
+
+    The caller has locked the alerts of the project.
+    """
     alerts = session.scalars(
         select(Alert)
         .where(Alert.project_id == project_id, Alert.iid.in_(iids), Alert.status.in_(among))
@@ -157,9 +170,9 @@ def change_locked(
 def give_statuses(
     wanted: Mapping[Alert, str], change: StatusChange, *, session: Session, now: datetime
 ) -> tuple[tuple[MadeChange, ...], frozenset[Alert]]:
-    """Give locked alerts their new statuses; return what was done, and those that were refused.
+    """Set the statuses of locked alerts, and return the changes and the alerts with a conflict.
 
-    Only what was resolved can conflict: the others have the fingerprint for themselves already.
+    Only resolved alerts can cause a conflict. All others already own their fingerprint.
     """
     before = {alert: (alert.status, alert.ended_at) for alert in wanted}
     refused = frozenset(
@@ -174,7 +187,7 @@ def give_statuses(
     }
     for note in notes.values():
         note.via = change.via
-    session.flush()  # to learn the ids of the entries
+    session.flush()  # Assigns the IDs of the entries.
     made = tuple(
         MadeChange(
             alert_id=alert.id,
@@ -192,7 +205,7 @@ def _was_given(alert: Alert, status: str, *, session: Session, now: datetime) ->
         _give(alert, status, now)
         return True
     try:
-        # A unique index refuses a second open alert with the same fingerprint.
+        # A unique index prevents a second open alert with the same fingerprint.
         with session.begin_nested():
             _give(alert, status, now)
     except IntegrityError:
@@ -202,6 +215,6 @@ def _was_given(alert: Alert, status: str, *, session: Session, now: datetime) ->
 
 def _give(alert: Alert, status: str, now: datetime) -> None:
     alert.status = status
-    # An alert that starts in the future does not end before its start.
+    # An alert cannot end before its start, which may be in the future.
     alert.ended_at = max(now, alert.started_at) if status == "resolved" else None
     alert.recovery_received_at = None

@@ -1,4 +1,4 @@
-"""An alert as all faces see it, with what happened to it, and what may be asked of it."""
+"""Resources and request bodies for single alerts, their activity, and changes of several alerts."""
 
 from typing import Annotated, Literal
 
@@ -9,12 +9,12 @@ from domain.alerts.listing.types import Alert, AlertFilters, RowId, Status
 from domain.alerts.storing.lifecycle import Action
 from domain.core.types.base import Body, KeysetQuery, Numbers, Resource, Text, Time
 
-#: The most alerts of one change, more than any page of the list has.
+#: Maximum number of alerts in one change. It is larger than any page of the list.
 MOST_AT_ONCE = 200
 
 
 class AlertBody(Body):
-    """Changes to an alert; omitted fields are kept."""
+    """Changes to an alert. Omitted fields are kept."""
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"] | None = None
     assignee: Text | None = Field(
@@ -26,7 +26,7 @@ class AlertBody(Body):
 
 
 class AlertStatusBody(Body):
-    """A status for several alerts: those with these numbers, or those that a filter matches."""
+    """A status for several alerts, which are selected by number or by a filter."""
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"]
     iids: Numbers | None = Field(
@@ -43,7 +43,7 @@ class AlertStatusBody(Body):
 
 
 class AlertGrouping(Resource):
-    """Reason why reports are grouped into an alert."""
+    """The reason why reports are grouped into an alert."""
 
     sentence: str
     fields: Annotated[dict[str, str], BeforeValidator(dict)] = Field(
@@ -59,7 +59,7 @@ class AlertIntegration(Resource):
 
 
 class AlertDetail(Alert):
-    """An alert with all its fields. Those that only the payload has are null without it."""
+    """An alert with all its fields. Fields from the payload are null if it is no longer stored."""
 
     description: str | None
     runbook: str | None
@@ -83,14 +83,14 @@ class AlertDetail(Alert):
 
 
 class StatusConflict(Resource):
-    """An alert that was left as it is: another open one has its fingerprint."""
+    """An alert that was not changed because another open alert has the same fingerprint."""
 
     iid: int
     title: str
 
 
 class StatusReport(Resource):
-    """Result of a change of several alerts."""
+    """Result of a status change of several alerts."""
 
     status: Status
     changed: tuple[int, ...] = Field(description="Numbers (iid) of the alerts that were changed.")
@@ -103,7 +103,7 @@ class StatusReport(Resource):
 
 
 class ActivityQuery(KeysetQuery):
-    """A list of what happened to an alert, the newest first."""
+    """Query for the activity of an alert, newest first."""
 
 
 class AlertNoteBody(Body):
@@ -133,7 +133,7 @@ def _as_key(label: str) -> str:
 
 
 class AlertChange(Resource):
-    """A field of an alert before and after a report; null for no value."""
+    """The value of a field before and after a report. Null means no value."""
 
     field: Annotated[str, BeforeValidator(_as_key)]
     old: str | None

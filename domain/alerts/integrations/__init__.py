@@ -1,1 +1,1 @@
-"""Integrations: where a project receives alerts, with their keys, mappings and test alerts."""
+"""Integrations through which projects receive alerts, with their keys, mappings and test alerts."""

@@ -1,4 +1,4 @@
-"""What can be done with integrations and their keys."""
+"""Actions on integrations and their keys."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -67,7 +67,7 @@ def show_integration(work: Work, project: ProjectView, integration_id: int) -> I
 def create_integration(work: Work, project: ProjectView, new: NewIntegration) -> IntegrationWithKey:
     """Create an alert integration.
 
-    Raises InvalidError naming the field.
+    Raise InvalidError, which names the field.
     """
     others, kind = lock_integrations(project.id, session=work.session), type_named(new.type)
     if not allows_several(work) and any(other.type == kind.name for other in others):
@@ -87,7 +87,7 @@ def create_integration(work: Work, project: ProjectView, new: NewIntegration) ->
     )
     set_settings(row, new, others)
     work.session.add(row)
-    work.session.flush()  # to get the id
+    work.session.flush()  # Assigns the ID.
     monitors.join(row, new.joined_with, others, session=work.session, now=work.now)
     made = get_integration(work, project, row.id)
     record(work, project, made, "created")
@@ -98,11 +98,9 @@ def create_integration(work: Work, project: ProjectView, new: NewIntegration) ->
 def change_integration(
     work: Work, project: ProjectView, integration_id: int, change: IntegrationChange
 ) -> Integration:
-    """Change an alert integration, or turn it on or off.
+    """Change the settings of an alert integration, or turn it on or off.
 
-    The name and the API URL can change.
-
-    Raises InvalidError naming the field, or NotFoundError.
+    Raise InvalidError, which names the field, or NotFoundError.
     """
     by_id = {each.id: each for each in lock_integrations(project.id, session=work.session)}
     row = by_id.pop(get_integration(work, project, integration_id).id)
@@ -123,7 +121,7 @@ def change_integration(
 
 @action("alert_integrations.delete")
 def delete_integration(work: Work, project: ProjectView, integration_id: int) -> Integration:
-    """Delete an alert integration and keep its alerts."""
+    """Delete an alert integration. Its alerts are kept."""
     gone = get_integration(work, project, integration_id)
     work.session.execute(delete(IntegrationRow).where(IntegrationRow.id == gone.id))
     record(work, project, gone, "deleted")
@@ -136,7 +134,7 @@ def read_credentials(
 ) -> IntegrationCredentials:
     """Show the URL and the key of an alert integration.
 
-    The audit log records this request.
+    The request is recorded in the audit log.
     """
     integration = get_receiver(work, project, integration_id)
     details = {"project": project.path, "type": integration.type.name}
@@ -148,7 +146,10 @@ def read_credentials(
 def show_credentials(
     work: Work, project: ProjectView, integration_id: int
 ) -> IntegrationCredentials:
-    """Show the credentials for their page, which unlike the API shows them all the time."""
+    """Show the URL and the key of an integration on its page.
+
+    The page shows them permanently, so unlike the API it does not record an audit event.
+    """
     return _credentials(work, get_receiver(work, project, integration_id))
 
 
@@ -156,7 +157,7 @@ def show_credentials(
 def list_keys(
     work: Work, project: ProjectView, integration_id: int, query: KeyQuery
 ) -> Found[IntegrationKey]:
-    """List the keys that an alert integration accepts, with their last use."""
+    """List the valid keys of an alert integration, with their last use."""
     del query
     return Found(items=_keys(work, get_receiver(work, project, integration_id).id))
 
@@ -167,11 +168,9 @@ def rotate_key(
 ) -> IntegrationCredentials:
     """Replace the key of an alert integration.
 
-    The old key can stay valid for some time.
-
-    Raises ConflictError if the key to replace is no longer the current one: a second reset at the
-    same time would end the grace period of the first. Raises InvalidError for a time that has
-    passed or is too far away.
+    The old key can stay valid for some time. Raise InvalidError if that time is past or too far in
+    the future. Raise ConflictError if the key to replace is no longer the current one. Otherwise, a
+    second rotation at the same time would end the grace period of the first.
     """
     integration = get_receiver(work, project, integration_id)
     until = rotation.previous_key_expires_at
@@ -198,7 +197,8 @@ def rotate_key(
 def delete_key(work: Work, project: ProjectView, integration_id: int, key_id: str) -> None:
     """Revoke the previous key of an alert integration.
 
-    Raises ConflictError for the current one, which a reset replaces, or NotFoundError.
+    Raise NotFoundError if there is no such key. Raise ConflictError for the current key, which can
+    only be replaced.
     """
     current, *previous = _keys(work, get_receiver(work, project, integration_id).id)
     if key_id == current.id:
@@ -210,9 +210,9 @@ def delete_key(work: Work, project: ProjectView, integration_id: int, key_id: st
 
 @action("alert_integration_keys.delete")
 def end_previous_key(work: Work, project: ProjectView, integration_id: int, seen: str) -> None:
-    """Refuse the previous key from now on; `seen` is the id of the current key.
+    """Revoke the previous key, given the ID of the current key.
 
-    Raises ConflictError if it is no longer the current one.
+    Raise ConflictError if `seen` is no longer the current key.
     """
     integration = get_receiver(work, project, integration_id)
     values = dict.fromkeys(
@@ -223,7 +223,7 @@ def end_previous_key(work: Work, project: ProjectView, integration_id: int, seen
 
 
 def record(work: Work, project: ProjectView, integration: IntegrationView, change: str) -> None:
-    """Record an audit event; `change` describes it in a few words."""
+    """Record an audit event with a short description of the change."""
     details = {
         "change": change,
         "project": project.path,
@@ -250,7 +250,7 @@ def _credentials(work: Work, integration: IntegrationView) -> IntegrationCredent
 
 
 def _keys(work: Work, integration_id: int) -> tuple[IntegrationKey, ...]:
-    """Return the keys that an integration accepts, the current one first."""
+    """Return the valid keys of an integration, current key first."""
     row = get_integration_row(integration_id, session=work.session)
     expires_at: datetime | None = row.previous_key_expires_at
     current = IntegrationKey(
@@ -271,12 +271,15 @@ def _keys(work: Work, integration_id: int) -> tuple[IntegrationKey, ...]:
 
 
 def _key_id(digest: bytes) -> str:
-    # A part of the keyed hash of a random key: neither key nor hash can be derived from it.
+    # This is part of a keyed hash of a random key, which reveals neither the key nor the hash.
     return digest.hex()[:16]
 
 
 def _set_keys(work: Work, integration_id: int, seen: str, values: Mapping[str, object]) -> None:
-    """Change keys unless the current one is no longer what was seen; an empty `seen` is any."""
+    """Change the keys if `seen` is still the current key. An empty `seen` matches any key.
+
+    Raise ConflictError if the current key is another one.
+    """
     row = get_integration_row(integration_id, session=work.session)
     statement = (
         update_rows(IntegrationRow)

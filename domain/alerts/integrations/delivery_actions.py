@@ -1,9 +1,9 @@
-"""What can be done with deliveries: read them, send them again, and try what one would do.
+"""Actions on deliveries: list, resend and replay them, and send test alerts.
 
-What users send themselves is stored through the kept connections, as the receivers do.
+Bodies that users send are stored through dedicated connections, as in the receivers.
 
-A refused delivery is marked in the transaction that stores its body again, so none is replayed
-twice, by however many people at once, and none is marked that was not stored.
+A rejected delivery is marked in the transaction that stores its body again. Therefore, it cannot be
+replayed twice, even by several users at the same time, and it is never marked without being stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,21 +53,21 @@ from domain.core.types.base import Found, columns_of
 from domain.projects.views import ProjectView
 from models import Delivery as DeliveryRow
 
-#: So many are looked at in one request.
+#: Maximum number of deliveries that are replayed in one request.
 MOST_REPLAYED = 200
-#: Senders send again what was answered with these.
+#: Lowest status code after which senders retry.
 _RETRIED_BY_SENDERS = 500
-#: As literals: with a parameter Postgres would not use the index of refused deliveries.
+#: A literal, since Postgres would not use the index of rejected deliveries with a parameter.
 _IS_REFUSED = text("deliveries.status_code >= 300")
-#: The length of the column.
+#: Length of the column for the sender.
 _LONGEST_SENDER = 64
-#: As whom the operator sends.
+#: Sender of deliveries from the command line.
 _OPERATOR = "command line"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Refused:
-    """A refused delivery that can be replayed."""
+    """A rejected delivery that can be replayed."""
 
     id: int
     received_at: datetime
@@ -77,9 +77,10 @@ class _Refused:
 def _find_refused(
     integration_id: int, period: ReplayBody, *, session: Session, now: datetime
 ) -> tuple[tuple[int, ...], bool]:
-    """Return the ids of refused deliveries with a body, the oldest first, and if there are more.
+    """Return the IDs of rejected deliveries with a body, oldest first, and whether there are more.
 
-    What was replayed already is left out, and what the sender sends again by itself.
+    Deliveries that were already replayed are excluded, as are deliveries that senders retry
+    themselves.
     """
     statement = (
         select(DeliveryRow.id)
@@ -101,7 +102,7 @@ def _find_refused(
 
 
 def _get_refused(delivery_id: int, *, session: Session) -> _Refused | None:
-    """Return a refused delivery with its body, or None if it is gone or was replayed."""
+    """Return a rejected delivery with its body, or None if it was deleted or replayed."""
     row = session.execute(
         select(DeliveryRow.id, DeliveryRow.received_at, DeliveryRow.body).where(
             DeliveryRow.id == delivery_id, _IS_REFUSED, DeliveryRow.replayed_as.is_(None)
@@ -123,10 +124,10 @@ _MARK = (
 def _replay(
     refused: _Refused, delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
 ) -> IntakeResult:
-    """Store the body of a refused delivery as `delivery`; raise the errors of a receiver.
+    """Store the body of a rejected delivery as `delivery`.
 
-    Times that the sender left out are those of the first arrival. Raise ConflictError if somebody
-    else has replayed it meanwhile.
+    Times that the sender omitted are set to the time of the first arrival. Raise the errors of a
+    receiver, or ConflictError if the delivery has been replayed in the meantime.
     """
     parsed = format_named(delivery.format).read(
         delivery.body,
@@ -142,7 +143,7 @@ def _replay(
 def _store(
     refused: _Refused, parsed: ParsedBody, delivery: InboundDelivery, connection: KeptConnection
 ) -> IntakeResult:
-    # What recovered since it arrived is over.
+    # With the time of the first arrival, alerts that have recovered since then stay resolved.
     first = replace(delivery, first_received_at=refused.received_at)
     result = receive_within(parsed, first, connection=connection)
     _mark(refused.id, result.delivery_id, connection)
@@ -152,9 +153,10 @@ def _store(
 def _store_second_refusal(
     refused: _Refused, store: Callable[[], int], *, connection: KeptConnection
 ) -> int:
-    """Log that a delivery was refused again by `store`, and return the id of the new one.
+    """Store a repeated rejection with `store`, and return the ID of the new delivery.
 
-    From now on the new one stands for the body: else it would be replayed twice.
+    The earlier delivery is marked as replayed, since the new one replaces it. Otherwise, the same
+    body could be replayed twice.
     """
 
     def work() -> int:
@@ -174,7 +176,7 @@ def _mark(refused_id: int, stored_as: int, connection: KeptConnection) -> None:
 def list_deliveries(
     work: Work, project: ProjectView, integration_id: int, query: DeliveryQuery
 ) -> Found[Delivery]:
-    """List the deliveries to an alert integration, newest first."""
+    """List the deliveries of an alert integration, newest first."""
     wanted = DeliveryFilter(
         integration_id=get_receiver(work, project, integration_id).id,
         show=SELECTIONS[query.show],
@@ -207,8 +209,8 @@ def resend(
 ) -> DeliveryDetail:
     """Process the body of a delivery again, with the current mapping.
 
-    Return the new delivery, which may be refused. Raises NotFoundError if the body is not stored,
-    DisabledReceiverError if the integration is off.
+    Return the new delivery, which may be rejected. Raise NotFoundError if the body is not stored,
+    and DisabledReceiverError if the integration is turned off.
     """
     integration = _get_active(work, project, integration_id)
     body = deliveries.get_body(integration.id, delivery_id, session=work.session)
@@ -226,7 +228,8 @@ def replay_deliveries(
 ) -> ReplayResult:
     """Process the rejected deliveries of a period again, with the current mapping.
 
-    The oldest first, at most MOST_REPLAYED. Raises DisabledReceiverError if the integration is off.
+    At most MOST_REPLAYED deliveries are processed, oldest first. Raise DisabledReceiverError if the
+    integration is turned off.
     """
     integration = _get_active(work, project, integration_id)
     ids, has_more = _find_refused(integration.id, body, session=work.session, now=work.now)
@@ -251,7 +254,7 @@ def send_test(
 ) -> TestAlertResult:
     """Send a test alert, or explain what it would do.
 
-    Raises the errors of a receiver.
+    Raise the errors of a receiver.
     """
     integration = get_receiver(work, project, integration_id)
     payload = test.payload
@@ -283,7 +286,10 @@ def _check_active(integration: IntegrationView) -> None:
 
 
 def _store_again(work: Work, integration: IntegrationView, delivery_id: int, body: bytes) -> int:
-    """Store an accepted body as a new delivery, accepted or refused; return its id."""
+    """Store the body of an accepted delivery as a new delivery, and return its ID.
+
+    The new delivery may be rejected.
+    """
     means, delivery = work.policy(Receiving), _delivery(work, integration, body)
     _end_transaction(work)
     try:
@@ -302,7 +308,10 @@ def _store_again(work: Work, integration: IntegrationView, delivery_id: int, bod
 
 
 def _replay_one(work: Work, integration: IntegrationView, refused: _Refused) -> int:
-    """Replay a refused delivery; log that it is refused again if it is. Return the new id."""
+    """Replay a rejected delivery, and return the ID of the new delivery.
+
+    If the body is rejected again, the rejection is logged as the new delivery.
+    """
     means, delivery = work.policy(Receiving), _delivery(work, integration, refused.body)
     connection = means.connection
     _end_transaction(work)
@@ -318,7 +327,7 @@ def _replay_one(work: Work, integration: IntegrationView, refused: _Refused) -> 
 
 
 def _stored_after_all(work: Work, integration: IntegrationView, delivery_id: int) -> int | None:
-    """Return the id of the new delivery, or None if somebody else was quicker.
+    """Replay a delivery and return the ID of the new one, or None if it was already replayed.
 
     Raise the errors of a receiver.
     """
@@ -334,15 +343,16 @@ def _stored_after_all(work: Work, integration: IntegrationView, delivery_id: int
 
 
 def _end_transaction(work: Work) -> None:
-    """End the session's transaction, which on SQLite would lock out the connection that stores.
+    """End the session's transaction before another connection stores a delivery.
 
-    One that only reads would not see what is stored, nor could it write after that.
+    On SQLite, an open transaction would block that connection. A transaction that has only read
+    would not see the new delivery, and could not write any more.
     """
     release_locks(work.session)
 
 
 def _delivery(work: Work, integration: IntegrationView, body: bytes) -> InboundDelivery:
-    """Return a delivery that is read with the integration's present mapping."""
+    """Return a delivery that is parsed with the current mapping of the integration."""
     return InboundDelivery(
         project_id=integration.project_id,
         integration_id=integration.id,

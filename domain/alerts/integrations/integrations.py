@@ -1,4 +1,4 @@
-"""Finds the integrations through which a project receives alerts, and checks their settings."""
+"""Finds the integrations of a project, and validates their settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,19 +23,23 @@ from domain.core.types.base import columns_of
 from domain.projects.views import ProjectView
 from models import Delivery, Integration, Project
 
-#: In characters.
+#: Maximum length of a URL, in characters.
 LONGEST_URL = 2000
-#: Settings that are columns of the integration; `domain.alerts.integrations.monitors` has others.
+#: Settings that are columns of the integration. `domain.alerts.integrations.monitors` handles the
+#: others.
 _SETTINGS = IntegrationBody.model_fields.keys() - {"joined_with"}
 
 
 def allows_several(work: Work) -> bool:
-    """Return whether the instance's tier allows several of a type, and custom mappings."""
+    """Return whether the tier allows custom mappings and several integrations of a type."""
     return work.settings.tier != "free"
 
 
 def get_integration(work: Work, project: ProjectView, integration_id: int) -> IntegrationView:
-    """Return an integration of the project, or raise NotFoundError."""
+    """Return an integration of the project.
+
+    Raise NotFoundError if there is none with this ID.
+    """
     one = _of_project(project).where(Integration.id == integration_id)
     row = work.session.execute(one).first()
     if row is None:
@@ -44,7 +48,10 @@ def get_integration(work: Work, project: ProjectView, integration_id: int) -> In
 
 
 def get_receiver(work: Work, project: ProjectView, integration_id: int) -> IntegrationView:
-    """Return an integration of the project that receives alerts, or raise NotFoundError."""
+    """Return an integration of the project that receives alerts.
+
+    Raise NotFoundError if there is none with this ID, or if it does not receive alerts.
+    """
     integration = get_integration(work, project, integration_id)
     if not integration.receives:
         raise NotFoundError("A link to an on-call tool does not receive alerts.")
@@ -52,7 +59,7 @@ def get_receiver(work: Work, project: ProjectView, integration_id: int) -> Integ
 
 
 def list_integrations(work: Work, project: ProjectView) -> tuple[IntegrationView, ...]:
-    """Return a project's integrations, the oldest first."""
+    """Return a project's integrations, oldest first."""
     rows = work.session.execute(_of_project(project).order_by(Integration.id))
     monitors = _monitors(project, session=work.session)
     return tuple(_view(work, project, row, monitors) for row in rows)
@@ -61,7 +68,7 @@ def list_integrations(work: Work, project: ProjectView) -> tuple[IntegrationView
 def numbered_integrations(
     work: Work, project: ProjectView, part: ListPart
 ) -> Listed[IntegrationView]:
-    """Return a part of a project's integrations."""
+    """Return a page of a project's integrations."""
     found = fetch_part(_of_project(project), {"id": Integration.id}, part, session=work.session)
     monitors = _monitors(project, session=work.session)
     return Listed(
@@ -72,17 +79,20 @@ def numbered_integrations(
 
 
 def needs_name(integration: IntegrationView, *, session: Session) -> bool:
-    """Return whether the project has others of the type: then the label of the type is no name."""
+    """Return whether the project has other integrations of this type, so that it needs a name."""
     return types_of(integration.project_id, session=session).count(integration.type.name) > 1
 
 
 def types_of(project_id: int, *, session: Session) -> tuple[str, ...]:
-    """Return the types of a project's integrations: another one of these types needs a name."""
+    """Return the types of a project's integrations.
+
+    A further integration of one of these types needs a name.
+    """
     return tuple(each.type for each in _integrations(project_id, session=session))
 
 
 def joinable(integration: IntegrationView, *, session: Session) -> list[tuple[int, str]]:
-    """Return id and name of the integrations that can share their alerts with this one."""
+    """Return the IDs and names of integrations that can share their alerts with this one."""
     return [
         (each.id, each.name)
         for each in _integrations(integration.project_id, session=session)
@@ -91,15 +101,18 @@ def joinable(integration: IntegrationView, *, session: Session) -> list[tuple[in
 
 
 def lock_integrations(project_id: int, *, session: Session) -> list[Integration]:
-    """Lock the project against other changes of its integrations, and return these."""
-    # FOR NO KEY UPDATE: inserting alerts, which refer to the project, need not wait for it.
+    """Lock the integrations of a project against concurrent changes, and return them."""
+    # FOR NO KEY UPDATE does not block inserts of alerts, which refer to the project.
     lock = select(Project.id).where(Project.id == project_id).with_for_update(key_share=True)
     session.execute(lock)
     return _integrations(project_id, session=session)
 
 
 def get_integration_row(integration_id: int, *, session: Session) -> Integration:
-    """Return an integration's row for the modules beside this one, or raise NotFoundError."""
+    """Return the row of an integration, for modules of this package.
+
+    Raise NotFoundError if there is none with this ID.
+    """
     row = session.get(Integration, integration_id)
     if row is None:
         raise _not_found()
@@ -109,7 +122,10 @@ def get_integration_row(integration_id: int, *, session: Session) -> Integration
 def set_settings(
     integration: Integration, wanted: IntegrationBody, others: Sequence[Integration]
 ) -> None:
-    """Set the settings of an integration beside others; raise InvalidError naming the field."""
+    """Set the settings of an integration, given the project's other integrations.
+
+    Raise InvalidError, which names the field.
+    """
     kind = type_named(integration.type)
     is_first = not any(other.type == kind.name for other in others)
     clean = _checked_name(wanted.name, kind, is_first=is_first)
@@ -117,7 +133,7 @@ def set_settings(
     if wanted.active:
         _check_alone(kind, [other for other in others if other.active])
     usual = kind.api_url.usual if kind.api_url else None
-    # Of a new one, the other fields are no settings.
+    # A body for a new integration has additional fields, which are not settings.
     values = {each: getattr(wanted, each) for each in _SETTINGS}
     labels = {name: checked_labels(values.pop(name), field=name) for name in LABEL_FIELDS}
     for name, value in {**values, "name": clean, "api_url": wanted.api_url or usual}.items():
@@ -126,7 +142,7 @@ def set_settings(
 
 
 def settings_of(integration: Integration) -> dict[str, Any]:
-    """Return the present settings by the names that a change has for them."""
+    """Return the current settings by the field names of a change request."""
     rules = stored_mapping(integration.mapping).rules
     labels = {name: getattr(rules, name) for name in LABEL_FIELDS}
     others = _SETTINGS - labels.keys()
@@ -136,7 +152,10 @@ def settings_of(integration: Integration) -> dict[str, Any]:
 def _set_labels(
     integration: Integration, kind: IntegrationType, labels: dict[str, tuple[str, ...]]
 ) -> None:
-    """Choose labels, which are stored with the rules for reading; raise InvalidError."""
+    """Set the chosen labels, which are stored with the mapping rules.
+
+    Raise InvalidError if the integration type has no labels.
+    """
     mapping = stored_mapping(integration.mapping)
     if all(getattr(mapping.rules, name) == chosen for name, chosen in labels.items()):
         return
@@ -202,7 +221,7 @@ def _not_found() -> NotFoundError:
 
 
 def _of_project(project: ProjectView) -> Select[*tuple[Any, ...]]:
-    """Return the statement for a project's integrations, each with its latest delivery."""
+    """Return a query for a project's integrations, each with its latest delivery."""
     last = (
         select(func.max(Delivery.id))
         .where(Delivery.integration_id == Integration.id)
@@ -217,7 +236,7 @@ def _of_project(project: ProjectView) -> Select[*tuple[Any, ...]]:
 
 
 def _monitors(project: ProjectView, *, session: Session) -> Mapping[int, int]:
-    """Return the monitor of each integration of a project that has one, by their ids."""
+    """Return the monitor IDs of a project's integrations by the IDs of the integrations."""
     rows = session.execute(
         select(Integration.id, Integration.monitor_id)
         .where(Integration.project_id == project.id, Integration.monitor_id.is_not(None))
@@ -231,7 +250,7 @@ def _view(
 ) -> IntegrationView:
     integration: Integration = row[0]
     mapping = stored_mapping(integration.mapping)
-    # The worker clears the time up to a minute after an acceptance.
+    # The worker clears `rejected_since` up to a minute after a delivery was accepted.
     is_accepted = (row.status_code or REFUSED_FROM) < REFUSED_FROM and not row.is_test
     return IntegrationView(
         **columns_of(integration, IntegrationView)
@@ -251,7 +270,7 @@ def _view(
 
 
 def _receiving_url(work: Work, project: ProjectView, integration: Integration) -> str:
-    """Return the URL that a sender posts to; the name in it is for people only."""
+    """Return the URL that a sender posts to. The name in it is only for readers."""
     slug = as_segment(integration.name) or "alerts"
     path = f"{project.path}/alerts/notify/{slug}/{integration.endpoint_identifier}.json"
     return f"{work.settings.base_url}/{quote(path)}"

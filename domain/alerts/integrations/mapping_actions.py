@@ -1,4 +1,4 @@
-"""What can be done with the mappings of integrations, and with payloads that are not mapped yet."""
+"""Actions on the mappings of integrations, and the recognition of payloads."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -70,7 +70,7 @@ def change_mapping(
 
 @action("alert_mappings.change")
 def save_draft(work: Work, project: ProjectView, integration_id: int, draft: MappingDraft) -> None:
-    """Read the deliveries of an integration as a draft does from now on."""
+    """Save a draft as the mapping for new deliveries."""
     integration = get_mappable(work, project, integration_id)
     _store(work, integration, draft.mapping, draft.sample.text)
     record(work, project, integration, "mapping saved")
@@ -80,9 +80,8 @@ def save_draft(work: Work, project: ProjectView, integration_id: int, draft: Map
 def delete_mapping(work: Work, project: ProjectView, integration_id: int) -> None:
     """Delete the sample and the mapping of an alert integration.
 
-    Fields are then read from the keys with their names.
-
-    The words for severities and the choice of labels stay.
+    Fields are then read from the keys with their own names. The severity words and the choice of
+    labels are kept.
     """
     integration = get_integration(work, project, integration_id)
     _store(work, integration, FieldMapping(rules=_words_of(integration)), None)
@@ -113,7 +112,10 @@ def preview_mapping(
 def save_severity_words(
     work: Work, project: ProjectView, integration_id: int, words: Mapping[str, object]
 ) -> None:
-    """Replace an integration's table of severity words; raise InvalidError."""
+    """Replace the severity words of an integration.
+
+    Raise InvalidError if a word or a severity is not valid.
+    """
     integration = get_receiver(work, project, integration_id)
     _store_words(work, integration, words)
     record(work, project, integration, "severity words saved")
@@ -123,7 +125,10 @@ def save_severity_words(
 def add_severity_word(
     work: Work, project: ProjectView, integration_id: int, word: str, severity: str
 ) -> None:
-    """Add a word to the table, or change what one stands for; raise InvalidError."""
+    """Add a severity word to an integration, or change its severity.
+
+    Raise InvalidError if the word or the severity is not valid.
+    """
     integration = get_receiver(work, project, integration_id)
     known = integration.mapping.rules.severity_words
     _store_words(work, integration, {**known, word: severity})
@@ -133,12 +138,12 @@ def add_severity_word(
 @question("alert_recognition.recognize")
 def recognize_payload(work: Work, project: ProjectView, body: RecognitionBody) -> AlertRecognition:
     """Recognize the tool that posts a payload, and propose type, mapping and severities."""
-    del project  # it decides who may ask
+    del project  # The project is only used for the permission check.
     return shown_recognition(recognize(body.sample, now=work.now, reading=work.policy(Reading)))
 
 
 def shown_recognition(found: Recognition) -> AlertRecognition:
-    """Return what was recognized as all faces see it."""
+    """Convert a recognized payload to a resource."""
     proposal = found.proposal
     return AlertRecognition.model_validate(
         {
@@ -158,7 +163,7 @@ def shown_recognition(found: Recognition) -> AlertRecognition:
 def create_recognized(
     work: Work, project: ProjectView, new: NewIntegration, sample: str
 ) -> IntegrationWithKey:
-    """Create an integration with the mapping that is proposed for a sample, if there is one."""
+    """Create an integration with the mapping that is proposed for a sample."""
     made = create_integration(work, project, new)
     if not sample or not type_named(made.type).has_mapping:
         return made
@@ -172,7 +177,11 @@ def create_recognized(
 
 
 def get_mappable(work: Work, project: ProjectView, integration_id: int) -> IntegrationView:
-    """Return an integration that can have a mapping; raise NotFoundError or ForbiddenError."""
+    """Return an integration that can have a mapping.
+
+    Raise NotFoundError if the integration cannot have one, and ForbiddenError if the instance's
+    tier does not allow custom mappings.
+    """
     integration = get_integration(work, project, integration_id)
     if not integration.type.has_mapping:
         names = " or ".join(each.name for each in FORMATS if each.has_mapping)
@@ -218,7 +227,7 @@ def _never_resolves(work: Work, integration: IntegrationView, sample: Sample | N
 
 
 def _sample_of(work: Work, integration: IntegrationView) -> Sample | None:
-    """Return the saved sample, or None without one and for one above a limit lowered since."""
+    """Return the saved sample, or None if there is none or it exceeds the current limits."""
     try:
         draft = saved_draft(integration, nesting_limit=work.policy(Reading).nesting_limit)
     except InvalidError:

@@ -42,14 +42,14 @@ _UNGROUPED = (
     "A recovery finds no alert to resolve: no fingerprint is mapped, and grouping by the rest of "
     "the payload is off. Choose a source field for the fingerprint."
 )
-#: Names of fields that, together with a title, hardly any tool has by itself.
+#: Field names of the service's own format. A title together with one of these identifies it.
 _OWN_FIELDS = (
     AlertField.FINGERPRINT,
     AlertField.HOSTS,
     AlertField.MONITORING_TOOL,
     AlertField.START_TIME,
 )
-#: The number of deliveries that a preview reads, and their largest size in bytes.
+#: Maximum number of deliveries that a preview reads, and their maximum size in bytes.
 _MOST_DELIVERIES = 20
 _LARGEST_BODY = 256 * 1024
 
@@ -57,7 +57,7 @@ _LARGEST_BODY = 256 * 1024
 def never_resolves(
     mapping: FieldMapping, sample: Mapping[str, object], *, automatic_fingerprint: bool
 ) -> str | None:
-    """Return why alerts read with a mapping never resolve, in a sentence; None if they can."""
+    """Return why alerts never resolve with a mapping, as a sentence, or None if they can."""
     has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
     if not has_end and not _is_own_format(sample) and not mapping.rules.resolved_when:
         return _NOTHING
@@ -67,7 +67,7 @@ def never_resolves(
 
 
 def _is_own_format(sample: Mapping[str, object]) -> bool:
-    """Return whether a sample has the fields of the service, whose recoveries have an end time."""
+    """Return whether a sample is in the service's own format, whose recoveries have an end time."""
     return AlertField.TITLE in sample and any(each in sample for each in _OWN_FIELDS)
 
 
@@ -77,7 +77,10 @@ def _has_identity(mapping: FieldMapping, sample: Mapping[str, object]) -> bool:
 
 
 def resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
-    """Return what a recovery has to repeat to find its alert, if that is a lot; else None."""
+    """Return a warning if a recovery has to repeat most of its values to find its alert.
+
+    Return None if this is not the case.
+    """
     if _has_identity(mapping, sample) or not mapping.rules.resolved_when:
         return None
     rules = ", ".join(dict.fromkeys(shown(rule.path) for rule in mapping.rules.resolved_when))
@@ -91,34 +94,34 @@ def resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str 
 class SamplePreview:
     """The alert that a sample would open."""
 
-    #: None if a rule drops the sample.
+    #: The alert, or None if a rule drops the sample.
     alert: ReadAlert | None
     parse_warnings: tuple[str, ...]
-    #: Why alerts that are read like this never resolve, if they do not.
+    #: Reason why alerts that are read like this never resolve, or None if they can.
     never_resolves: str | None
-    #: What a recovery has to repeat to find its alert, if that is a lot.
+    #: Warning if a recovery has to repeat most of its values to find its alert, or None.
     resolves_seldom: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MappingPreview:
-    """What a proposed mapping would change, the newest delivery first."""
+    """The effects of a proposed mapping on recent deliveries, newest first."""
 
     comparisons: tuple[ComparedDelivery, ...]
-    #: The number of alerts that the deliveries are reports of.
+    #: Number of alerts that the deliveries belong to with the current mapping.
     present_groups: int
     proposed_groups: int
 
     @property
     def changed(self) -> int:
-        """The number of deliveries that would be read differently."""
+        """Number of deliveries that would be read differently."""
         return sum(each.present != each.proposed for each in self.comparisons)
 
 
 def preview_on_sample(
     draft: MappingDraft, body_format: Format, *, now: datetime, reading: Reading
 ) -> SamplePreview:
-    """Return the alert that the draft reads from its own sample."""
+    """Return the alert that a draft reads from its own sample."""
     parsed = body_format.parse(
         draft.sample.payload, now=now, reading=reading, mapping=draft.mapping
     )
@@ -139,9 +142,10 @@ def preview_on_deliveries(
     session: Session,
     reading: Reading,
 ) -> MappingPreview:
-    """Compare the present mapping and the proposed one, in this order, on the latest deliveries.
+    """Compare the current mapping and the proposed mapping on the latest deliveries.
 
-    Test alerts, refused deliveries and large bodies are left out.
+    `mappings` contains the current mapping first. Test alerts, rejected deliveries and large bodies
+    are excluded.
     """
     deliveries = _last_deliveries(integration_id, session=session)
     present, proposed = (_reread(deliveries, mapping, reading=reading) for mapping in mappings)
@@ -162,7 +166,7 @@ def preview_on_deliveries(
 
 
 def _last_deliveries(integration_id: int, *, session: Session) -> Sequence[Delivery]:
-    """Return the latest accepted deliveries of senders, the oldest first."""
+    """Return the latest accepted deliveries of senders, oldest first."""
     newest = session.scalars(
         select(Delivery)
         .where(
@@ -197,7 +201,10 @@ def _reread(
 
 
 def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> ParsedBody | None:
-    """Return the alerts of a delivery, or None if a limit that was lowered now refuses it."""
+    """Return the alerts of a delivery.
+
+    Return None if it cannot be parsed any more, for example because a limit was lowered.
+    """
     try:
         return format_named(delivery.format).read(
             delivery.body or b"", now=delivery.received_at, reading=reading, mapping=mapping
@@ -207,7 +214,10 @@ def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> Par
 
 
 def _groups(fingerprints: Iterable[bytes | None]) -> list[int]:
-    """Return a group number for each, in order of appearance; None is a group of its own."""
+    """Return a group number for each fingerprint, in order of appearance.
+
+    Each None is a group of its own.
+    """
     numbers: dict[bytes, int] = {}
     found = []
     count = 0
@@ -221,7 +231,7 @@ def _groups(fingerprints: Iterable[bytes | None]) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Recognition:
-    """What is proposed for a pasted payload, and how it would be read then."""
+    """A proposal for a pasted payload, and the alert that it would open."""
 
     proposal: Proposal
     sample: Sample
@@ -229,18 +239,21 @@ class Recognition:
 
     @property
     def sources(self) -> tuple[tuple[str, str], ...]:
-        """The label of each mapped field and where it is read."""
+        """Label and source of each mapped field."""
         return sources_of(self.proposal.mapping)
 
 
 def sources_of(mapping: FieldMapping) -> tuple[tuple[str, str], ...]:
-    """Return the label of each field that a mapping reads elsewhere, and the source."""
+    """Return the label and the source of each field that a mapping reads from another key."""
     mapped = {*mapping.paths, *mapping.rules.joins}
     return tuple((field.label, mapping.sources[field]) for field in AlertField if field in mapped)
 
 
 def recognize(text: str, *, now: datetime, reading: Reading) -> Recognition:
-    """Recognize a payload; of an array the first object. Raise InvalidError naming the sample."""
+    """Recognize a payload, or the first object of an array.
+
+    Raise InvalidError, which names the sample.
+    """
     sample = read_sample(_one_alert(text, reading), nesting_limit=reading.nesting_limit)
     proposal = propose(sample.payload)
     return Recognition(
@@ -255,7 +268,7 @@ def _one_alert(text: str, reading: Reading) -> str:
             text.encode("utf-8", "surrogatepass"), nesting_limit=reading.nesting_limit
         )
     except UnreadableBody:
-        return text  # read_sample says why
+        return text  # read_sample reports the error.
     first = value[0] if isinstance(value, list) and value else None
     return pretty_json(first) if isinstance(first, dict) else text
 

@@ -1,4 +1,4 @@
-"""The mapping of an integration as all faces see it: sample, paths, rules, and what it reads."""
+"""Resources and request bodies for mappings: samples, paths, rules and previews."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,7 +24,7 @@ _NEVER_RESOLVES = (
 _VALUES = "Values of the sample that fields can be mapped to."
 _ALERT = "The alert that the sample would open; null if a rule drops it."
 
-#: The keys, and positions in arrays, that lead from the top of a payload to a value.
+#: Path of keys and array indexes from the top of a payload to a value.
 Path = Annotated[
     tuple[str | Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=_DEEPEST)
 ]
@@ -32,7 +32,7 @@ _Paths = Annotated[tuple[Path, ...], Field(min_length=1, max_length=2)]
 
 
 def _as_text(value: Any) -> Any:
-    """Return an object or an array as its JSON text, and everything else as it is."""
+    """Return an object or an array as JSON text, and any other value unchanged."""
     if not isinstance(value, dict | list):
         return value
     try:
@@ -41,8 +41,8 @@ def _as_text(value: Any) -> Any:
         raise ValueError("is nested too deep for JSON in JSON: give it as a text") from error
 
 
-#: JSON as a text, or written into the body itself. A text is kept as it is; otherwise numbers
-#: beyond 64 bits are rounded, and of a name that occurs twice the last value counts.
+#: JSON as a text or as part of the body itself. A text is kept unchanged. Otherwise, numbers beyond
+#: 64 bits are rounded, and the last value of a duplicate name is used.
 JsonText = Annotated[
     str,
     BeforeValidator(_as_text),
@@ -51,7 +51,7 @@ JsonText = Annotated[
 
 
 class MappingCondition(BaseModel):
-    """A rule: the value at a path is compared with words; case does not matter."""
+    """A rule that compares the value at a path with words, ignoring case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -91,7 +91,10 @@ class MappingRulesBody(BaseModel):
 
     @property
     def rules(self) -> MappingRules:
-        """The rules; raise InvalidError with what is wrong."""
+        """Rules with validated values.
+
+        Raise InvalidError, which describes the problem.
+        """
         return read_rules(self.model_dump(mode="json"))
 
 
@@ -99,7 +102,7 @@ _Rules = Annotated[MappingRulesBody, BeforeValidator(rules_value)]
 
 
 class AlertMappingBody(Body):
-    """A payload of the sender, and from where in it each field of an alert is read."""
+    """A sample payload, and the paths from which the fields of an alert are read."""
 
     sample: JsonText = Field(description="One alert as the sender posts it; at most 64 KiB.")
     mapping: dict[AlertField, _Paths] = Field(
@@ -148,7 +151,7 @@ class ReadAlert(Resource):
 
     @property
     def labelled(self) -> tuple[tuple[str, str], ...]:
-        """The fields with the labels that pages show."""
+        """The fields with their labels on pages."""
         return tuple((name.replace("_", " "), value) for name, value in self.fields.items())
 
 
@@ -161,7 +164,7 @@ class AlertReading(Resource):
     is_dropped: bool = Field(
         description="True if a rule drops the item, so that it opens no alert."
     )
-    #: The oldest delivery has number 1.
+    #: Number of the alert that the delivery belongs to. The oldest delivery has number 1.
     group: int = Field(description="Deliveries with the same number are reports of one alert.")
 
 

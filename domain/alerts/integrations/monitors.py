@@ -1,28 +1,28 @@
-"""Monitors: which integrations of a project share their alerts.
+"""Monitors: groups of integrations of a project that share their alerts.
 
 Each integration is a monitor by itself until a user joins it with others. Reports are grouped into
-alerts, and recoveries resolve alerts, within a monitor: the stored fingerprint of an alert is
+alerts, and recoveries resolve alerts, within a monitor. The stored fingerprint of an alert is
 combined with its monitor (`domain.alerts.reading.fingerprint.within_monitor`).
 
 ==========================  =======================================================================
 event                       effect
 ==========================  =======================================================================
-an integration is created   It gets a new monitor. Alerts follow that a host of an earlier release
-                            stores for it without one.
-it is joined with others    It gets their monitor, and its alerts follow.
-it is separated             It gets a new monitor, and its own alerts follow.
-it is deleted               Its alerts keep the monitor: integrations joined with it still report
-                            them, and others do not.
-two open alerts of one      The older stays open, with the worse severity, and the newer is
-monitor would be equal      resolved; one that is ignored never replaces one that is not.
-release 0.1.0 is upgraded   The oldest integration of a project keeps the fingerprints as they are
-                            (monitor 0), and each other one gets a new monitor. An open alert
-                            belongs to the integration of its last report.
+integration created         It gets a new monitor. If a host of an earlier release stores alerts
+                            for it without a monitor, they are moved to this monitor later.
+integration joined          It gets the monitor of the others, and its alerts are moved there.
+integration separated       It gets a new monitor, and its own alerts are moved there.
+integration deleted         Its alerts keep the monitor. Only integrations that were joined with it
+                            can still report them.
+two open alerts of a        The older alert stays open with the higher severity, and the newer one
+monitor become equal        is resolved. An ignored alert never replaces one that is not ignored.
+upgrade from 0.1.0          The oldest integration of a project keeps its fingerprints unchanged
+                            (monitor 0), and each other integration gets a new monitor. An open
+                            alert is assigned to the integration of its last report.
 ==========================  =======================================================================
 
-Requests that began before a change of monitors may store alerts with the former one. So a job of
-the worker lets alerts follow until `_IN_FLIGHT` has passed. It moves resolved alerts as well, which
-tell what an alert was before; there may be millions.
+Requests that started before a change of monitors may store alerts with the former monitor.
+Therefore, a job of the worker moves such alerts until `_IN_FLIGHT` has passed. It also moves
+resolved alerts, which are needed for the history of an alert. There may be millions of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -52,11 +52,11 @@ from models import (
     Occurrence,
 )
 
-#: Monitor of the oldest integration that an earlier release made.
+#: Monitor of the oldest integration in a project of release 0.1.0.
 UNCHANGED = 0
-#: The first migration whose code knows monitors.
+#: First migration whose code supports monitors.
 _FIRST_REVISION = "0112"
-#: The longest time that a request with the former monitor may still store alerts.
+#: Maximum time during which a request may still store alerts with the former monitor.
 _IN_FLIGHT = timedelta(minutes=2)
 _OPEN = ("triggered", "acknowledged", "ignored")
 _SLICE = 500
@@ -64,7 +64,7 @@ _IGNORED = "ignored"
 
 
 class _Moved(NamedTuple):
-    """An alert that gets another monitor."""
+    """An alert that is moved to another monitor."""
 
     id: int
     status: str
@@ -80,12 +80,12 @@ _COLUMNS = (Alert.id, Alert.status, Alert.fingerprint, Alert.monitor_id, Alert.i
 
 
 def new_monitor_id() -> int:
-    """Return the id of a monitor that no integration has, nor had."""
+    """Return the ID of a monitor that no integration has ever had."""
     return (int(random_hex(8), 16) >> 1) + 1
 
 
 def joined_with(integration: Integration, others: Iterable[Integration]) -> tuple[int, ...]:
-    """Return the ids of the integrations that share their alerts with this one."""
+    """Return the IDs of the integrations that share their alerts with this one."""
     if integration.monitor_id is None:
         return ()
     return tuple(
@@ -103,10 +103,11 @@ def join(
     session: Session,
     now: datetime,
 ) -> str | None:
-    """Let an integration share its alerts with those wanted, and with no others.
+    """Join an integration with the given integrations, and separate it from all others.
 
-    Return what changed in a few words, or None. Raise InvalidError naming the field. The caller has
-    locked the integrations, and `others` are all others of the project.
+    Return a short description of the change, or None. The caller has locked the integrations, and
+    `others` contains all other integrations of the project. Raise InvalidError, which names the
+    field.
     """
     present = joined_with(integration, others)
     if set(wanted) == set(present):
@@ -129,7 +130,10 @@ def join(
 def _partners(
     integration: Integration, wanted: Sequence[int], others: Sequence[Integration]
 ) -> list[Integration]:
-    """Return the integrations to join; raise InvalidError if one cannot be joined."""
+    """Return the integrations to join.
+
+    Raise InvalidError if one of them cannot be joined.
+    """
     by_id = {each.id: each for each in others}
     if wanted and not type_named(integration.type).receives:
         message = "A link to an on-call tool receives no alerts, so it cannot share any."
@@ -146,7 +150,10 @@ def _partners(
 
 
 def _give(integration: Integration, monitor_id: int, *, session: Session, now: datetime) -> None:
-    """Give an integration another monitor; its open alerts follow now, and others later."""
+    """Set the monitor of an integration, and move its open alerts to it.
+
+    Its other alerts are moved later.
+    """
     former, integration.monitor_id = integration.monitor_id, monitor_id
     integration.monitor_changed_at = now
     session.flush()
@@ -155,7 +162,7 @@ def _give(integration: Integration, monitor_id: int, *, session: Session, now: d
         Integration.project_id == integration.project_id, Integration.monitor_id == former
     )
     if former is not None and not session.scalar(shares):
-        # Nobody else reports what integrations opened that were joined with it and are deleted.
+        # No other integration reports the alerts of deleted integrations of the former monitor.
         own = or_(own, Alert.integration_id.is_(None) & (Alert.monitor_id == former))
     _move_open(integration.project_id, own, monitor_id, session=session, now=now)
 
@@ -167,7 +174,7 @@ def _other_monitor(monitor_id: int) -> Any:
 def _move_open(
     project_id: int, condition: Any, monitor_id: int, *, session: Session, now: datetime
 ) -> None:
-    """Let open alerts of the project follow to a monitor; the caller has locked the project."""
+    """Move open alerts of a project to a monitor. The caller has locked the project."""
     statement = select(*_COLUMNS).where(
         Alert.project_id == project_id,
         Alert.status.in_(_OPEN),
@@ -187,12 +194,14 @@ def _resolve_doubles(
 ) -> None:
     """Resolve all but one of the open alerts that would have the same fingerprint.
 
-    The one that stays gets the worst severity, so people are notified as by a further report.
+    The remaining alert gets the highest severity. If that raises its severity, people are notified
+    as after a further report.
     """
     equal: dict[bytes, list[_Moved]] = {}
     for each in moved:
         equal.setdefault(each.within(monitor_id), []).append(each)
-    # `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
+    # With `+ 0`, the planner can only use the indexes that begin with the fingerprint (migration
+    # 0051).
     statement = select(*_COLUMNS).where(
         Alert.fingerprint.in_(equal), Alert.project_id + 0 == project_id, Alert.status.in_(_OPEN)
     )
@@ -226,7 +235,8 @@ def _resolve_doubles(
     session.flush()
 
 
-#: By the former fingerprint as well: another worker may have moved the alert.
+#: Update of an alert that also checks the former fingerprint, since another worker may have moved
+#: it.
 _WITHIN = (
     update(Alert)
     .where(Alert.id == bindparam("alert_id"), Alert.fingerprint == bindparam("former"))
@@ -235,7 +245,7 @@ _WITHIN = (
 
 
 def _move(project_id: int, moved: Sequence[_Moved], monitor_id: int, *, session: Session) -> None:
-    """Store the fingerprints of alerts within a monitor, and let their incidents hold these."""
+    """Store the fingerprints of alerts within a monitor, and update their open incidents."""
     rows = [
         {
             "alert_id": each.id,
@@ -253,7 +263,7 @@ def _move(project_id: int, moved: Sequence[_Moved], monitor_id: int, *, session:
 def _move_holds(
     project_id: int, moved: Sequence[_Moved], monitor_id: int, *, session: Session
 ) -> None:
-    """Let open incidents hold the new fingerprints of their alerts in place of the former ones."""
+    """Replace the former fingerprints of moved alerts in open incidents."""
     by_alert = {each.id: each for each in moved}
     held = session.execute(
         select(
@@ -286,10 +296,11 @@ def _move_holds(
 
 
 def settle_monitors(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
-    """Let alerts follow what changed, and give monitors to integrations of earlier releases.
+    """Move alerts to changed monitors, and create monitors for integrations of earlier releases.
 
-    `between` commits. While a host runs an earlier release, its integrations keep sharing alerts,
-    and what it stores for an integration with a monitor follows to that.
+    `between` commits. While any host runs an earlier release, integrations without a monitor keep
+    sharing their alerts. Alerts that the host stores for an integration with a monitor are moved to
+    it.
     """
     pending = select(Integration.project_id).distinct()
     present = list_present(session=session, now=now)
@@ -314,7 +325,10 @@ def _locked(project_id: int, *, session: Session) -> list[Integration]:
 
 
 def _settle(integrations: Sequence[Integration], *, session: Session, now: datetime) -> None:
-    """Give monitors to the integrations of a project that have none; the caller has locked it."""
+    """Create monitors for integrations of a project that have none.
+
+    The caller has locked the project.
+    """
     new = sorted(
         (each for each in integrations if each.monitor_id is None),
         key=lambda each: (not type_named(each.type).receives, each.id),
@@ -332,7 +346,7 @@ def _settle(integrations: Sequence[Integration], *, session: Session, now: datet
 def _give_to_last_reporters(
     project_id: int, integrations: Sequence[Integration], *, session: Session, now: datetime
 ) -> None:
-    """Let each open alert without a monitor belong to the integration of its last report."""
+    """Assign each open alert without a monitor to the integration of its last report."""
     last = (
         select(Delivery.integration_id)
         .join(Occurrence, Occurrence.delivery_id == Delivery.id)
@@ -370,7 +384,7 @@ def _give_to_last_reporters(
     for monitor_id, alerts in of_monitors.items():
         for begin in range(0, len(alerts), _SLICE) if monitor_id else ():
             some = alerts[begin : begin + _SLICE]
-            # An integration that has a monitor may have stored an equal alert with it already.
+            # An integration with a monitor may already have stored an equal alert in it.
             _resolve_doubles(project_id, some, monitor_id, session=session, now=now)
             _move(project_id, some, monitor_id, session=session)
 
@@ -384,9 +398,9 @@ def _follow(
     now: datetime,
     between: Callable[[], None],
 ) -> None:
-    """Let the alerts of an integration follow to its monitor, the newest first.
+    """Move the alerts of an integration to its monitor, newest first.
 
-    Nothing follows any more after a change before `over`.
+    A change of the monitor before `over` is then marked as complete.
     """
     own = {each.id: each for each in _locked(project_id, session=session)}.get(integration_id)
     if own is None or own.monitor_id is None or own.monitor_changed_at is None:

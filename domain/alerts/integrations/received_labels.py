@@ -1,4 +1,4 @@
-"""Labels that an integration received lately, and which may name environment or service."""
+"""Labels that an integration received recently, and proposals for environment and service."""
 
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -16,9 +16,9 @@ from domain.projects.views import ProjectView
 from models import Delivery
 
 _MOST_DELIVERIES, _LARGEST_BODY = 50, 2**18
-#: In characters, of a label and of a value that is shown; and how many values are shown.
+#: Maximum lengths of a label and a shown value in characters, and maximum number of shown values.
 _LONGEST_NAME, _LONGEST_VALUE, _MOST_EXAMPLES = 100, 60, 3
-#: What senders usually call them, the most telling first.
+#: Usual names of labels for the environment and the service, most specific first.
 _ENVIRONMENTS = (
     *("environment", "env", "deployment_environment", "stage", "namespace"),
     *("kubernetes_namespace", "exported_namespace", "cluster", "datacenter", "region"),
@@ -35,14 +35,14 @@ def list_labels(
 ) -> Found[ReceivedLabel]:
     """List the labels of the latest deliveries.
 
-    Labels that may name a field come first.
+    Labels that may name the environment or the service come first.
     """
     found = received_labels(work, get_receiver(work, project, integration_id))
     return Found(items=found[query.offset : query.offset + query.size], total=len(found))
 
 
 def received_labels(work: Work, integration: IntegrationView) -> list[ReceivedLabel]:
-    """Return the labels that an integration received lately, proposals first."""
+    """Return the labels that an integration received recently, proposals first."""
     if not integration.type.has_labels:
         return []
     values: dict[str, dict[str, None]] = {}

@@ -1,19 +1,20 @@
-"""Notices when an integration that worked rejects every delivery, and notifies its maintainers.
+"""Detects working integrations that start to reject every delivery, and notifies maintainers.
 
-The delivery log is the source: rejected requests write nothing more for this, and of a flood the
-log keeps samples with counts. The worker looks once a minute.
+The delivery log is the source. Rejected requests store nothing else for this purpose, and during a
+flood the log keeps samples with counts. The worker checks the log once a minute.
 
 =========================  ========================================================================
-the log of an integration  what happens
+log of an integration      result
 =========================  ========================================================================
-three rejections over ten  `rejected_since` is set to the first of them, and its maintainers get one
-minutes, no acceptance     email. The email names the last reason.
-further rejections         Nothing.
-an acceptance              `rejected_since` is cleared. Another three are a new episode.
-turned off                 As an acceptance: 403 for what is turned off is no rejection.
+three rejections over at   `rejected_since` is set to the time of the first rejection. Maintainers
+least ten minutes, and no  get one email, which contains the last reason.
+acceptance
+further rejections         Nothing happens.
+an acceptance              `rejected_since` is cleared. Three more rejections start a new episode.
+integration turned off     Same as an acceptance. A 403 response does not count as a rejection.
 =========================  ========================================================================
 
-Tests of users count as neither.
+Test alerts of users count neither as rejections nor as acceptances.
 """
 
 from collections.abc import Iterator
@@ -36,14 +37,14 @@ from models import Alert, Delivery, Integration, Project
 _FEWEST = 3
 _SHORTEST = timedelta(minutes=10)
 _TURNED_OFF = 403
-#: As literals: with a parameter Postgres would not use the index of refused deliveries.
+#: A literal, since Postgres would not use the index of rejected deliveries with a parameter.
 _IS_REFUSED = text(f"deliveries.status_code >= {REFUSED_FROM}")
 _COUNTS = Delivery.status_code != _TURNED_OFF
 _TYPES = tuple(each.name for each in FORMATS)
 
 
 class _Watched(NamedTuple):
-    """An integration with what its log has last."""
+    """An integration with the latest deliveries in its log."""
 
     id: int
     project_id: int
@@ -51,7 +52,7 @@ class _Watched(NamedTuple):
     is_open: bool
     rejected_since: datetime | None
     key_was_used: bool
-    #: Ids of deliveries.
+    #: IDs of the last rejected and the last accepted delivery.
     last_rejected: int | None
     last_accepted: int | None
 
@@ -69,9 +70,9 @@ class _Run(NamedTuple):
 
 
 def note_rejections(sign: Sign | None, *, session: Session, now: datetime) -> int:
-    """Store which integrations only reject deliveries; return how many are new.
+    """Store which integrations reject all deliveries, and return the number of new ones.
 
-    Their maintainers get an email, unless `sign` is None because no mail can be sent.
+    Their maintainers get an email, unless `sign` is None because no email can be sent.
     """
     return sum(
         _note(watched, sign, session=session, now=now) for watched in _watched(session=session)
@@ -79,7 +80,7 @@ def note_rejections(sign: Sign | None, *, session: Session, now: datetime) -> in
 
 
 def count_rejecting(*, session: Session) -> int:
-    """Return how many integrations only reject deliveries."""
+    """Return the number of integrations that reject all deliveries."""
     rejecting = select(func.count()).where(Integration.rejected_since.is_not(None))
     return session.scalar(rejecting) or 0
 
@@ -171,10 +172,11 @@ def _run(watched: _Watched, *, session: Session) -> _Run | None:
 
 
 def _has_worked(watched: _Watched, *, session: Session) -> bool:
-    """Return whether the integration has accepted something, although its log may be pruned."""
+    """Return whether the integration has ever accepted a delivery, even if its log was pruned."""
     if watched.last_accepted is not None or watched.key_was_used:
         return True
-    # The delivery of an alert is deleted later than others, and only tests are known by it.
+    # The delivery of an alert is kept longer than other deliveries. It shows whether the alert is a
+    # test.
     alert = (
         select(Alert.id)
         .outerjoin(Delivery, Delivery.id == Alert.delivery_id)
@@ -185,7 +187,10 @@ def _has_worked(watched: _Watched, *, session: Session) -> bool:
 
 
 def _set(watched: _Watched, since: datetime | None, *, session: Session) -> bool:
-    """Store since when all is rejected; return whether another worker has not done so before."""
+    """Store the time since which all deliveries are rejected.
+
+    Return False if another worker has already stored it.
+    """
     changed = session.scalar(
         update_rows(Integration)
         .where(

@@ -1,4 +1,4 @@
-"""Samples of a sender's payload: the mapping of their values, proposed, chosen and checked."""
+"""Sample payloads of senders, and the mappings that are proposed and chosen for them."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,25 +35,25 @@ from domain.alerts.reading.severity import GENERIC_WORDS, proposed_severity
 from domain.alerts.reading.text import canonical_json, excerpt, is_blank
 from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 
-#: The most fields in a tree.
+#: Maximum number of fields in a tree.
 MOST_BRANCHES = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SampleNode:
-    """A field of a sample with the fields inside it."""
+    """A field of a sample with its nested fields."""
 
-    #: The key, or the position in an array as `[0]`.
+    #: Key of the field, or its array index in brackets, such as `[0]`.
     name: str
-    #: string, number, boolean, null, array or object.
+    #: JSON type: string, number, boolean, null, array or object.
     json_type: str
-    #: The beginning of the value as JSON; for arrays and objects their number of items.
+    #: Beginning of the value as JSON. For arrays and objects, it is the number of items.
     gist: str
     branches: tuple["SampleNode", ...]
 
 
 def tree_of(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
-    """Return the tree of a sample in its own order, with at most 500 fields."""
+    """Return the tree of a sample in its original order, with at most MOST_BRANCHES fields."""
     return _branches_of(payload, iter(range(MOST_BRANCHES)))
 
 
@@ -90,29 +90,29 @@ def _gist(value: object) -> str:
     return excerpt(value)[1:-1]
 
 
-#: The fields that other values can be put behind.
+#: Fields to which other values can be appended.
 JOINED_FIELDS = (AlertField.TITLE, AlertField.FINGERPRINT)
-#: The number of values that the page offers for it.
+#: Number of values that the page offers to append.
 _OFFERED_JOINS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConditionChoice:
-    """A row of a table of rules, which is no rule while no field is chosen."""
+    """A row in a table of rules. Rows without a field are ignored."""
 
-    #: A path as forms carry it.
+    #: Path of the field in the notation of forms.
     path: str = ""
     operator: str = Operator.IS.value
-    #: Separated by commas.
+    #: Words, separated by commas.
     words: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RuleChoices:
-    """Everything that a form says about rules."""
+    """All choices about rules in a form."""
 
     joins: Mapping[AlertField, Sequence[str]] = dataclasses.field(default_factory=dict)
-    #: Between the parts of a title.
+    #: Separator between the parts of a title.
     separator: str = ": "
     resolved_when: Sequence[ConditionChoice] = ()
     dropped_when: Sequence[ConditionChoice] = ()
@@ -122,7 +122,7 @@ NO_CHOICES = RuleChoices()
 
 
 def choices_of_rules(rules: MappingRules) -> RuleChoices:
-    """Return what the form shows for rules, with an empty row for another one of each kind."""
+    """Return the form rows for rules, each table with an additional empty row."""
     title = rules.joins.get(AlertField.TITLE)
     return RuleChoices(
         joins={name: _offered(rules.joins.get(name)) for name in JOINED_FIELDS},
@@ -148,7 +148,10 @@ def _rows(conditions: Sequence[Condition]) -> Sequence[ConditionChoice]:
 
 
 def read_rule_choices(chosen: RuleChoices, *, offered: frozenset[str]) -> MappingRules:
-    """Return the chosen rules; raise InvalidError for one whose path is not offered."""
+    """Convert the choices of a form to rules.
+
+    Raise InvalidError if a choice is not valid or its path is not offered.
+    """
     joins = {
         name.value: checked_join(paths, chosen.separator, field="mapping")
         for name, texts in chosen.joins.items()
@@ -181,11 +184,11 @@ def _conditions(rows: Sequence[ConditionChoice], offered: frozenset[str]) -> Ite
             yield checked_condition(path, row.operator, words, field="mapping")
 
 
-#: Values deeper than this are seldom meant for people.
+#: Maximum depth of values that are proposed. Deeper values are rarely meant for people.
 _DEEPEST_GUESS = 3
 
-#: Names of keys that probably mean a field, the likeliest first. Of the same key the one that is
-#: less deep is taken.
+#: Key names that are likely to contain a field, most likely first. If several keys have the same
+#: name, the least nested one is used.
 _NAMES: Mapping[AlertField, str] = {
     AlertField.TITLE: "title alert_name alertname summary subject event_name name headline "
     "rule_name check_name short_message message msg",
@@ -207,7 +210,7 @@ _STATES = (
     *("status", "state", "alert_state", "event_type", "action"),
     *("type", "current_state", "condition"),
 )
-#: What a state says that is over, and what one says that is not.
+#: Words of a state that mean that an alert is over, and words that mean that it is not.
 _OVER = frozenset(
     (
         *("ok", "okay", "up", "resolved", "resolve", "recovered", "recovery", "success"),
@@ -222,7 +225,7 @@ _FIRING = frozenset(
     )
 )
 
-#: What is known by its format comes before what is known by a mapping.
+#: Known tools. Tools with their own format come before tools that need a mapping.
 _TOOLS: Sequence[tuple[Format, Tool]] = tuple(
     (each, tool) for each in sorted(FORMATS, key=attrgetter("has_mapping")) for tool in each.tools
 )
@@ -230,18 +233,18 @@ _TOOLS: Sequence[tuple[Format, Tool]] = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """What is proposed for a payload."""
+    """The integration settings that are proposed for a payload."""
 
-    #: The tool that probably sent it; None if it is not known.
+    #: Name of the tool that probably sent the payload, or None if it is unknown.
     tool: str | None
     format: Format
     mapping: FieldMapping
-    #: What to set in the tool.
+    #: Instruction for configuring the tool.
     hint: str = ""
 
 
 def propose(payload: Mapping[str, object]) -> Proposal:
-    """Return what is proposed for a payload."""
+    """Propose a format and a mapping for a payload."""
     for body_format, tool in _TOOLS:
         if tool.knows(payload):
             return Proposal(
@@ -251,7 +254,10 @@ def propose(payload: Mapping[str, object]) -> Proposal:
 
 
 def guess(payload: Mapping[str, object]) -> FieldMapping:
-    """Return a mapping by the names of a payload's keys; fields of the usual names need none."""
+    """Propose a mapping from the names of a payload's keys.
+
+    Fields with their standard names need no mapping.
+    """
     candidates = tuple(_candidates(payload))
     paths: dict[AlertField, tuple[Path, ...]] = {}
     taken: set[Path] = set()
@@ -269,7 +275,7 @@ def guess(payload: Mapping[str, object]) -> FieldMapping:
 
 
 def _candidates(payload: Mapping[str, object]) -> Iterator[tuple[Path, str]]:
-    """Yield the paths that are not deep, each with its last key in words of small letters."""
+    """Yield paths up to the maximum depth, each with its last key in lower snake case."""
     for value in values_of(payload):
         if len(value.path) <= _DEEPEST_GUESS and not isinstance(value.path[-1], int):
             key = str(value.path[-1]).lower()
@@ -287,7 +293,7 @@ def _best(
 
 
 def _words(payload: Mapping[str, object], paths: tuple[Path, ...] | None) -> dict[str, Severity]:
-    """Return the word of the sample's severity with what it probably means, unless it is known."""
+    """Return the sample's severity word with its probable severity, unless the word is known."""
     value = resolve(payload, paths[0] if paths else (AlertField.SEVERITY.value,))
     if is_blank(value) or isinstance(value, list | dict):
         return {}
@@ -309,13 +315,13 @@ def _resolved_when(
                 return
 
 
-#: In bytes of UTF-8. A sample shows one alert; receivers accept much larger bodies.
+#: Maximum size of a sample in bytes. It shows one alert; receivers accept much larger bodies.
 LARGEST_SAMPLE = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A payload from a sender, parsed."""
+    """A parsed sample payload."""
 
     text: str
     payload: Mapping[str, object]
@@ -323,12 +329,12 @@ class Sample:
 
     @property
     def tree(self) -> tuple[SampleNode, ...]:
-        """The fields as a tree, nested as in the payload."""
+        """Fields of the sample as a tree."""
         return tree_of(self.payload)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON: equal for samples that differ only in their layout."""
+        """SHA-256 hash of the canonical JSON, which does not depend on formatting."""
         return sha256(canonical_json(self.payload)).hexdigest()
 
 
@@ -337,7 +343,7 @@ class FieldChoice:
     """A row of the mapping table: a field and the paths that it is read from."""
 
     field: AlertField
-    #: Paths as forms carry them, empty where nothing is chosen.
+    #: Paths in the notation of forms. They are empty if nothing is chosen.
     first: str
     fallback: str
 
@@ -348,7 +354,10 @@ class FieldChoice:
 
 
 def read_sample(text: str, *, nesting_limit: int) -> Sample:
-    """Parse a sample; raise InvalidError if it is too large or no JSON object."""
+    """Parse a sample.
+
+    Raise InvalidError if it is too large or not a JSON object.
+    """
     body = text.encode("utf-8", "surrogatepass")
     if len(body) > LARGEST_SAMPLE:
         message = f"A sample has at most {LARGEST_SAMPLE // 1024} KiB: leave out what repeats."
@@ -361,7 +370,7 @@ def read_sample(text: str, *, nesting_limit: int) -> Sample:
 
 
 def choices_of(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
-    """Return the rows of the mapping table for a mapping, one for each field."""
+    """Return the rows of the mapping table, one for each field."""
     rows = []
     for field in AlertField:
         first, fallback, *_ = (*map(written, mapping.paths.get(field, ())), "", "")
@@ -371,16 +380,17 @@ def choices_of(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """What a form says: for each field its path and the fallback, blank for none; and rules."""
+    """The choices of a form: the path and the fallback path of each field, and rules."""
 
     paths: Mapping[AlertField, Sequence[str]]
     rules: RuleChoices = NO_CHOICES
 
 
 def read_choices(chosen: Chosen, sample: Sample, saved: FieldMapping = UNMAPPED) -> FieldMapping:
-    """Return the chosen mapping; raise InvalidError if a path is neither in the sample nor saved.
+    """Convert the choices of a form to a mapping.
 
-    `saved` may be what was proposed for a new sample. The words for severities are its own.
+    `saved` can also be a mapping that was proposed for a new sample. Its severity words are kept.
+    Raise InvalidError if a path is neither in the sample nor in `saved`.
     """
     offered = frozenset(value.written for value in (*sample.values, *missing_of(saved, sample)))
     rules = read_rule_choices(chosen.rules, offered=offered)
@@ -391,7 +401,7 @@ def read_choices(chosen: Chosen, sample: Sample, saved: FieldMapping = UNMAPPED)
 
 
 def missing_of(mapping: FieldMapping, sample: Sample) -> Iterator[SampleValue]:
-    """Return the values that a mapping reads and the sample does not offer, each once."""
+    """Return each value that a mapping reads and that the sample does not contain."""
     offered = {value.path for value in sample.values}
     for path in dict.fromkeys(mapping.all_paths):
         if path not in offered:
@@ -418,15 +428,15 @@ def map_sample(
     rules: MappingRules = NO_RULES,
     saved: FieldMapping = UNMAPPED,
 ) -> FieldMapping:
-    """Return the mapping with these rules and paths, the second path of a field its fallback.
+    """Return a mapping with the given rules and paths. The second path of a field is its fallback.
 
-    A path is a value of the sample, or one that the saved mapping or the proposal for the sample
-    reads from other payloads of the sender.
+    A path must be in the sample, the saved mapping, or the mapping proposed for the sample. The
+    last two may read values that only other payloads of the sender contain.
 
-    The path of a rule may be one that the sample does not have: what tells that an alert is over,
-    or no alert, is often in other payloads alone.
+    The paths of rules are not checked against the sample. The values that resolve or drop an alert
+    are often missing from it.
 
-    Raise InvalidParametersError with every other path.
+    Raise InvalidParametersError, which lists all invalid paths.
     """
     proposed = propose(sample.payload).mapping
     offered = {value.path for value in sample.values}
@@ -444,33 +454,34 @@ def map_sample(
 
 @dataclass(frozen=True, kw_only=True)
 class MappingDraft:
-    """A mapping that is not saved yet, with its sample."""
+    """An unsaved mapping with its sample."""
 
     sample: Sample
     mapping: FieldMapping
-    #: The sample differs from the one that the choices were made for, so the mapping is empty.
+    #: True if the sample differs from the one for which the choices were made. The mapping is then
+    #: the proposed one.
     is_new_sample: bool = False
 
     @property
     def choices(self) -> tuple[FieldChoice, ...]:
-        """The rows of the mapping table."""
+        """Rows of the mapping table."""
         return choices_of(self.mapping)
 
     @property
     def rule_choices(self) -> RuleChoices:
-        """The rows of the tables of rules."""
+        """Rows of the rule tables."""
         return choices_of_rules(self.mapping.rules)
 
     @property
     def missing(self) -> tuple[SampleValue, ...]:
-        """The values that the mapping reads and the sample does not have."""
+        """Values that the mapping reads and that the sample does not contain."""
         return tuple(missing_of(self.mapping, self.sample))
 
 
 def saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingDraft | None:
     """Return the saved sample and mapping, or None if there are none.
 
-    Raise InvalidError if the sample exceeds a limit that was lowered since.
+    Raise InvalidError if the sample exceeds a limit that was lowered since it was saved.
     """
     if not integration.sample:
         return None
@@ -481,11 +492,11 @@ def saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingD
 def read_draft(
     text: str, chosen: Chosen, integration: IntegrationView, *, mapped_for: str, nesting_limit: int
 ) -> MappingDraft:
-    """Return the draft that was posted; raise InvalidError naming the field.
+    """Return the draft in a submitted form.
 
-    `mapped_for` is the digest of the sample that the choices were made for. If the sample is a
-    different one, the choices are ignored, since their paths may be missing or have another
-    meaning; the draft proposes a mapping for it.
+    `mapped_for` is the digest of the sample that the choices were made for. For any other sample
+    the choices are ignored, since their paths may be missing or have another meaning. Instead, the
+    draft contains the proposed mapping. Raise InvalidError, which names the field.
     """
     sample, saved = read_sample(text, nesting_limit=nesting_limit), integration.mapping
     proposed = proposed_draft(sample, saved.rules.severity_words)
@@ -497,7 +508,7 @@ def read_draft(
 
 
 def _is_saved(sample: Sample, integration: IntegrationView, *, nesting_limit: int) -> bool:
-    """Return whether a sample is the one of the saved mapping, whatever its layout."""
+    """Return whether a sample equals the saved one, ignoring its formatting."""
     if not integration.sample:
         return False
     try:
@@ -507,7 +518,7 @@ def _is_saved(sample: Sample, integration: IntegrationView, *, nesting_limit: in
 
 
 def proposed_draft(sample: Sample, words: Mapping[str, Severity]) -> MappingDraft:
-    """Return the draft of a new sample, with what is proposed for it."""
+    """Return a draft for a new sample with the proposed mapping and the given severity words."""
     mapping = propose(sample.payload).mapping
     rules = replace(mapping.rules, severity_words={**mapping.rules.severity_words, **words})
     return MappingDraft(

@@ -1,4 +1,4 @@
-"""Whether an integration receives: what its last requests came to, and what to change."""
+"""Reports the setup progress of an integration: its last requests, and how to fix rejections."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,31 +13,31 @@ from domain.alerts.deliveries import REFUSED_FROM, outcome_of
 from domain.core.types.base import columns_of
 from models import Delivery
 
-#: The start of a body that is looked at, in bytes.
+#: Number of bytes at the beginning of a body that are searched.
 LOOKED_AT = 4096
 _ANY_KEY = "Send the header “Authorization: Bearer KEY” with the key above."
 _ANY_TYPE = "Send the header “Content-Type: application/json” and JSON as the body."
-#: So many attempts are shown, of so many that are looked at.
+#: Maximum number of attempts that are shown, and that are searched for problems.
 _SHOWN, _LOOKED_AT = 5, 50
 _ACCEPTED = "accepted"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sender:
-    """A program, and where its configuration says what a request needs."""
+    """A program, with instructions for changing its requests."""
 
     name: str
-    #: What its User-Agent has, in lower case.
+    #: Parts of the User-Agent header, in lower case.
     agents: tuple[str, ...]
-    #: What all of its bodies have.
+    #: Byte sequences that all of its bodies contain.
     body_marks: tuple[bytes, ...] = ()
-    #: How to send the key, in its own words.
+    #: Instruction for sending the key.
     key: str
-    #: How to send JSON; empty for one that always does.
+    #: Instruction for sending JSON. It is empty for programs that always do.
     media_type: str = ""
-    #: How to send less often.
+    #: Instruction for sending fewer requests.
     volume: str = ""
-    #: How to send less in one request.
+    #: Instruction for sending smaller requests.
     size: str = ""
 
 
@@ -59,7 +59,7 @@ ALERTMANAGER = Sender(
         "raise METRICS_BODY_LIMIT_BYTES."
     ),
 )
-#: The first that fits is taken: Grafana's body has the marks of Alertmanager's as well.
+#: Known senders. The first match is used, since a body of Grafana also matches Alertmanager.
 SENDERS = (
     Sender(
         name="Grafana",
@@ -164,7 +164,7 @@ ANY = Sender(name="The sender", agents=(), key=_ANY_KEY, media_type=_ANY_TYPE)
 
 
 def sender_of(user_agent: str | None, body: bytes | None) -> Sender:
-    """Return the program that sent a request, `ANY` if it is unknown."""
+    """Return the program that sent a request, or `ANY` if it is unknown."""
     folded, start = (user_agent or "").lower(), (body or b"")[:LOOKED_AT]
     for each in SENDERS:
         if any(agent in folded for agent in each.agents):
@@ -175,7 +175,7 @@ def sender_of(user_agent: str | None, body: bytes | None) -> Sender:
     return ANY
 
 
-#: What to change when a request is refused, by the status code; `Sender` completes some.
+#: Advice for rejected requests by status code. `Sender` adds advice for other codes.
 _ADVICE: Mapping[int, str] = {
     400: (
         "Look at the body in the delivery: a template of the sender may be wrong, or quotes may be "
@@ -191,7 +191,7 @@ _ADVICE: Mapping[int, str] = {
 
 
 def advice_for(status_code: int, sender: Sender) -> str:
-    """Return what to change where, for a request that was refused with this status code."""
+    """Return advice for a request that was rejected with a status code."""
     of_sender = {
         401: sender.key,
         413: sender.size or sender.volume or "Send fewer alerts in one request, or shorter texts.",
@@ -203,52 +203,52 @@ def advice_for(status_code: int, sender: Sender) -> str:
 
 
 class SetUpStage(StrEnum):
-    """The stages of the set-up."""
+    """The stages of the setup of an integration."""
 
-    #: No sender has reached it.
+    #: No sender has sent a request yet.
     WAITING = "waiting"
-    #: The newest request was refused.
+    #: The newest request was rejected.
     REFUSED = "refused"
     RECEIVING = "receiving"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A request of a sender."""
+    """A request from a sender."""
 
     delivery_id: int
     received_at: datetime
     outcome: str
     status_code: int
-    #: Why it was refused.
+    #: Reason for the rejection.
     reason: str | None
     address: str
-    #: The name of the program, if it is known.
+    #: Name of the program, if it is known.
     sender: str | None
-    #: What to change; None for an accepted one.
+    #: Advice for fixing the problem, or None if the request was accepted.
     advice: str | None
-    #: The number of refusals like this one that are not listed.
+    #: Number of similar rejections that are not listed.
     skipped: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetUp:
-    """How far an integration has come."""
+    """The progress of an integration's setup."""
 
     stage: SetUpStage
-    #: The newest first.
+    #: Attempts, newest first.
     attempts: tuple[Attempt, ...]
-    #: The newest of each kind since the last accepted one.
+    #: Newest attempt for each kind of problem since the last accepted request.
     problems: tuple[Attempt, ...]
 
     @property
     def newest(self) -> Attempt:
-        """The newest attempt; there is none while it waits."""
+        """Newest attempt. There is none in the stage WAITING."""
         return self.attempts[0]
 
 
 def set_up_of(integration_id: int, *, session: Session) -> SetUp:
-    """Return what the last requests of senders came to; tests of users do not count."""
+    """Return the setup progress of an integration, excluding test alerts of users."""
     is_refused = Delivery.status_code >= REFUSED_FROM
     rows = session.execute(
         select(

@@ -1,7 +1,7 @@
 """Test alerts, dry runs, and stored bodies that are sent again.
 
-A test alert is stored in the same way as any other; a dry run stores nothing. Both explain how each
-alert of the body was read and what storing it does.
+A test alert is stored like any other alert, while a dry run stores nothing. Both explain how each
+alert of the body is parsed and what storing it does.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from domain.core.database.paging import LARGEST_ID
 from domain.core.database.statements import KeptConnection
 from domain.core.types.base import Body, GivenTime, KeysetQuery, Resource, one_of
 
-#: By the words of the API; those of pages differ.
+#: Selections by their names in the API, which differ from those on pages.
 SELECTIONS = {
     "all": DeliverySelection.ALL,
     "accepted": DeliverySelection.ACCEPTED,
@@ -35,12 +35,12 @@ SELECTIONS = {
     "tests": DeliverySelection.TESTS,
 }
 _Action = Annotated[str, one_of(*Action)]
-#: Alerts explained on a page; a webhook may have thousands.
+#: Maximum number of alerts that are explained. A webhook may contain thousands.
 MOST_EXPLAINED = 50
 
 
 class DeliveryQuery(KeysetQuery):
-    """Which deliveries a list has, the newest first."""
+    """Query for the deliveries of an integration, newest first."""
 
     show: Literal["all", "accepted", "refused", "warnings", "tests"] = "all"
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
@@ -59,13 +59,13 @@ class DeliveredAlert(Resource):
 
 
 class DeliveryDetail(StoredDelivery):
-    """A delivery with its body and the alerts that it touched."""
+    """A delivery with its body and the alerts that it changed."""
 
     alerts: tuple[DeliveredAlert, ...] = Field(description="Alerts of the delivery, at most 200.")
 
 
 class ReplayBody(Body):
-    """Rejected deliveries to replay."""
+    """The period of rejected deliveries to replay."""
 
     since: GivenTime = Field(description="Start of the period in which the deliveries arrived.")
     until: GivenTime | None = Field(
@@ -92,7 +92,7 @@ class ReplayResult(Resource):
 class TestAlertBody(Body):
     """A test alert."""
 
-    #: Tells pytest that the class is no test case in spite of its name.
+    #: Prevents pytest from collecting the class as a test case.
     __test__ = False
 
     payload: JsonText | None = Field(
@@ -106,7 +106,7 @@ class TestAlertBody(Body):
 
 
 class TestedAlert(Resource):
-    """An alert of a test: how it was read, and what storing it did or would do."""
+    """An alert of a test: how it was parsed, and the result of storing it."""
 
     iid: int | None = Field(description="Null for one that a dry run would open.")
     title: str
@@ -128,7 +128,10 @@ class TestAlertResult(Resource):
 def send_test_alert(
     delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
 ) -> TestAlertResult:
-    """Store the body as a delivery and explain it; raise the errors of a receiver."""
+    """Store the body as a test delivery, and explain it.
+
+    Raise the errors of a receiver.
+    """
     parsed = _read(delivery, reading=reading)
     result = receive(parsed, delivery, connection=connection)
     done = ((item.iid, item.title, item.action.value) for item in result.by_item)
@@ -138,7 +141,10 @@ def send_test_alert(
 def dry_run(
     delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
 ) -> TestAlertResult:
-    """Explain what storing the body would do, and store nothing; raise the errors of a receiver."""
+    """Explain what storing the body would do, without storing anything.
+
+    Raise the errors of a receiver.
+    """
     parsed = _read(delivery, reading=reading)
     outcomes = preview(parsed.alerts, delivery, connection=connection)
     would = (
@@ -150,7 +156,10 @@ def dry_run(
 def send_again(
     delivery: InboundDelivery, *, earlier_id: int, connection: KeptConnection, reading: Reading
 ) -> IntakeResult:
-    """Store the body of an earlier delivery as a new one; raise the errors of a receiver."""
+    """Store the body of an earlier delivery as a new delivery.
+
+    Raise the errors of a receiver.
+    """
     parsed = _read(delivery, reading=reading)
     warnings = (f"Sent again: first received as delivery {earlier_id}.", *parsed.parse_warnings)
     return receive(replace(parsed, parse_warnings=warnings), delivery, connection=connection)
@@ -187,7 +196,7 @@ def _result(
 
 
 def explain(alert: IncomingAlert) -> ReadAlert:
-    """Return how an alert was read."""
+    """Return a description of a parsed alert."""
     named = (
         ("title", alert.title),
         ("description", alert.description),

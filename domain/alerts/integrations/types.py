@@ -1,4 +1,4 @@
-"""Integrations and their keys as all faces see them, and what may be asked of them."""
+"""Resources and request bodies of integrations and their keys."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,10 +29,10 @@ from domain.core.types.base import (
     partial,
 )
 
-#: In minutes, after which open alerts without a report are resolved. Senders repeat every few
-#: minutes to hours.
+#: Bounds of the time after which open alerts without a report are resolved, in minutes. Senders
+#: repeat alerts every few minutes to hours.
 SHORTEST_SILENCE, LONGEST_SILENCE = 5, 90 * 24 * 60
-#: The longest time that a replaced key stays valid.
+#: Maximum time during which a replaced key stays valid.
 LONGEST_GRACE = max(each.length for each in GracePeriod)
 
 
@@ -54,13 +54,13 @@ IntegrationTypeName = Annotated[str, one_of(*INTEGRATION_TYPE_NAMES)]
 
 
 class IntegrationQuery(PagedQuery):
-    """The integrations of a project, the oldest first."""
+    """Query for the integrations of a project, oldest first."""
 
     sort: Literal["asc", "desc"] = "asc"
 
 
 class IntegrationBody(Body):
-    """The settings of an integration that can change."""
+    """Settings of an integration that can be changed."""
 
     name: Text = Field(
         default="", description="The first one of a type may leave it out: it is named by its type."
@@ -103,15 +103,15 @@ class NewIntegration(IntegrationBody, _Typed):
 
 @partial
 class IntegrationChange(IntegrationBody):
-    """Changes to an integration; omitted fields are kept."""
+    """Changes to an integration. Omitted fields are kept."""
 
 
 class LabelQuery(OffsetQuery):
-    """Labels that an integration received, proposals first."""
+    """Query for the labels that an integration received, proposals first."""
 
 
 class ReceivedLabel(Resource):
-    """A label of the latest deliveries of an integration."""
+    """A label in the latest deliveries of an integration."""
 
     name: str
     values: int = Field(description="Number of different values of the label.")
@@ -181,35 +181,38 @@ class IntegrationView:
     url: str
     created_at: datetime
     last_delivery_at: datetime | None
-    #: `accepted` or `refused`.
+    #: Outcome of the last delivery: `accepted` or `refused`.
     last_outcome: str | None
-    #: Since when an integration that worked has only rejected requests.
+    #: Time since which an integration that worked before has rejected all requests.
     rejected_since: datetime | None
     api_url: str | None
-    #: The payload that the mapping was made from, as JSON text.
+    #: Payload that the mapping was created from, as JSON text.
     sample: str | None = field(repr=False)
     mapping: FieldMapping
-    #: Whether a mapping is stored. One that a later release wrote may be unreadable here: then
-    #: `mapping` maps nothing.
+    #: True if a mapping is stored. If a later release stored it and this release cannot read it,
+    #: `mapping` is empty.
     has_mapping: bool
-    #: After so long without a report its open alerts are resolved; None: never.
+    #: Minutes without a report after which open alerts are resolved, or None for never.
     resolve_after_minutes: int | None
-    #: The first that an alert has names its environment, or its service.
+    #: Labels for the environment and the service. The first label that an alert has is used.
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
     accepts_key_in_url: bool
-    #: Ids of the integrations of the same monitor.
+    #: IDs of the integrations that share the monitor.
     joined_with: tuple[int, ...]
     monitor_id: int | None
 
     @property
     def receives(self) -> bool:
-        """Whether senders can post to it, so that it has a URL, keys and deliveries."""
+        """True if the integration receives alerts, and so has a URL, keys and deliveries."""
         return self.type.receives
 
     @property
     def format(self) -> Format:
-        """The format of what it receives; raise NotFoundError if that is nothing."""
+        """Format of the alerts that the integration receives.
+
+        Raise NotFoundError if it does not receive alerts.
+        """
         if isinstance(self.type, Format):
             return self.type
         raise NotFoundError("A link to an on-call tool does not receive alerts.")
@@ -230,11 +233,11 @@ class KeyRotation(Body):
 
 
 class KeyQuery(KeysetQuery):
-    """The keys that an integration accepts: at most two."""
+    """Query for the valid keys of an integration, of which there are at most two."""
 
 
 class IntegrationKey(Resource):
-    """A key that an integration accepts."""
+    """A valid key of an integration."""
 
     id: str = Field(description="Identifies the key without revealing it.")
     state: Annotated[str, one_of("current", "previous")]
@@ -243,7 +246,7 @@ class IntegrationKey(Resource):
 
 
 class IntegrationCredentials(SecretResource):
-    """The settings to configure a sender with."""
+    """The URL and the keys for the configuration of a sender."""
 
     url: str
     key: str = Field(description="The current key.")
@@ -254,10 +257,10 @@ class IntegrationCredentials(SecretResource):
 
     @property
     def current(self) -> IntegrationKey:
-        """The key that senders are given."""
+        """The current key."""
         return self.keys[0]
 
     @property
     def previous(self) -> IntegrationKey | None:
-        """A replaced key that is still accepted."""
+        """The replaced key, if it is still valid."""
         return self.keys[1] if len(self.keys) > 1 else None

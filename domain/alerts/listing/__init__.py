@@ -1,1 +1,1 @@
-"""Lists of alerts: filtered, sorted, searched, counted, exported."""
+"""Lists of alerts, with filters, sort orders, search, counts and exports."""

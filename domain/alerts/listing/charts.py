@@ -1,7 +1,7 @@
 """Counts the alerts that were opened on each of the last days, by severity.
 
-Triggers count each new alert: on SQLite in the row of its day, on Postgres in a row of its own,
-which `add_up` adds to the row of the day once a minute.
+Triggers count each new alert. SQLite updates a row for the day. Postgres inserts one row for each
+alert, and `add_up` adds these rows to the row for the day once a minute.
 """
 
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ DAYS = 14
 
 @dataclass(frozen=True, kw_only=True)
 class DayCounts:
-    """The number of alerts opened on a day in UTC, by severity; every severity is a key."""
+    """The number of alerts that were opened on a day (UTC), for every severity."""
 
     day: date
     counts: dict[str, int]
 
     @property
     def total(self) -> int:
-        """The number of alerts of all severities."""
+        """Total number of alerts."""
         return sum(self.counts.values())
 
 
 def last_days(
     projects: int | Select[int], today: date, *, session: Session, environment: str | None = None
 ) -> tuple[DayCounts, ...]:
-    """Return the last 14 days including today, the oldest first.
+    """Return the counts of the last 14 days including today, oldest first.
 
-    `projects` is the id of a project, or selects the ids of several.
+    `projects` is the ID of a project, or a query for the IDs of several projects.
     """
     first = today - timedelta(days=DAYS - 1)
     parts = []
@@ -79,6 +79,9 @@ DO UPDATE SET alerts = alert_days.alerts + excluded.alerts
 
 
 def add_up(*, session: Session) -> None:
-    """Add the rows of new alerts to their days; do nothing while another process does so."""
+    """Add the rows of new alerts to the counts of their days.
+
+    If another process is already doing so, nothing happens.
+    """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(_ADD_UP)

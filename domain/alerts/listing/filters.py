@@ -1,4 +1,4 @@
-"""Filters on the alerts of one or several projects, and the conditions that they become in SQL."""
+"""Filters on the alerts of one or several projects, and their conditions in SQL."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ from models.folding import fold
 
 OPEN_STATUSES = ("triggered", "acknowledged")
 STATUSES = ("triggered", "acknowledged", "resolved", "ignored")
-#: The tabs of the list, with the statuses that each shows.
+#: Statuses that each tab of the list shows.
 TABS: dict[str, tuple[str, ...]] = {
     "open": OPEN_STATUSES,
     "triggered": ("triggered",),
@@ -28,10 +28,11 @@ TABS: dict[str, tuple[str, ...]] = {
     "all": STATUSES,
 }
 SEVERITIES = tuple(Severity)
-#: The assignee of alerts without one; no user can have this name.
+#: Assignee of unassigned alerts. User names cannot have this value.
 NOBODY = "-"
-#: A scalar subquery is asked of one alert after the other, in the order of the list, and taken to
-#: be true of nearly all. Postgres would join all alerts of a status with all assignments first.
+#: Condition for unassigned alerts. As a scalar subquery, it is evaluated for each alert in the
+#: order of the list. Otherwise, Postgres would first join all alerts of a status with all
+#: assignments.
 _HAS_NOBODY = (
     select(true())
     .where(~exists().where(Assignment.alert_id == Alert.id).correlate(Alert))
@@ -43,28 +44,28 @@ _HAS_NOBODY = (
 
 @dataclass(frozen=True, kw_only=True)
 class AlertFilter:
-    """A filter on the alerts of a project, or of several; None or empty matches any."""
+    """A filter on the alerts of one or several projects. None and empty values match any alert."""
 
     project_id: int
-    #: Selects the ids of several projects; then `project_id` does not count.
+    #: Query for the IDs of several projects. If it is set, `project_id` is ignored.
     projects: Select[int] | None = None
     statuses: tuple[str, ...] = STATUSES
     search: str = ""
     severity: Severity | None = None
     environment: str | None = None
     service: str | None = None
-    #: A user name, or NOBODY.
+    #: User name of the assignee, or NOBODY.
     assignee: str | None = None
     integration_id: int | None = None
-    #: Alerts with a higher id are left out.
+    #: Upper bound for the ID of an alert.
     newest_id: int | None = None
-    #: The alerts that match `search`, and those of a named assignee; set by `looked_up`.
+    #: Alerts that match `search`, and alerts of the assignee. Both are set by `looked_up`.
     matches: SearchResult | None = None
     assigned: SearchResult | None = None
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it filters by more than the status."""
+        """True if the filter uses more than the status."""
         return bool(self.search) or any(
             value is not None
             for value in (
@@ -75,19 +76,19 @@ class AlertFilter:
 
     @property
     def is_listed(self) -> bool:
-        """Whether the alerts that match the search, or those of the assignee, are named by ids."""
+        """True if the search or the assignee was resolved to a list of alert IDs."""
         return any(
             found is not None and not found.are_many for found in (self.matches, self.assigned)
         )
 
 
 def severity_order() -> ColumnElement[int]:
-    """Return the expression of the index on severity; in descending order critical is first."""
+    """Return the expression of the index on severity. In descending order, critical comes first."""
     return -Alert.severity
 
 
 def looked_up(wanted: AlertFilter, *, session: Session) -> AlertFilter:
-    """Return the filter with search and assignee looked up, so that it is done only once."""
+    """Return the filter with its search and assignee resolved, so that this happens only once."""
     if wanted.search and wanted.matches is None:
         words = search_words(wanted.search)
         if wanted.projects is not None:
@@ -111,15 +112,15 @@ def _assigned_to(username: str, *, session: Session) -> SearchResult:
 
 
 def conditions_of(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of a filter that was `looked_up`, without that on the status."""
-    # Without statistics the planner would scan all alerts of the project instead of those that are
-    # listed by their ids.
+    """Return the SQL conditions of a filter, without the status. The filter must be `looked_up`."""
+    # Without statistics, the planner would otherwise scan all alerts of the project instead of
+    # those in the list of IDs.
     column = Alert.project_id + 0 if wanted.is_listed else Alert.project_id
     return [column == wanted.project_id, *conditions_anywhere(wanted)]
 
 
 def conditions_anywhere(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of a filter in any project, without that on the status."""
+    """Return the SQL conditions of a filter, without the status and the project."""
     found = [
         column == value
         for column, value in (
@@ -135,6 +136,7 @@ def conditions_anywhere(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     if wanted.assignee == NOBODY:
         found.append(_HAS_NOBODY)
     found += [each.condition for each in (wanted.matches, wanted.assigned) if each is not None]
-    if wanted.projects is not None and wanted.is_listed:  # an assignee has alerts elsewhere, too
+    # The assignee may also have alerts in other projects.
+    if wanted.projects is not None and wanted.is_listed:
         found.append((Alert.project_id + 0).in_(wanted.projects))
     return found

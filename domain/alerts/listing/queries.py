@@ -1,10 +1,10 @@
-"""Queries for lists of alerts. The cost of a page does not grow with the number of alerts.
+"""Queries for lists of alerts. The cost of a page does not depend on the number of alerts.
 
-A page with several statuses is merged from the first rows of each: in every index the status
-precedes the sort keys, except in one for all statuses by their start.
+If a page contains several statuses, it is merged from the first rows of each status. In every index
+the status precedes the sort keys, except in the index for all statuses by their start.
 
-Files are written in chunks of constant memory. Their rows of several projects say of which one they
-are: numbers of alerts are those of a project.
+Exports are written in chunks, so that their memory usage is constant. Exports from several projects
+include the project of each row, since alert numbers are unique only within a project.
 """
 
 import json
@@ -67,11 +67,11 @@ from models import (
 )
 
 LARGEST_IID = 2**31 - 1
-#: The number of newest alerts of each status that are sorted if no index has the order.
+#: Number of newest alerts of each status that are sorted if no index has the order.
 NEWEST_SORTED = 2_000
-#: The number of rows in memory at once.
+#: Maximum number of rows in memory.
 _CHUNK = 50
-#: How many of each status are counted before all of them are changed.
+#: Maximum number of alerts of each status that are counted before all of them are changed.
 _MOST_MATCHING = 100_000
 _COLUMNS = (
     *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
@@ -82,13 +82,13 @@ _COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class AlertRow:
-    """An alert as lists show it."""
+    """An alert in a list."""
 
     id: int
     iid: int
     title: str
     severity: str
-    #: The severity before it was raised, or None.
+    #: Severity before it was raised, or None.
     raised_from: str | None
     status: str
     started_at: datetime
@@ -102,16 +102,16 @@ class AlertRow:
     integration_name: str | None
     project_id: int
     project_path: str
-    #: The user name, or None.
+    #: User name of the assignee, or None.
     assignee: str | None
-    #: Whether nobody but users sent it, from the page of its integration.
+    #: True if the alert was only reported by test alerts of users.
     is_test: bool
-    #: None if it is not snoozed.
+    #: End of the snooze, or None if the alert is not snoozed.
     snoozed_until: datetime | None
 
 
 _report = aliased(Delivery)
-#: A sender reported it as well. Asked of the few whose report is a test.
+#: Condition that a sender has also reported the alert. It is only evaluated for test alerts.
 _IS_REPORTED = exists(
     select(Occurrence.alert_id)
     .join(_report, _report.id == Occurrence.delivery_id)
@@ -119,7 +119,7 @@ _IS_REPORTED = exists(
     .correlate(Alert)
 )
 
-#: `domain/paging/escalations/state.py` has the states.
+#: The states are in `domain/paging/escalations/state.py`.
 _SNOOZED_UNTIL = (
     select(Escalation.next_at)
     .where(Escalation.alert_id == Alert.id, Escalation.state == "snoozed")
@@ -143,7 +143,7 @@ ROWS = (
 
 
 def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
-    """Return the view of a row that ROWS selected."""
+    """Convert a row of ROWS to a view."""
     alert: Alert = row[0]
     return AlertRow(
         **columns_of(alert, AlertRow)
@@ -163,7 +163,7 @@ def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
 
 
 def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> Page[AlertRow]:
-    """Return a page of the alerts."""
+    """Return a page of alerts."""
     wanted = looked_up(wanted, session=session)
     if wanted.projects is not None:
         return list_across(wanted, wanted.projects, part, session=session)
@@ -174,9 +174,9 @@ def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> P
 def list_across(
     wanted: AlertFilter, projects: Select[int], part: AlertSlice, *, session: Session
 ) -> Page[AlertRow]:
-    """Return a page of the alerts of several projects, in an order that an index has.
+    """Return a page of the alerts of several projects, sorted by an order with an index.
 
-    `projects` selects their ids. The filter is `looked_up`, and its project does not count.
+    `projects` is a query for their IDs. The filter must be `looked_up`, and its project is ignored.
     """
     if wanted.is_listed:
         named = _branches(conditions_anywhere(wanted), wanted.statuses, part)
@@ -192,13 +192,16 @@ def list_across(
 
 
 def _lateral(branch: Select[*tuple[Any, ...]], listed: Subquery) -> Select[*tuple[Any, ...]]:
-    """Return the rows of a branch for each of the listed projects."""
+    """Return the rows of a branch for each of the projects."""
     first = branch.lateral()
     return select(*first.c).select_from(listed.join(first, true()))
 
 
 def _by_ids(branch: Select[*tuple[Any, ...]], listed: Subquery) -> Select[*tuple[Any, ...]]:
-    """As `_lateral`, for SQLite, which has no such joins: the ids first, then the rows."""
+    """Return the same rows as `_lateral` on SQLite, which has no lateral joins.
+
+    The query selects the IDs first, then the rows.
+    """
     found = aliased(Alert)
     ids = branch.with_only_columns(Alert.id, maintain_column_froms=True)
     of_each = select(found.id).select_from(listed.join(found, found.id.in_(ids)))
@@ -212,7 +215,7 @@ def _newest_first() -> list[ColumnElement[Any]]:
 def _branches(
     conditions: Sequence[ColumnElement[bool]], statuses: Sequence[str], part: AlertSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
-    """Yield a query per status that returns enough rows for the page, or one for all statuses."""
+    """Yield a query with enough rows for the page for each status, or one for all statuses."""
     found = select(*(key.column.label(f"key_{key.name}") for key in part.order.keys)).where(
         *conditions
     )
@@ -244,9 +247,9 @@ def _first_of(
 
 
 def open_alerts(projects: Select[int], *, limit: int, session: Session) -> tuple[AlertRow, ...]:
-    """Return open alerts of projects, by severity and then the newest first.
+    """Return open alerts of projects, sorted by severity and then newest first.
 
-    `projects` selects their ids.
+    `projects` is a query for their IDs.
     """
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES)
     part = AlertSlice(size=limit, order=SORT_ORDERS["severity"])
@@ -254,9 +257,9 @@ def open_alerts(projects: Select[int], *, limit: int, session: Session) -> tuple
 
 
 def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[str, int]:
-    """Return the number of open alerts of projects by severity; every severity is a key.
+    """Return the number of open alerts of projects for every severity.
 
-    `projects` selects their ids. A number above COUNT_LIMIT means at least that many.
+    `projects` is a query for their IDs. A number above COUNT_LIMIT is a lower bound.
     """
     is_postgres = session.get_bind().dialect.name == "postgresql"
     parts = []
@@ -277,10 +280,10 @@ def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[s
 def count_by_status(
     wanted: AlertFilter, *, session: Session, limit: int = COUNT_LIMIT
 ) -> dict[str, int]:
-    """Return the number of alerts by status; every status is a key.
+    """Return the number of alerts for every status.
 
-    A number above `limit` means at least that many. If too many alerts match the search to be
-    counted, the result is empty.
+    A number above `limit` is a lower bound. The result is empty if too many alerts match the
+    search.
     """
     wanted = looked_up(wanted, session=session)
     if wanted.matches is not None and wanted.matches.are_many and not wanted.is_listed:
@@ -296,14 +299,17 @@ def count_by_status(
 
 
 def count_matching(wanted: AlertFilter, *, session: Session) -> int | None:
-    """Return how many alerts match, or None if they are too many to be counted."""
+    """Return the number of matching alerts, or None if there are too many to count."""
     counts = count_by_status(wanted, session=session, limit=_MOST_MATCHING)
     of_each = [counts.get(status, _MOST_MATCHING + 1) for status in wanted.statuses]
     return sum(of_each) if max(of_each) <= _MOST_MATCHING else None
 
 
 def _counted(wanted: AlertFilter, status: str, limit: int, *, is_postgres: bool) -> Select[int]:
-    """Return a row for each alert with a status, or for `limit` + 1 of each of several projects."""
+    """Return a query with one row for each alert of a status.
+
+    For several projects, each contributes at most `limit` + 1 rows.
+    """
     found = select(literal(1).label("one")).select_from(Alert).where(Alert.status == status)
     if wanted.projects is None or wanted.is_listed:
         inside = [] if wanted.projects is not None else conditions_of(wanted)
@@ -318,19 +324,19 @@ def _counted(wanted: AlertFilter, status: str, limit: int, *, is_postgres: bool)
 
 
 def _counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:
-    """Return an order that an index has, or none if alerts are found by their assignee.
+    """Return an order that an index has, or no order if alerts are found by their assignee.
 
-    Without an order Postgres may scan the table, or collect all alerts before it looks which of
-    them nobody has.
+    Without an order, Postgres may scan the table, or may collect all alerts before it checks which
+    are unassigned.
     """
     return _newest_first() if wanted.assigned is None else []
 
 
 def services_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
-    """Return the distinct names of services in order, at most `most`.
+    """Return up to `most` distinct names of services, sorted.
 
-    It skips through the index from one name to the next, so its cost depends on the number of names
-    and not on the number of alerts.
+    The query jumps from one name to the next in the index. Therefore, its cost depends on the
+    number of names, not on the number of alerts.
     """
     least = func.min(Alert.service)
     named = (
@@ -350,7 +356,7 @@ def services_of(project_id: int, *, most: int, session: Session) -> tuple[str, .
 
 
 def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
-    """Yield a JSON array of the alerts, the newest first if the order has no index."""
+    """Yield the alerts as a JSON array. If the order has no index, the newest come first."""
     before = "[\n"
     for row, values in _all_rows(wanted, order, session=session):
         yield before + json.dumps(_project(wanted, row) | values, ensure_ascii=False)
@@ -359,7 +365,7 @@ def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Itera
 
 
 def as_csv(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
-    """Yield the alerts as CSV (RFC 4180) in which no cell is a formula."""
+    """Yield the alerts as CSV (RFC 4180), without cells that spreadsheets treat as formulas."""
     yield csv_line(_COLUMNS if wanted.projects is None else ("project_path", *_COLUMNS))
     for row, values in _all_rows(wanted, order, session=session):
         line = _project(wanted, row) | values | {"hosts": " ".join(row.hosts)}
@@ -379,7 +385,7 @@ def _all_rows(
             pages = _count_pages(ids, session=session)
             answers = _acknowledgements(ids, session=session)
         finally:
-            # Free the connection: a slow client, or one that hangs up, must not keep it.
+            # Releases the connection, so that a slow or disconnected client does not keep it.
             session.close()
         for row in page.items:
             more = {"acknowledged_by": answers.get(row.id) or None, "pages": pages.get(row.id, 0)}
@@ -400,7 +406,7 @@ def _count_pages(ids: Sequence[int], *, session: Session) -> dict[int, int]:
 
 
 def _acknowledgements(ids: Sequence[int], *, session: Session) -> dict[int, str]:
-    """Return the names of those who acknowledged alerts first."""
+    """Return the names of the users who first acknowledged alerts, by the ID of the alert."""
     notes = reversed(status_notes(ids, session=session))
     return {note.alert_id: note.author for note in notes if note.text == "acknowledged"}
 

@@ -1,4 +1,4 @@
-"""Filters of lists of alerts that users saved under a name, for themselves or for a project."""
+"""Named filters for lists of alerts, which users save for themselves or share with a project."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from domain.projects.views import ProjectView
 from models import SavedAlertFilter, User
 
 LONGEST_NAME = 100
-#: The most filters of a user in one list.
+#: Maximum number of filters that a user can save in one list.
 MOST_FILTERS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class SavedFilter:
-    """A search with filters and order, under a name."""
+    """A named combination of search, filters and sort order."""
 
     id: int
     name: str
-    #: The arguments of the list's address.
+    #: Query parameters of the list.
     arguments: Mapping[str, str]
     is_shared: bool
-    #: The user name of who saved it.
+    #: User name of the owner.
     owner: str
     is_own: bool
 
@@ -36,7 +36,7 @@ class SavedFilter:
 def list_saved(
     user_id: int, project_id: int | None, *, session: Session
 ) -> tuple[SavedFilter, ...]:
-    """Return the filters of a user in a list, with those that others share there, by name."""
+    """Return a user's filters for a list, including filters shared by others, sorted by name."""
     is_mine = SavedAlertFilter.user_id == user_id
     if project_id is None:
         is_here = SavedAlertFilter.project_id.is_(None) & is_mine
@@ -68,10 +68,10 @@ def save_filter(
     *,
     is_shared: bool,
 ) -> str:
-    """Save a filter of the user, or replace that of the same name; return its name.
+    """Save a filter of the user, or replace the one with the same name, and return its name.
 
-    It is one of the list of a project, or without one of the list of all projects, which nobody
-    shares. Raises ForbiddenError or InvalidError.
+    Without a project, the filter belongs to the list of all projects, where filters cannot be
+    shared. Raise ForbiddenError or InvalidError.
     """
     if is_shared and not (project and project.can_develop):
         raise ForbiddenError("You need the Developer role to share a filter with the project.")
@@ -79,7 +79,7 @@ def save_filter(
     if not arguments:
         raise InvalidError("Set a search, a filter or an order first, then save it.", field="query")
     user_id, session, project_id = work.actor.id, work.session, project.id if project else None
-    # One user's requests wait for each other, so that two do not save the same name.
+    # The lock prevents concurrent requests of the user from saving the same name twice.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     of_user = select(SavedAlertFilter).where(
         SavedAlertFilter.user_id == user_id, SavedAlertFilter.project_id == project_id
@@ -106,9 +106,9 @@ def _checked_name(name: str) -> str:
 
 
 def delete_filter(work: Work, project: ProjectView | None, filter_id: int) -> str:
-    """Delete a filter of the user, or a shared one of another user; return its name.
+    """Delete a filter of the user, or a shared filter of another user, and return its name.
 
-    Raises NotFoundError or ForbiddenError.
+    Raise NotFoundError or ForbiddenError.
     """
     row = work.session.scalar(
         select(SavedAlertFilter).where(

@@ -1,14 +1,14 @@
-"""Full-text search: finds the alerts that have all words of a query, or words that begin so.
+"""Full-text search for alerts that contain all words of a query, or words with these prefixes.
 
-The words are in a GIN index on Postgres and in an FTS5 table on SQLite (migration 0051), without
-accents. The number of matches decides how they are listed:
+The words are stored without accents, in a GIN index on Postgres and in an FTS5 table on SQLite
+(migration 0051). The number of matches determines how they are listed:
 
-- Few matches are listed by their ids.
-- If there are many, the list is read in its order and each alert is checked for the words, so the
-  first page fills quickly.
+- A small number of matches is listed by ID.
+- For a large number of matches, the list is read in its order and each alert is checked for the
+  words. This fills the first page quickly.
 
-On Postgres a sample of the newest alerts is checked first, since a GIN index collects all matches
-before it returns the first.
+On Postgres, a sample of the newest alerts is checked first. A GIN index would collect all matches
+before it returns the first one.
 """
 
 import re
@@ -41,46 +41,46 @@ from sqlalchemy.orm import Session, aliased
 
 from models import Alert
 
-#: The most matches that are listed by their ids.
+#: Maximum number of matches that are listed by ID.
 MOST_NAMED = 2_000
-#: The number of newest alerts from which the number of matches is estimated,
+#: Number of newest alerts from which the number of matches is estimated.
 _SAMPLE = 500
-#: and the fewest matches among them for an estimate.
+#: Minimum number of matches in the sample for an estimate.
 _FEWEST_OF_SAMPLE = 5
 _MOST_WORDS = 10
 _LONGEST_WORD = 100
-#: A constant of type regconfig: a text would be converted, and the query parsed, for each alert
-#: that is checked.
+#: Constant of type regconfig. A text would be converted, and the query parsed, for each alert that
+#: is checked.
 _SIMPLE: ColumnElement[str] = literal_column("'simple'::regconfig")
 _ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchIndex:
-    """The words of a kind of rows, which migrations store in a table beside theirs."""
+    """The search index of a kind of rows, which migrations store in a separate table."""
 
-    #: The class of the rows, with the columns `id`, `project_id` and `iid`.
+    #: Class of the rows, with the columns `id`, `project_id` and `iid`.
     model: type[Any]
-    #: The name of the table with the words.
+    #: Name of the table that contains the words.
     table: str
-    #: On Postgres, the name of its column with the id of a row,
+    #: Name of that table's column for the ID of a row, on Postgres.
     key: str
-    #: and the function that returns the ids of rows with given words.
+    #: Name of the function that returns the IDs of rows with given words, on Postgres.
     function: str
 
     @property
     def search(self) -> TableClause:
-        """The table with the words on Postgres."""
+        """Table that contains the words, on Postgres."""
         return table(self.table, column(self.key, BigInteger), column("document", String))
 
     @property
     def anywhere(self) -> ColumnElement[str]:
-        """The table as the left operand of SQLite's MATCH."""
+        """Table as the left operand of MATCH, on SQLite."""
         return literal_column(self.table)
 
     @property
     def row(self) -> ColumnElement[int]:
-        """The id of a row on SQLite."""
+        """ID of a row, on SQLite."""
         return literal_column(f"{self.table}.rowid", BigInteger)
 
 
@@ -89,20 +89,20 @@ ALERTS = SearchIndex(model=Alert, table="alert_search", key="alert_id", function
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """The alerts of a project that match a search."""
+    """The rows that match a search."""
 
-    #: The SQL condition on a row.
+    #: SQL condition for the rows.
     condition: ColumnElement[bool]
-    #: Whether there are too many to be counted.
+    #: True if there are too many matches to count.
     are_many: bool
 
 
 def search_words(text: str) -> tuple[str, ...]:
-    """Return the words of a query, at most ten; punctuation, arrows and emoji are ignored.
+    """Return at most ten words of a query, without punctuation, arrows and emoji.
 
-    The indexes of both databases have only letters and digits.
+    The indexes of both databases contain only letters and digits.
     """
-    # Without accents, as the indexes have it. Only for Latin letters: in other scripts a mark can
+    # Remove accents, as in the indexes, but only from Latin letters. In other scripts, a mark can
     # make a different letter.
     plain = normalize("NFC", _ACCENTS.sub(r"\1", normalize("NFD", text)))
     found = "".join(
@@ -115,10 +115,10 @@ def search_words(text: str) -> tuple[str, ...]:
 def find_matches(
     words: tuple[str, ...], *, project_id: int, session: Session, index: SearchIndex = ALERTS
 ) -> SearchResult:
-    """Find the rows of a project that have, for each word, one that begins with it."""
+    """Find the rows of a project that contain a word with each of the given prefixes."""
     if not words:
         return SearchResult(condition=literal(value=False), are_many=False)
-    # Words have no quotes, so they cannot end the quoted term.
+    # Words contain no quotes, so they cannot end the quoted term.
     if session.get_bind().dialect.name == "postgresql":
         terms = " & ".join(f"'{word}':*" for word in words)
         return _on_postgres(terms, project_id, index, session=session)
@@ -129,7 +129,7 @@ def find_matches(
 def find_matches_across(
     words: tuple[str, ...], projects: Select[int], *, session: Session
 ) -> SearchResult:
-    """As `find_matches`, for the alerts of several projects, whose ids are selected."""
+    """Find matching alerts like `find_matches`, in the projects whose IDs a query selects."""
     if not words:
         return SearchResult(condition=literal(value=False), are_many=False)
     if session.get_bind().dialect.name != "postgresql":
@@ -154,7 +154,7 @@ def find_matches_across(
 def _are_frequent_across(
     query: ColumnElement[Any], project_ids: Sequence[int], *, session: Session
 ) -> bool:
-    """As `_are_frequent`, judging by some of the newest alerts of each project."""
+    """Return the result of `_are_frequent` for several projects, sampling each of them."""
     size = max(_FEWEST_OF_SAMPLE, _SAMPLE // max(1, len(project_ids)))
     each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
     project = each.table_valued("id", name="listed").render_derived()
@@ -191,10 +191,10 @@ def _on_postgres(
 def _has(
     query: ColumnElement[Any], row_id: ColumnElement[int], index: SearchIndex
 ) -> ColumnElement[bool]:
-    """Return the condition that a row has the words.
+    """Return the condition that a row contains the words.
 
-    A correlated subquery keeps the planner from collecting all matches first, and from reading the
-    words of all rows.
+    A correlated subquery prevents the planner from collecting all matches first, and from reading
+    the words of all rows.
     """
     search = index.search
     of_one = (
@@ -209,10 +209,10 @@ def _has(
 def _are_frequent(
     query: ColumnElement[Any], project_id: int, index: SearchIndex, *, session: Session
 ) -> bool:
-    """Return whether many more rows match than can be listed, judging by the newest ones."""
+    """Estimate from the newest rows whether more rows match than can be listed by ID."""
     model = index.model
-    # Not in the statement itself: of a number that it does not know, Postgres believes that a third
-    # of all rows come after it, and reads all of them.
+    # Use a separate query. For an unknown number, the planner assumes that a third of all rows
+    # follow, and would read all of them.
     last = session.scalar(_last_number(model, project_id)) or 0
     newest = _newest(model, project_id, last, _SAMPLE).subquery()
     count = func.count().filter(_has(query, newest.c.id, index))
@@ -226,10 +226,10 @@ def _last_number(model: type[Any], project_id: Any) -> Select[int]:
 
 
 def _newest(model: type[Any], project_id: Any, last: Any, count: int) -> Select[int, int]:
-    """Return the query for the rows of a project with its last numbers.
+    """Return a query for the newest rows of a project, which have the highest numbers.
 
-    They are found by their numbers: before Postgres has counted the rows, it would rather sort all
-    of a project than walk an index for as many as these.
+    Before Postgres has statistics, it would otherwise sort all rows of a project instead of using
+    an index.
     """
     return select(model.id, model.iid).where(
         model.project_id == project_id, model.iid > last - count
@@ -240,8 +240,8 @@ def _on_sqlite(
     terms: str, projects: int | Select[int], index: SearchIndex, *, session: Session
 ) -> SearchResult:
     model, row = index.model, index.row
-    # `+ 0` disables the project's index: without statistics the planner would read all rows
-    # of the project and check each one for the words.
+    # `+ 0` disables the project's index. Without statistics, the planner would read all rows of the
+    # project and check each one for the words.
     project = model.project_id + 0
     is_inside = project == projects if isinstance(projects, int) else project.in_(projects)
     matching = select(row).select_from(index.search).where(index.anywhere.op("MATCH")(terms))
@@ -249,5 +249,5 @@ def _on_sqlite(
     ids = session.scalars(few).all()
     if len(ids) <= MOST_NAMED:
         return SearchResult(condition=model.id.in_(ids), are_many=False)
-    # `+ 0` here as well: the list is read in its order instead of being sorted.
+    # `+ 0` makes SQLite read the list in its order instead of sorting it.
     return SearchResult(condition=(model.id + 0).in_(matching), are_many=True)

@@ -1,4 +1,4 @@
-"""The sort orders of alert lists, and the cursors that point to a row in one."""
+"""Sort orders of alert lists, and cursors that mark a position in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,22 +38,22 @@ _STARTED = SortKey("started_at", Alert.started_at.expression, is_time=True)
 
 @dataclass(frozen=True)
 class SortOrder:
-    """A sort order: its keys are all descending or all ascending, and the last one is the id."""
+    """A sort order. Its keys are all ascending or all descending, and the last key is the ID."""
 
     name: str
     label: str
     keys: tuple[SortKey, ...]
     is_descending: bool = True
-    #: No index has it, so only the newest alerts of each status are sorted.
+    #: True if only the newest alerts of each status are sorted, since no index has this order.
     is_among_newest: bool = False
 
     @property
     def is_by_start(self) -> bool:
-        """Whether the index for all statuses has it."""
+        """True if the index for all statuses has this order."""
         return self.keys == (_STARTED, _ID)
 
     def values_of(self, row: Row[Any]) -> Values:
-        """Return the values of the keys in a row."""
+        """Return the values of the sort keys in a row."""
         return tuple(getattr(row, f"key_{key.name}") for key in self.keys)
 
 
@@ -86,7 +86,7 @@ NEWEST = SORT_ORDERS["started"]
 
 @dataclass(frozen=True, kw_only=True)
 class ListSlice:
-    """A page of a list: the rows that follow one in its order, or precede one."""
+    """A page of a list: the rows after or before a position in its order."""
 
     size: int
     order: SortOrder
@@ -95,13 +95,13 @@ class ListSlice:
 
     @property
     def is_backwards(self) -> bool:
-        """Whether the page is read from its last row to its first."""
+        """True if the page is read from its last row to its first."""
         return self.preceding is not None
 
     def cut(
         self, columns: Sequence[ColumnElement[Any]], found: Select[*tuple[Any, ...]]
     ) -> Select[*tuple[Any, ...]]:
-        """Limit a query to the rows of the page and one more, which shows that others follow."""
+        """Limit a query to the rows of the page, plus one row that shows whether there are more."""
         order, backwards = self.order, self.is_backwards
         position = self.preceding if backwards else self.following
         if position is not None:
@@ -111,7 +111,7 @@ class ListSlice:
         )
 
     def page_of(self, found: Sequence[tuple[Item, Values]]) -> Page[Item]:
-        """Return the page of the rows of a query that was cut, each with its values."""
+        """Return the page for the rows of a limited query, which include their sort key values."""
         is_more, rows = len(found) > self.size, found[: self.size]
         if self.is_backwards:
             rows = rows[::-1]
@@ -143,14 +143,14 @@ def _beyond(
 def sorted_by(
     columns: Sequence[ColumnElement[Any]], *, order: SortOrder, backwards: bool
 ) -> list[ColumnElement[Any]]:
-    """Return the ORDER BY expressions."""
+    """Return the ORDER BY expressions of a sort order."""
     if order.is_descending is not backwards:
         return [column.desc() for column in columns]
     return [column.asc() for column in columns]
 
 
 def write_cursor(values: Values) -> str:
-    """Return the values of the keys of a row as a cursor for a URL."""
+    """Return a cursor for URLs that contains the sort key values of a row."""
     return "_".join(map(_write, values))
 
 
@@ -160,7 +160,10 @@ def _write(value: int | datetime) -> str:
 
 
 def read_cursor(text: str | None, order: SortOrder) -> Values | None:
-    """Return the values in a cursor, None for no text, or raise QueryError."""
+    """Return the sort key values in a cursor, or None if it is empty.
+
+    Raise QueryError if the cursor is not valid.
+    """
     if not text:
         return None
     parts = text.split("_")

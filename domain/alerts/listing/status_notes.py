@@ -1,4 +1,4 @@
-"""Reads the statuses that alerts got otherwise than by reports, from their activity."""
+"""Reads statuses of alerts that were not set by reports from the activity."""
 
 from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
@@ -10,12 +10,13 @@ from sqlalchemy.orm import Session
 from domain.core.database.rows import rows_of_each
 from models import AlertNote, User
 
-#: What `NoteKind` of the activity calls a status that somebody gave.
+#: Value of `NoteKind` for a status that a user set.
 _STATUS = "status"
 _NOTES = (
     select(
         *(AlertNote.id, AlertNote.alert_id, AlertNote.text, AlertNote.created_at),
-        # The present name of a user is `author`, and the one at that time `user_name`.
+        # `author` is the current name of the user, and `user_name` is the name at the time of the
+        # note.
         *(AlertNote.user_id, AlertNote.user_name),
         func.coalesce(User.username, AlertNote.user_name).label("author"),
     )
@@ -27,7 +28,7 @@ _NOTES = (
 def status_notes(
     alert_ids: Collection[int], *, session: Session
 ) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the notes of alerts whose `text` is a status, in their order."""
+    """Return the notes of alerts whose `text` is a status, in chronological order."""
     found = rows_of_each(_NOTES, AlertNote.alert_id, alert_ids, session=session)
     return sorted(found, key=attrgetter("id"))
 
@@ -35,11 +36,11 @@ def status_notes(
 def last_status_notes(
     alert_ids: Collection[int], *, session: Session
 ) -> Mapping[int, Row[*tuple[Any, ...]]]:
-    """Return the last of these notes by alert; one that only reports changed has none."""
+    """Return the last status note of each alert. Alerts that only reports changed have none."""
     return {note.alert_id: note for note in status_notes(alert_ids, session=session)}
 
 
 def gave_status(alert_id: int, user_id: int, *, session: Session) -> bool:
-    """Return whether a user gave an alert the status that it got last."""
+    """Return whether a user set the latest status of an alert."""
     note = last_status_notes([alert_id], session=session).get(alert_id)
     return note is not None and bool(note.user_id == user_id)

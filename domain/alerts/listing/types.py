@@ -1,4 +1,4 @@
-"""Lists of alerts as all faces see them, and what may be asked of them."""
+"""Resources and queries for lists of alerts."""
 
 from dataclasses import replace
 from typing import Annotated, Literal, TypeVar
@@ -17,11 +17,11 @@ from domain.core.types.base import KeysetQuery, Query, Resource, Time, one_of
 
 _LONGEST_NAME = 255
 
-#: A text of a filter. What no database can store matches nothing, as on the page.
+#: Text of a filter. Characters that no database can store are replaced, so they match nothing.
 _Name = Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(storable)]
 _Search = Annotated[str, Field(max_length=LONGEST_SEARCH), AfterValidator(storable)]
 _Severity = Annotated[str, one_of(*Severity)]
-#: The id of a row, or 0 for none.
+#: ID of a row, or 0 for none.
 RowId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
 Status = Annotated[str, one_of(*STATUSES)]
 
@@ -39,7 +39,7 @@ class _SharedFilters(Query):
     )
 
     def of_project(self, project_id: int) -> AlertFilter:
-        """Return the filter on the alerts of a project."""
+        """Return the filter for the alerts of a project."""
         return AlertFilter(
             project_id=project_id,
             search=self.search.strip(),
@@ -57,12 +57,12 @@ class AlertFilters(_SharedFilters):
     integration: RowId | None = Field(default=None, description="The id of an integration.")
 
     def of_project(self, project_id: int) -> AlertFilter:
-        """Return the filter on the alerts of a project."""
+        """Return the filter for the alerts of a project."""
         return replace(super().of_project(project_id), integration_id=self.integration)
 
 
 class ProjectsAlertExportQuery(_SharedFilters):
-    """Which alerts of several projects a file has, and in which order."""
+    """Filters and order for an export of alerts from several projects."""
 
     sort: Literal["started", "oldest", "severity"] = "started"
 
@@ -72,12 +72,12 @@ class ProjectsAlertExportQuery(_SharedFilters):
         return SORT_ORDERS[self.sort]
 
     def of_projects(self, projects: Select[int]) -> AlertFilter:
-        """Return the filter on the alerts of projects, whose ids are selected."""
+        """Return the filter for the alerts of several projects, given a query for their IDs."""
         return replace(self.of_project(0), projects=projects)
 
 
 class AlertExportQuery(AlertFilters):
-    """Which alerts a file has, and in which order."""
+    """Filters and order for an export of alerts."""
 
     sort: Literal["started", "oldest", "severity", "last_event", "events"] = Field(
         default="started",
@@ -97,15 +97,18 @@ class _Ordered(Query):
 
 
 class ProjectsAlertQuery(_Ordered, ProjectsAlertExportQuery, KeysetQuery):
-    """Which alerts of several projects a list has, and in which order."""
+    """Filters and order for a list of alerts from several projects."""
 
 
 class AlertQuery(_Ordered, AlertExportQuery, KeysetQuery):
-    """Which alerts a list has, and in which order."""
+    """Filters and order for a list of alerts."""
 
 
 def part_of(query: AlertQuery | ProjectsAlertQuery) -> AlertSlice:
-    """Return the requested page; raises QueryError for a forged cursor."""
+    """Return the requested page.
+
+    Raise QueryError if the cursor is not valid.
+    """
     following = read_cursor(query.cursor, query.order)
     return AlertSlice(size=query.size, order=query.order, following=following)
 
@@ -153,17 +156,17 @@ SomeAlert = TypeVar("SomeAlert", bound=Alert)
 
 
 def shown_alert(kind: type[SomeAlert], row: AlertRow, base_url: str) -> SomeAlert:
-    """Return an alert as all faces see it."""
+    """Convert a row of a list to a resource."""
     return kind.model_validate(
         {**vars(row), "web_url": alert_url(row.project_path, row.iid, base_url)}
     )
 
 
 def alert_url(project_path: str, iid: int, base_url: str) -> str:
-    """Return the URL of the page of an alert."""
+    """Return the URL of an alert's page."""
     return f"{base_url}/{quote(project_path)}/-/alerts/{iid}"
 
 
 def incident_url(project_path: str, iid: int, base_url: str) -> str:
-    """Return the URL of the page of an incident."""
+    """Return the URL of an incident's page."""
     return f"{base_url}/{quote(project_path)}/-/incidents/{iid}"

@@ -1,4 +1,4 @@
-"""The projects whose alerts a user may see together: those of a group, or all of a member."""
+"""Selects the projects whose alerts a user can see together, in a group or as a member."""
 
 from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
@@ -11,17 +11,17 @@ from domain.projects.visibility_sql import has_role_in_project, is_in_force, sub
 from models import Group, Member, MemberRole, Project
 from models.folding import fold
 
-#: Selects the ids of projects.
+#: Query for the IDs of projects.
 SelectedProjects = Select[int]
 
 
 def only(project_id: int) -> Select[int]:
-    """Select the id of one project."""
+    """Return a query for the ID of one project."""
     return select(Project.id).where(Project.id == project_id)
 
 
 def projects_of_group(group_id: int) -> Select[int]:
-    """Select the ids of the projects in a group and below it that have alerts turned on."""
+    """Return a query for the IDs of all projects in a group that have alerts turned on."""
     top = select(Group.id).where(Group.id == group_id)
     return _with_alerts().where(Project.group_id.in_(subtree(top)))
 
@@ -33,10 +33,10 @@ def projects_of_member(
     ability: Ability = Ability.READ_ALERTS,
     path: str | None = None,
 ) -> Select[int]:
-    """Select the ids of the projects where the viewer is a member who may see alerts.
+    """Return a query for the IDs of projects in which the viewer has an ability as a member.
 
-    Administrators have only those of which they are members themselves. Another ability can be
-    asked for, and the one project with a path.
+    Administrators get only projects of which they are members. If `path` is given, only the project
+    with this path can match.
     """
     groups, projects = _with_custom_roles(viewer, ability, session=session)
     in_groups = subtree(select(Group.id).where(Group.id.in_(groups)))
@@ -51,12 +51,12 @@ def projects_of_member(
 
 
 def taking_changes(projects: Select[int]) -> Select[int]:
-    """Leave archived ones out of selected projects."""
+    """Exclude archived projects from a query for projects."""
     return projects.where(Project.archived_at.is_(None))
 
 
 def paths_of(projects: Select[int], *, most: int, session: Session) -> tuple[str, ...]:
-    """Return the full paths of selected projects in order, at most `most`."""
+    """Return up to `most` full paths of selected projects, sorted."""
     named = select(Project.path).where(Project.id.in_(projects)).order_by(Project.path_key)
     return tuple(session.scalars(named.limit(most)))
 
@@ -64,7 +64,7 @@ def paths_of(projects: Select[int], *, most: int, session: Session) -> tuple[str
 def _with_custom_roles(
     viewer: Viewer, ability: Ability, *, session: Session
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the ids of groups, and of projects, where a custom role adds an ability."""
+    """Return the IDs of groups and of projects in which a custom role grants an ability."""
     rows = session.execute(
         select(Member.group_id, Member.project_id, MemberRole.abilities)
         .join(MemberRole, is_custom_role_of_member())

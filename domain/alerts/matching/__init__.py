@@ -1,1 +1,1 @@
-"""Which alerts a rule is about: labels of alerts, matchers, and conditions of rules and routes."""
+"""Selection of alerts: their labels, matchers, and the conditions of rules and routes."""

@@ -1,4 +1,4 @@
-"""The conditions of rules and routes on alerts, and the kinds of fields that choose alerts."""
+"""Conditions of rules and routes on alerts, and the types of fields that select alerts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,30 +14,30 @@ from domain.alerts.reading.text import storable
 from domain.core.errors import InvalidError
 from domain.core.types.base import Body, Option, Resource, Text, Words, one_of
 
-#: Of each list.
+#: Maximum number of entries in each list.
 MOST_ENTRIES = 100
 LONGEST_ENTRY = 255
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What an alert has to be like; an empty field takes any alert."""
+    """Conditions that an alert has to meet. An empty field matches any alert."""
 
-    #: Words of `domain.alerts.reading.incoming.Severity`.
+    #: Values of `domain.alerts.reading.incoming.Severity`.
     severities: tuple[str, ...] = ()
-    #: Names, in which * stands for any characters; one of them has to fit.
+    #: Name patterns, in which `*` matches any characters. One of them has to match.
     environments: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
-    #: All of them have to fit.
+    #: Matchers for labels, all of which have to match.
     labels: tuple[Matcher, ...] = ()
 
     @property
     def labels_text(self) -> str:
-        """The matchers of labels as a form shows them."""
+        """Matchers for labels as a text for forms."""
         return as_text(self.labels)
 
     def to_json(self) -> dict[str, list[str]]:
-        """Return the conditions as the API shows them and as `conditions_from` reads them."""
+        """Return the conditions as JSON for the API and for `conditions_from`."""
         return {
             "severities": list(self.severities),
             "environments": list(self.environments),
@@ -47,7 +47,7 @@ class Conditions:
 
 
 def meets(conditions: Conditions, alert: AlertLabels) -> bool:
-    """Return whether an alert meets every condition."""
+    """Return whether an alert meets all conditions."""
     return (
         (not conditions.severities or alert.severity in conditions.severities)
         and _fits_one(conditions.environments, alert.environment)
@@ -61,10 +61,11 @@ def _fits_one(patterns: Sequence[str], value: str | None) -> bool:
 
 
 def conditions_from(json: Mapping[str, object]) -> Conditions:
-    """Read conditions from JSON, in which every member is optional; raise InvalidError.
+    """Parse conditions from JSON with optional members.
 
-    The first three are arrays of strings. `labels` is a text of matchers, an array of such strings,
-    or an object of names and the values that they must equal. Other members are ignored.
+    `severities`, `environments` and `services` are arrays of strings. `labels` is a text of
+    matchers, an array of such texts, or an object of names and values. Other members are ignored.
+    Raise InvalidError if a member is not valid.
     """
     return Conditions(
         severities=_severities(_words(json, "severities")),
@@ -101,7 +102,7 @@ def _severities(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.lower() for word in words))
 
 
-#: By isEqual and isRegex of Alertmanager.
+#: Operators by the members isEqual and isRegex of Alertmanager.
 _OPERATORS = {
     (True, False): Operator.EQUAL,
     (False, False): Operator.NOT_EQUAL,
@@ -111,9 +112,10 @@ _OPERATORS = {
 
 
 def matchers_from(value: object, *, field: str) -> tuple[Matcher, ...]:
-    """Read matchers from a text, an array of texts, or an object of names and values.
+    """Parse matchers from a text, an array of texts, or an object of names and values.
 
-    An array may also have objects as Alertmanager writes matchers.
+    An array may also contain objects in the notation of Alertmanager. Raise InvalidError, which
+    names the field.
     """
     found: tuple[Matcher, ...]
     match value:
@@ -143,12 +145,12 @@ def _matchers_of(text: object, field: str) -> tuple[Matcher, ...]:
 def _equal(name: object, value: object, field: str) -> Matcher:
     if not (isinstance(name, str) and name.strip() and isinstance(value, str)):
         raise _no_matchers(field)
-    # Parsed once more, so that what is too long or cannot be stored is refused as elsewhere.
+    # Parsing the result applies the usual limits on length and characters.
     return parse_matchers(str(Matcher(name, Operator.EQUAL, value)), field=field)[0]
 
 
 def _of_alertmanager(given: dict[Any, Any], field: str) -> Matcher:
-    """Read a matcher as Alertmanager's API and `amtool --output json` write it."""
+    """Parse a matcher in the notation of Alertmanager's API and `amtool --output json`."""
     name, value = given.get("name"), given.get("value")
     is_equal, is_regex = given.get("isEqual", True), given.get("isRegex", False)
     if not (
@@ -173,15 +175,16 @@ def _no_matchers(field: str) -> InvalidError:
 def _read_matchers(value: Any, info: ValidationInfo) -> tuple[Matcher, ...]:
     if isinstance(value, tuple) and all(isinstance(each, Matcher) for each in value):
         return value
-    # A form has one or several matchers on a line, perhaps with a comma at its end.
+    # Each line of a form contains one or more matchers, and may end with a comma.
     given = value.splitlines() if isinstance(value, str) else value
     if isinstance(given, list):
         given = [line.strip().rstrip(",") if isinstance(line, str) else line for line in given]
     return matchers_from(given, field=info.field_name or "")
 
 
-#: Matchers of labels: a text such as `service="web", host=~"web.*"`, a list of such texts, or an
-#: object of names and values. Written as a list of texts with one matcher each.
+#: Matchers for labels. The value can be a text such as `service="web", host=~"web.*"`, a list of
+#: such texts, or an object of names and values. It is serialized as a list with one matcher per
+#: text.
 Matchers = Annotated[
     tuple[Matcher, ...],
     BeforeValidator(_read_matchers),
@@ -199,7 +202,7 @@ _ALERTMANAGERS = {
     },
     "required": ["name", "value"],
 }
-#: As the description of the API shows what a request can send.
+#: JSON schema of the matchers that a request can contain.
 GIVEN_MATCHERS = WithJsonSchema(
     {
         "anyOf": [
@@ -212,7 +215,7 @@ GIVEN_MATCHERS = WithJsonSchema(
 
 
 def _names(value: Any) -> Any:
-    """Return the names of a text that is separated by commas; names may have spaces."""
+    """Split a text at its commas. Names may contain spaces."""
     return [each.strip() for each in value.split(",")] if isinstance(value, str) else value
 
 
@@ -230,7 +233,7 @@ _FIELDS = ("severities", "environments", "services", "labels")
 
 
 class ConditionsBody(Body):
-    """Which alerts something is about; what is left out takes any."""
+    """Conditions that select alerts. Omitted conditions match any alert."""
 
     severities: Annotated[
         Words | None,
@@ -246,7 +249,10 @@ class ConditionsBody(Body):
     )
 
     def conditions(self, present: Conditions = Conditions()) -> Conditions:
-        """Return the conditions, those that were not given as they are; raise InvalidError."""
+        """Return the conditions, with the values of `present` for omitted ones.
+
+        Raise InvalidError if a condition is not valid.
+        """
         given: dict[str, Any] = {
             name: value for name in _FIELDS if (value := getattr(self, name)) is not None
         }
@@ -254,7 +260,7 @@ class ConditionsBody(Body):
 
 
 class ConditionsResource(Resource):
-    """Which alerts something is about; an empty list takes any."""
+    """Conditions that select alerts. An empty list matches any alert."""
 
     severities: list[Annotated[str, _SEVERITIES]]
     environments: list[str]

@@ -1,7 +1,7 @@
-"""The labels of alerts, by which silences, routes and rules choose.
+"""Labels of alerts, which silences, routes and rules match.
 
-They are the labels of Alertmanager, or the top-level members of a generic payload, and over them
-what the service itself knows of the alert. A payload that is no longer stored has no labels.
+The labels are those of Alertmanager, or the top-level members of a generic payload. The alert's own
+fields override them. If the payload is no longer stored, only these fields remain.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ from domain.alerts.reading.text import as_text, storable
 from models import Alert, Delivery
 
 _SEVERITIES = tuple(Severity)
-#: The largest part of the bodies that are in memory at once, in bytes, and the most ids of a query.
+#: Maximum size of bodies in memory, in bytes, and maximum number of IDs in a query.
 _BYTES_AT_ONCE = 8_000_000
 _IDS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertLabels:
-    """An alert as matchers and conditions see it."""
+    """The data of an alert that matchers and conditions use."""
 
     alert_id: int
     project_id: int
@@ -34,13 +34,13 @@ class AlertLabels:
     severity: str
     environment: str | None
     service: str | None
-    #: By name; values are never empty.
+    #: Labels by name, without empty values.
     labels: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class _Body:
-    """A delivery, and the indexes of the items that are asked for."""
+    """A delivery, and the indexes of the requested items."""
 
     id: int
     size: int
@@ -50,9 +50,9 @@ class _Body:
 def labels_of(
     alert_ids: Iterable[int], *, session: Session, reading: Reading
 ) -> Mapping[int, AlertLabels]:
-    """Return the labels of alerts by id; ids without an alert are left out.
+    """Return the labels of alerts by ID. IDs without an alert are omitted.
 
-    It takes one query for each thousand alerts, and a few for the bodies that they came with.
+    This takes one query for each thousand alerts, and a few queries for their bodies.
     """
     ids = sorted(set(alert_ids))
     rows: list[Row[*tuple[Any, ...]]] = []
@@ -89,7 +89,7 @@ def _rows(ids: Sequence[int], *, session: Session) -> Sequence[Row[*tuple[Any, .
 
 
 def _merged(payload: Mapping[str, str], row: Row[*tuple[Any, ...]]) -> Mapping[str, str]:
-    """Return the labels of a payload with the alert's own fields over them."""
+    """Return the labels of a payload, overridden by the alert's own fields."""
     own = {
         "title": row.title,
         "severity": _SEVERITIES[row.severity].value,
@@ -106,7 +106,7 @@ def _merged(payload: Mapping[str, str], row: Row[*tuple[Any, ...]]) -> Mapping[s
 def _payload_labels(
     rows: Sequence[Row[*tuple[Any, ...]]], *, session: Session, reading: Reading
 ) -> Mapping[tuple[int, int], Mapping[str, str]]:
-    """Return the labels of items by delivery and index; each body is read once."""
+    """Return the labels of items by delivery and index. Each body is parsed once."""
     found: dict[tuple[int, int], Mapping[str, str]] = {}
     for bodies in _packed(_bodies(rows)):
         wanted = {body.id: body.items for body in bodies}
@@ -133,7 +133,7 @@ def _bodies(rows: Sequence[Row[*tuple[Any, ...]]]) -> Iterator[_Body]:
 
 
 def _packed(bodies: Iterable[_Body]) -> Iterator[list[_Body]]:
-    """Yield bodies together until they are too many or too large."""
+    """Group bodies into batches that respect the limits on size and number."""
     pack: list[_Body] = []
     size = 0
     for body in bodies:

@@ -1,4 +1,4 @@
-"""Label matchers as Alertmanager has them, such as `{service="web", host=~"db-.*"}`."""
+"""Label matchers in the syntax of Alertmanager, such as `{service="web", host=~"db-.*"}`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,17 +11,18 @@ import re2
 
 from domain.core.errors import InvalidError
 
-#: In bytes; a pattern whose program needs more is refused.
+#: Memory limit in bytes. Patterns whose program needs more are rejected.
 _MEMORY = 1_000_000
-#: A name that both of Alertmanager's parsers take without quotes.
+#: Names that both parsers of Alertmanager accept without quotes.
 _PLAIN_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 
 @lru_cache(maxsize=2_000)
 def compiled(pattern: str) -> Any:
-    """Return a pattern of RE2, or raise InvalidError with RE2's own reason.
+    """Compile a regular expression of RE2.
 
-    Use `fullmatch`: a pattern of a matcher is about the whole value.
+    Call `fullmatch` on the result, since a matcher applies to the whole value. Raise InvalidError
+    with RE2's reason if the expression is not valid.
     """
     options = re2.Options()
     options.max_mem = _MEMORY
@@ -41,7 +42,7 @@ def _wildcards(pattern: str) -> Any:
 
 
 def fits(pattern: str, value: str) -> bool:
-    """Return whether a value is like a pattern in which each `*` stands for any characters."""
+    """Return whether a value matches a pattern, in which each `*` matches any characters."""
     if "*" not in pattern:
         return pattern == value
     return _wildcards(pattern).fullmatch(value) is not None
@@ -51,7 +52,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 class Operator(StrEnum):
-    """How a matcher compares the value of a label with its own."""
+    """The operators that compare the value of a label with the value of a matcher."""
 
     EQUAL = "="
     NOT_EQUAL = "!="
@@ -60,20 +61,20 @@ class Operator(StrEnum):
 
     @property
     def is_regex(self) -> bool:
-        """Whether the matcher's value is a regular expression."""
+        """True if the matcher's value is a regular expression."""
         return self in {Operator.LIKE, Operator.NOT_LIKE}
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """One comparison of a label; `str` is its canonical form, which parses to an equal matcher."""
+    """A comparison of a label. `str` returns its canonical form, which can be parsed again."""
 
     name: str
     operator: Operator
     value: str
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the label fits. A missing label has the value of an empty one."""
+        """Return whether the label matches. A missing label is treated like an empty one."""
         found = labels.get(self.name, "")
         if self.operator.is_regex:
             is_match = compiled(self.value).fullmatch(found) is not None
@@ -81,7 +82,7 @@ class Matcher:
         return (found == self.value) == (self.operator is Operator.EQUAL)
 
     def __str__(self) -> str:
-        """Return `name="value"`; names that need it are quoted as well."""
+        """Return `name="value"`, with quotes around the name if they are needed."""
         name = self.name if _PLAIN_NAME.fullmatch(self.name) else _quoted(self.name)
         return f"{name}{self.operator}{_quoted(self.value)}"
 
@@ -91,10 +92,10 @@ def _quoted(text: str) -> str:
 
 
 def matches(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
-    """Return whether every matcher fits the labels; no matchers fit everything."""
+    """Return whether all matchers match the labels. An empty list matches any labels."""
     return all(matcher.matches(labels) for matcher in matchers)
 
 
 def as_text(matchers: Iterable[Matcher]) -> str:
-    """Return matchers in their canonical form, separated by commas and without braces."""
+    """Return matchers in canonical form, separated by commas and without braces."""
     return ", ".join(map(str, matchers))

@@ -1,13 +1,13 @@
-r"""Parses label matchers as Alertmanager 0.27 and later do in their default mode.
+r"""Parses label matchers like the default mode of Alertmanager 0.27 and later.
 
-Its documentation (configuration, “Label matchers”) has two syntaxes. What the classic one takes is
-read by it, else the UTF-8 one reads it. So text that either version of Alertmanager takes means
-the same here.
+The documentation of Alertmanager (configuration, “Label matchers”) describes two syntaxes. A text
+is parsed with the classic syntax if possible, and otherwise with the UTF-8 syntax. A text that any
+version of Alertmanager accepts has the same meaning here.
 
-In the classic syntax, the only one before 0.27, a value may be enclosed in double quotes, and is
-everything up to the next comma if it is not. In both, `\n`, `\"` and `\\` are escapes, and a
-backslash before other characters is itself. In the UTF-8 syntax names and values are literals
-without reserved characters, or strings in double quotes with the escapes of Go's string literals.
+The classic syntax is the only one before 0.27. A value in it may be enclosed in double quotes;
+without quotes it extends to the next comma. In both cases, `\n`, `\"` and `\\` are escapes, and any
+other backslash is literal. In the UTF-8 syntax, names and values are literals without reserved
+characters, or quoted strings with the escapes of Go.
 """
 
 import re
@@ -20,17 +20,17 @@ from domain.core.errors import InvalidError
 
 
 class MatcherSyntaxError(Exception):
-    """The text is wrong at `position`, counted in characters from 0; `reason` has no full stop."""
+    """The text is not valid at `position`, a character index; `reason` has no full stop."""
 
     def __init__(self, position: int, reason: str) -> None:
-        """Store both."""
+        """Store the position and the reason."""
         super().__init__(reason)
         self.position = position
         self.reason = reason
 
 
 def check_pattern(matcher: Matcher, position: int) -> None:
-    """Raise MatcherSyntaxError if the matcher has a regular expression that RE2 does not take."""
+    """Raise MatcherSyntaxError if the matcher contains an invalid regular expression of RE2."""
     if matcher.operator.is_regex:
         try:
             compiled(matcher.value)
@@ -39,7 +39,7 @@ def check_pattern(matcher: Matcher, position: int) -> None:
 
 
 _SPACE = " \t\n\r\f\v"
-#: A comma inside of quotes separates nothing.
+#: Part between two commas. Commas within quotes do not count.
 _PART = re.compile(r'(?:\\[^,]|"(?:\\.|[^"\\])*(?:"|\\?\Z)|[^,"\\]|\\(?=,|\Z))*', re.DOTALL)
 _MATCHER = re.compile(
     r"\s*(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?P<operator>=~|!=|!~|=)\s*(?P<value>.*)",
@@ -52,7 +52,7 @@ _MEANINGS = {"n": "\n", '"': '"', "\\": "\\"}
 
 
 def read_classic(text: str) -> tuple[Matcher, ...] | None:
-    """Return the matchers of a text, or None if the syntax does not take it."""
+    """Return the matchers of a text, or None if it is not valid in the classic syntax."""
     inner = text.strip(_SPACE).removeprefix("{").removesuffix("}")
     parts = _parts(inner)
     matchers = [_read_part(part) for part in parts]
@@ -61,7 +61,7 @@ def read_classic(text: str) -> tuple[Matcher, ...] | None:
 
 
 def _parts(text: str) -> list[str]:
-    """Return what lies between the commas; nothing need follow the last one."""
+    """Split a text at its commas, ignoring an empty part after the last comma."""
     parts, position = [], 0
     while position <= len(text):
         found = _PART.match(text, position)
@@ -103,26 +103,26 @@ _LARGEST_CODE_POINT = 0x10FFFF
 
 
 class _Reader:
-    """Reads a text from its beginning to its end."""
+    """A parser that reads a text from beginning to end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.position = _after_space(text, 0)
 
     def take(self, mark: str) -> bool:
-        """Go beyond one character and the space after it, if it is the next one."""
+        """Skip a character and the spaces after it, and return whether it was there."""
         if not self._text.startswith(mark, self.position):
             return False
         self.position = _after_space(self._text, self.position + len(mark))
         return True
 
     def is_before(self, close: str) -> bool:
-        """Return whether the closing brace is next, or without one the end of the text."""
+        """Return whether the closing brace comes next, or the end of the text without a brace."""
         rest = self._text[self.position : self.position + 1]
         return rest == close
 
     def finish(self, close: str) -> None:
-        """Go beyond the closing brace, and raise an error if that is not the end of the text."""
+        """Skip the closing brace, and raise an error unless the text ends there."""
         if close and not self.take(close):
             raise self.error("a comma or a closing brace")
         if self.position < len(self._text):
@@ -192,7 +192,10 @@ def _unescaped(text: str, begin: int) -> str:
 
 
 def read_utf8(text: str) -> tuple[Matcher, ...]:
-    """Return the matchers of a text, or raise MatcherSyntaxError."""
+    """Return the matchers of a text in the UTF-8 syntax.
+
+    Raise MatcherSyntaxError if the text is not valid.
+    """
     reader = _Reader(text)
     close = "}" if reader.take("{") else ""
     matchers = []
@@ -204,16 +207,17 @@ def read_utf8(text: str) -> tuple[Matcher, ...]:
     return tuple(matchers)
 
 
-#: In characters.
+#: Maximum length of a text, in characters.
 LONGEST_TEXT = 4_000
 MOST_MATCHERS = 50
 
 
 def parse_matchers(text: str, *, field: str = "matchers") -> tuple[Matcher, ...]:
-    """Return the matchers of a text; raise InvalidError that says where it is wrong, and why.
+    """Parse the matchers in a text.
 
-    The text may have braces around it. An empty text and `{}` have no matchers. `field` is the
-    name of the parameter or form field that the text came from.
+    The text may be enclosed in braces. An empty text and `{}` contain no matchers. `field` is the
+    name of the parameter or form field for errors. Raise InvalidError with the position and the
+    reason.
     """
     _check_size(text, field)
     try:

@@ -1,1 +1,1 @@
-"""Reads payloads: each format's body becomes the same frozen alerts, without a database."""
+"""Parsers that convert payloads of all formats to the same immutable alerts, without a database."""

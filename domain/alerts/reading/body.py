@@ -1,4 +1,4 @@
-"""Parses a request body as JSON (RFC 8259), and refuses bodies that would exhaust the parser."""
+"""Parses request bodies as JSON (RFC 8259), and rejects bodies that would exhaust the parser."""
 
 import json
 from collections.abc import Callable
@@ -15,8 +15,8 @@ _ALL_BYTES = bytes(range(256))
 _NO_MARKS = bytes(byte for byte in _ALL_BYTES if byte not in b'[]{}"')
 _STEPS = [1 if byte in b"[{" else -1 for byte in _ALL_BYTES]
 
-#: The most digits that orjson is given: it rounds integers beyond 64 bits, and two identifiers must
-#: not become one number.
+#: Maximum number of digits that orjson parses. It rounds integers beyond 64 bits, which could make
+#: two identifiers equal.
 _LONGEST_EXACT = 18
 _MARK_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_RUN = b"0" * (_LONGEST_EXACT + 1)
@@ -38,7 +38,7 @@ class LongNumber:
 
 
 def _read_integer(text: str) -> int | LongNumber:
-    # The length first: int() refuses more than 4,300 digits and is slow for fewer.
+    # Check the length first, since int() rejects more than 4,300 digits and is slow below that.
     if len(text) > len(str(_SMALLEST)):
         return LongNumber(text)
     number = int(text)
@@ -60,20 +60,23 @@ _LENIENT: Callable[[str], object] = json.JSONDecoder(
 
 
 def _brackets(body: bytes) -> bytes:
-    """Return the brackets outside of strings; exact up to the first byte that is not JSON."""
+    """Return the brackets outside of strings. The result is exact up to the first invalid byte."""
     if b"\\" in body:
-        # In this order: an escaped backslash does not escape the quote after it.
+        # Replace backslashes first, since an escaped backslash does not escape the quote after it.
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     return b"".join(body.translate(None, _NO_MARKS).split(b'"')[::2])
 
 
 def _depth(body: bytes) -> int:
-    """Return the depth to which arrays and objects are nested, from the brackets alone."""
+    """Return the nesting depth of arrays and objects, computed only from the brackets."""
     return max(accumulate(map(_STEPS.__getitem__, _brackets(body))), default=0)
 
 
 def _read_leniently(body: bytes) -> object:
-    """Parse with the standard library what orjson refuses: lone surrogates and large numbers."""
+    """Parse JSON that orjson rejects, such as lone surrogates and large numbers.
+
+    Raise UnreadableBody if it is not valid.
+    """
     try:
         return _LENIENT(body.decode())
     except UnicodeDecodeError as error:
@@ -90,12 +93,18 @@ def _read_leniently(body: bytes) -> object:
 
 
 def read_object(body: bytes, *, nesting_limit: int) -> dict[str, object]:
-    """Parse a body that is one JSON object; raise UnreadableBody otherwise."""
+    """Parse a body that contains one JSON object.
+
+    Raise UnreadableBody if it contains anything else.
+    """
     return checked_object(read_json(body, nesting_limit=nesting_limit))
 
 
 def checked_object(value: object) -> dict[str, object]:
-    """Return a parsed value if it is an object; raise UnreadableBody otherwise."""
+    """Return a parsed value if it is an object.
+
+    Raise UnreadableBody otherwise.
+    """
     if not isinstance(value, dict):
         name = _TYPE_NAMES.get(type(value), "a number")
         raise UnreadableBody(f"The body is {name}; a JSON object is expected.")
@@ -103,16 +112,16 @@ def checked_object(value: object) -> dict[str, object]:
 
 
 def read_json(body: bytes, *, nesting_limit: int) -> object:
-    """Parse a body that is one JSON value; raise UnreadableBody otherwise.
+    """Parse a body that contains one JSON value.
 
     The outermost object or array is level 1 of the nesting. If a name occurs twice in an object,
-    the last value wins. A byte order mark is ignored (RFC 8259 section 8.1): senders on Windows
-    add one.
+    the last value is used. A byte order mark is ignored (RFC 8259 section 8.1), since senders on
+    Windows add one. Raise UnreadableBody if the body is not valid JSON or nested too deep.
     """
     body = body.removeprefix(_BYTE_ORDER_MARK)
     if not body or body.isspace():
         raise UnreadableBody("The body is empty; a JSON object is expected.")
-    # Most bodies have fewer brackets than the limit of levels: counting them is enough.
+    # Most bodies have fewer brackets than the limit, so the depth need not be computed.
     if body.count(b"{") + body.count(b"[") > nesting_limit and _depth(body) > nesting_limit:
         raise UnreadableBody(f"The body is nested deeper than {nesting_limit} levels.")
     if _LONG_RUN in body.translate(_MARK_DIGITS):

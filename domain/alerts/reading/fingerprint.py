@@ -1,6 +1,6 @@
-"""Computes the fingerprint that identifies an alert: SHA-256 over canonical JSON.
+"""Computes the fingerprint that identifies an alert: a SHA-256 hash of canonical JSON.
 
-The hash begins with the kind of its input, so labels and a payload with the same content have
+The hash starts with the kind of its input, so labels and a payload with the same content have
 different fingerprints.
 """
 
@@ -11,14 +11,14 @@ from typing import Literal
 from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.text import as_text, canonical_json, is_blank
 
-#: The part of a payload that is the same in each of its reports; a set of labels, whose order does
-#: not matter; the title of an alert that has neither labels nor a fingerprint of its own; and what
-#: `of_value` hashes.
+#: Kind of the hashed value. Of a payload, only the part that is the same in all reports is hashed.
+#: The order of labels does not matter. The title is used for alerts that have neither labels nor
+#: their own fingerprint. The last two kinds are for values from `of_value`.
 Kind = Literal["payload", "labels", "title", "array", "text"]
 
 
 def of(kind: Kind, value: object) -> bytes:
-    """Return the fingerprint of a value that stands for an alert."""
+    """Return the fingerprint of a value that identifies an alert."""
     prefix = f"alert fingerprint: {kind}\0".encode()
     return sha256(prefix + canonical_json(value)).digest()
 
@@ -30,10 +30,10 @@ def is_fingerprint(value: object) -> bool:
 
 
 def of_value(value: object) -> bytes:
-    """Return the fingerprint for the sender's own fingerprint value.
+    """Return the fingerprint for a fingerprint value of the sender.
 
-    A number equals its text: tools that fill templates send 17 when an alert fires and "17" when it
-    recovers. The order of an array matters.
+    A number equals its text, since tools that use templates send 17 when an alert fires and "17"
+    when it recovers. The order of an array matters.
     """
     if isinstance(value, list):
         return of("array", [as_text(item) for item in value])
@@ -43,12 +43,13 @@ def of_value(value: object) -> bytes:
 def within_monitor(found: bytes, monitor_id: int | None) -> bytes:
     """Combine a fingerprint with the monitor of its alert.
 
-    Equal fingerprints of two monitors differ then. Doing it twice returns the first fingerprint, so
-    an alert can move to another monitor. Monitor 0 and None change nothing.
+    Equal fingerprints in two monitors become different. Applying the function again returns the
+    original fingerprint, so that an alert can be moved to another monitor. Monitor 0 and None have
+    no effect.
     """
     if not monitor_id:
         return found
-    # What opens no alert, such as a change event of PagerDuty, has an empty fingerprint.
+    # Events that open no alert, such as change events of PagerDuty, have an empty fingerprint.
     size = len(found)
     mask = int.from_bytes(_mask(monitor_id)[:size], "big")
     return (int.from_bytes(found, "big") ^ mask).to_bytes(size, "big")

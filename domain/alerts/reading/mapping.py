@@ -1,6 +1,6 @@
 """Custom mappings from the values of a sender's payload to the fields of an alert.
 
-A mapping has for each field the path of its value, and rules (`mapping_rules`).
+A mapping contains the paths for each field, and rules (`mapping_rules`).
 """
 
 import json
@@ -31,10 +31,10 @@ from domain.alerts.reading.text import as_text, excerpt, is_blank
 from domain.core.errors import InvalidError
 from domain.core.labelled_enums import Labelled
 
-#: The most values of a sample that a person can choose from.
+#: Maximum number of sample values that are offered as choices.
 _MOST_SAMPLE_VALUES = 500
 _MOST_PATHS = 2
-#: The key of the rules in a stored mapping; no field of an alert has this name.
+#: Key of the rules in a stored mapping. No field of an alert has this name.
 _RULES = "rules"
 
 
@@ -53,7 +53,7 @@ class AlertField(Labelled):
     ENVIRONMENT = "platform_environment_name", "Environment"
     RUNBOOK = "runbook", "Runbook"
 
-    #: The hash of its text: so that it is a key of the payload itself.
+    #: Hash of the text, so that a member can be used as a key of the payload.
     __hash__ = str.__hash__
 
 
@@ -63,21 +63,21 @@ VOLATILE = (AlertField.START_TIME, AlertField.END_TIME, AlertField.HOSTS)
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """The path of each mapped field and, optionally, a fallback path; and rules."""
+    """The path of each mapped field with an optional fallback path, and rules."""
 
     paths: Mapping[AlertField, tuple[Path, ...]] = field(default_factory=dict)
     rules: MappingRules = NO_RULES
-    #: The source of each field as a text for people.
+    #: Source of each field, for display.
     sources: Mapping[AlertField, str] = field(init=False, repr=False, compare=False)
-    #: The sources of the VOLATILE fields as a text for people.
+    #: Sources of the VOLATILE fields, for display.
     volatile: str = field(init=False, repr=False, compare=False)
-    #: Whether it changes how a payload is read, beyond the words for severities.
+    #: True if the mapping changes how a payload is parsed, apart from severity words and labels.
     reads_fields: bool = field(init=False, repr=False, compare=False)
-    #: As the JSON column stores it.
+    #: Value for the JSON column.
     stored: Mapping[str, object] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compute what is the same for all alerts."""
+        """Compute the values that do not depend on the payload."""
         sources = {alert_field: self._source(alert_field) for alert_field in AlertField}
         object.__setattr__(self, "sources", sources)
         volatile = [sources[alert_field] for alert_field in VOLATILE]
@@ -99,14 +99,14 @@ class FieldMapping:
 
     @property
     def all_paths(self) -> tuple[Path, ...]:
-        """Every path that the mapping reads."""
+        """All paths that the mapping reads."""
         return (*(path for paths in self.paths.values() for path in paths), *self.rules.paths)
 
     def fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload with the value of each mapped field under the field's own name.
 
-        A mapped field is read from its paths only: the sender's own `end_time` may mean something
-        else. Other fields keep the value of the key of their own name.
+        A mapped field is only read from its paths, since a key such as `end_time` may have another
+        meaning for the sender. Other fields keep the value of the key with their own name.
         """
         if not self.paths and not self.rules.joins:
             return payload
@@ -133,7 +133,7 @@ class FieldMapping:
         return stable
 
 
-#: Its parts stay apart: with a separator, other parts could give the same text.
+#: Field whose parts are kept separate. If they were joined, different parts could give equal texts.
 _IDENTITY = AlertField.FINGERPRINT
 
 
@@ -144,12 +144,15 @@ def _joined(first: object, payload: Mapping[str, object], join: Join, *, as_arra
     return join.separator.join(as_text(part).strip() for part in parts if not is_blank(part))
 
 
-#: Each field is read from the key of its own name.
+#: Mapping that reads each field from the key with its own name.
 UNMAPPED = FieldMapping()
 
 
 def read_mapping(stored: object) -> FieldMapping:
-    """Read a mapping from its stored value; raise InvalidError if it is malformed."""
+    """Parse a stored mapping.
+
+    Raise InvalidError if it is malformed.
+    """
     if not isinstance(stored, dict):
         raise InvalidError("A mapping names the path of each field.")
     paths: dict[AlertField, tuple[Path, ...]] = {}
@@ -166,8 +169,8 @@ def read_mapping(stored: object) -> FieldMapping:
 def stored_mapping(stored: object) -> FieldMapping:
     """Return a stored mapping, or UNMAPPED if there is none.
 
-    A mapping is checked when it is saved. If a later release saved one that cannot be read here,
-    return UNMAPPED as well, so that no alert is refused for it.
+    Mappings are validated when they are saved. If this release cannot read a mapping that a later
+    release saved, the result is UNMAPPED, so that no alerts are rejected.
     """
     if not stored:
         return UNMAPPED
@@ -179,7 +182,7 @@ def stored_mapping(stored: object) -> FieldMapping:
 
 @lru_cache(maxsize=1024)
 def mapping_of_json(text: str | None) -> FieldMapping:
-    """Return the mapping in a JSON text, as `stored_mapping` does; each text is parsed once."""
+    """Return the mapping in a JSON text, like `stored_mapping`. Results are cached."""
     return stored_mapping(json.loads(text)) if text else UNMAPPED
 
 
@@ -192,27 +195,27 @@ def _alert_field(name: str) -> AlertField:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SampleValue:
-    """A value of a sample that a field can be mapped to."""
+    """A value in a sample that a field can be mapped to."""
 
     path: Path
-    #: string, number, boolean, null or array.
+    #: JSON type: string, number, boolean, null or array.
     json_type: str
-    #: The beginning of the value, in quotes.
+    #: Beginning of the value, in quotes.
     example: str
 
     @property
     def label(self) -> str:
-        """The path as pages show it."""
+        """Path in the notation of pages."""
         return shown(self.path)
 
     @property
     def written(self) -> str:
-        """The path as forms carry it."""
+        """Path in the notation of forms."""
         return written(self.path)
 
 
 def values_of(sample: Mapping[str, object]) -> tuple[SampleValue, ...]:
-    """Return the values of a sample that a field can be mapped to, in order, at most 500."""
+    """Return up to 500 values in a sample that fields can be mapped to, in order."""
     found: list[SampleValue] = []
     for path, value in _walk((), sample):
         if len(found) == _MOST_SAMPLE_VALUES:
@@ -249,5 +252,5 @@ _JSON_TYPES: Mapping[type, str] = {
 
 
 def json_type_of(value: object) -> str:
-    """Return the JSON type of a value (RFC 8259 section 3), with `boolean` for both literals."""
+    """Return the JSON type of a value (RFC 8259 section 3), with `boolean` for true and false."""
     return _JSON_TYPES[type(value)]

@@ -1,7 +1,7 @@
-"""What a mapping says beyond paths: words for severities, what resolves, what is dropped, joins.
+"""Rules of a mapping: severity words, conditions to resolve or drop an alert, and joins.
 
-A rule looks at one value of the payload. A value that is not there matches no rule, so a payload of
-another kind is neither resolved nor dropped by mistake.
+A condition checks one value of the payload. Except for IS_MISSING, a missing value matches no
+condition, so that other kinds of payloads are not resolved or dropped by mistake.
 """
 
 from collections.abc import Mapping
@@ -13,45 +13,45 @@ from domain.alerts.reading.paths import Path, checked_path, resolve, shown
 from domain.alerts.reading.text import as_text, excerpt, is_blank
 from domain.core.errors import InvalidError
 
-#: The most words in the table of an integration.
+#: Maximum number of severity words of an integration.
 MOST_WORDS = 100
-#: In characters, of a word of a severity or of a rule.
+#: Maximum length of a severity word or a rule's word, in characters.
 LONGEST_WORD = 60
-#: In characters, of the name of a label.
+#: Maximum length of a label name, in characters.
 LONGEST_LABEL = 100
-#: The most rules of a kind, words of a rule, and values that a field is joined with.
+#: Maximum number of rules of a kind, of words in a rule, and of values joined to a field.
 MOST_CONDITIONS = 8
 _MOST_CONDITION_WORDS = 20
 MOST_JOINED = 6
-#: In characters.
+#: Maximum length of a separator, in characters.
 LONGEST_SEPARATOR = 10
 
 
 class Operator(StrEnum):
-    """Comparison of a value with the words of a rule. Case and outer spaces are ignored."""
+    """Comparison of a value with the words of a rule. Case and surrounding spaces are ignored."""
 
     IS = "is"
     IS_NOT = "is_not"
     CONTAINS = "contains"
-    #: The word is yes, or no for a value that is there.
+    #: The word `yes` matches missing values, and `no` matches existing values.
     IS_MISSING = "is_missing"
 
     @property
     def words(self) -> str:
-        """The operator in a sentence."""
+        """Name of the operator for a sentence."""
         return self.value.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A rule: the value at a path compared with words, of which one is enough."""
+    """A rule that compares the value at a path with words. One matching word is enough."""
 
     path: Path
     operator: Operator
     words: tuple[str, ...]
 
     def matches(self, payload: object) -> bool:
-        """Return whether the rule applies to a payload."""
+        """Return whether the rule matches a payload."""
         value = resolve(payload, self.path)
         if self.operator is Operator.IS_MISSING:
             return ("yes" if is_blank(value) else "no") in map(str.casefold, self.words)
@@ -69,13 +69,13 @@ class Condition:
 
     @property
     def sentence(self) -> str:
-        """The rule in words."""
+        """The rule as a phrase."""
         return f"{shown(self.path)} {self.operator.words} {' or '.join(map(excerpt, self.words))}"
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Values that are put behind the mapped one."""
+    """Values that are appended to a mapped field."""
 
     paths: tuple[Path, ...]
     separator: str = ": "
@@ -85,29 +85,29 @@ class Join:
 class MappingRules:
     """The rules of a mapping."""
 
-    #: The severity of each word that senders use, the word as `as_word` returns it.
+    #: Severity for each word that senders use. Words are normalized by `as_word`.
     severity_words: Mapping[str, Severity] = field(default_factory=dict)
-    #: An alert is over if one of these applies. Without any, its end time decides.
+    #: Rules of which one resolves the alert. Without rules, the end time resolves it.
     resolved_when: tuple[Condition, ...] = ()
-    #: What one of these applies to is no alert.
+    #: Rules of which one drops the item, so that it does not become an alert.
     dropped_when: tuple[Condition, ...] = ()
-    #: By the name of the field.
+    #: Joins by the name of the field.
     joins: Mapping[str, Join] = field(default_factory=dict)
-    #: The labels that name environment and service: the first that is there counts.
+    #: Labels for the environment and the service. The first label that an alert has is used.
     environment_labels: tuple[str, ...] = ()
     service_labels: tuple[str, ...] = ()
 
     def is_over(self, payload: object) -> bool:
-        """Return whether a rule says that the alert of a payload is over."""
+        """Return whether a rule resolves the alert of a payload."""
         return any(rule.matches(payload) for rule in self.resolved_when)
 
     def is_dropped(self, payload: object) -> bool:
-        """Return whether a rule says that a payload is no alert."""
+        """Return whether a rule drops a payload."""
         return any(rule.matches(payload) for rule in self.dropped_when)
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Every path that a rule reads."""
+        """All paths that the rules read."""
         return (
             *(rule.path for rule in (*self.resolved_when, *self.dropped_when)),
             *(path for join in self.joins.values() for path in join.paths),
@@ -118,12 +118,15 @@ NO_RULES = MappingRules()
 
 
 def as_word(value: object) -> str:
-    """Return a value as rules and tables of words compare it."""
+    """Normalize a value for comparison with words."""
     return as_text(value).strip().casefold()
 
 
 def checked_words(words: Mapping[str, object], *, field: str) -> dict[str, Severity]:
-    """Return a table of severity words; raise InvalidError with what is wrong."""
+    """Validate and normalize severity words.
+
+    Raise InvalidError if a word or a severity is not valid.
+    """
     checked: dict[str, Severity] = {}
     for given, severity in words.items():
         word = as_word(given)
@@ -140,7 +143,10 @@ def checked_words(words: Mapping[str, object], *, field: str) -> dict[str, Sever
 
 
 def checked_labels(names: object, *, field: str) -> tuple[str, ...]:
-    """Return the names of labels; raise InvalidError with what is wrong."""
+    """Validate the names of labels.
+
+    Raise InvalidError if a name is not valid.
+    """
     given = list(names) if isinstance(names, list | tuple) else [None]
     found = tuple(dict.fromkeys(each for each in given if isinstance(each, str)))
     is_each = all(0 < len(each) <= LONGEST_LABEL and each.isprintable() for each in found)
@@ -153,7 +159,10 @@ def checked_labels(names: object, *, field: str) -> tuple[str, ...]:
 
 
 def checked_condition(path: Path, operator: object, words: object, *, field: str) -> Condition:
-    """Return a rule; raise InvalidError with what is wrong."""
+    """Validate a rule.
+
+    Raise InvalidError if the operator or a word is not valid.
+    """
     if operator not in set(Operator):
         raise InvalidError(f"A rule compares with {', '.join(Operator)}.", field=field)
     given = list(words) if isinstance(words, list | tuple) else []
@@ -161,7 +170,7 @@ def checked_condition(path: Path, operator: object, words: object, *, field: str
     if not 0 < len(clean) <= _MOST_CONDITION_WORDS or not all(clean):
         message = f"A rule has 1 to {_MOST_CONDITION_WORDS} words to compare with."
         raise InvalidError(message, field=field)
-    # The form separates words by commas.
+    # Commas separate the words in forms.
     if any(len(word) > LONGEST_WORD or not word.isprintable() or "," in word for word in clean):
         message = f"A word of a rule has at most {LONGEST_WORD} printable characters, no comma."
         raise InvalidError(message, field=field)
@@ -169,7 +178,10 @@ def checked_condition(path: Path, operator: object, words: object, *, field: str
 
 
 def checked_join(paths: tuple[Path, ...], separator: object, *, field: str) -> Join:
-    """Return a join; raise InvalidError with what is wrong."""
+    """Validate a join.
+
+    Raise InvalidError if it is not valid.
+    """
     if not 0 < len(paths) <= MOST_JOINED:
         raise InvalidError(f"A field is joined with 1 to {MOST_JOINED} values.", field=field)
     is_text = isinstance(separator, str) and len(separator) <= LONGEST_SEPARATOR
@@ -180,7 +192,10 @@ def checked_join(paths: tuple[Path, ...], separator: object, *, field: str) -> J
 
 
 def read_rules(stored: object) -> MappingRules:
-    """Read rules from their stored value; raise InvalidError if it is malformed."""
+    """Parse stored rules.
+
+    Raise InvalidError if they are malformed.
+    """
     if not isinstance(stored, dict) or stored.keys() - _READERS:
         raise InvalidError("These are not valid mapping rules.", field="rules")
     words = stored.get("severity_words", {})
@@ -196,7 +211,7 @@ def read_rules(stored: object) -> MappingRules:
     )
 
 
-#: The fields of rules that name labels.
+#: Names of the rule fields that contain labels.
 LABEL_FIELDS = ("environment_labels", "service_labels")
 _READERS = {"severity_words", "resolved_when", "dropped_when", "joins", *LABEL_FIELDS}
 
@@ -220,7 +235,7 @@ def _read_join(stored: object) -> Join:
 
 
 def rules_value(rules: MappingRules) -> dict[str, object]:
-    """Return rules as the JSON column stores them; what is empty is left out."""
+    """Return rules as a value for the JSON column, without empty fields."""
     written = {
         "severity_words": {word: each.value for word, each in rules.severity_words.items()},
         "resolved_when": list(map(_condition_value, rules.resolved_when)),

@@ -1,7 +1,8 @@
-"""Reads events of PagerDuty's Events API v2, which many tools send.
+"""Parser for events of PagerDuty's Events API v2, which many tools send.
 
-https://developer.pagerduty.com/docs/events-api-v2-overview. A trigger is an alert; acknowledge and
-resolve are about the open alert with the same dedup_key; a change event is no alert at all.
+See https://developer.pagerduty.com/docs/events-api-v2-overview. A trigger event is an alert.
+Acknowledge and resolve events change the open alert with the same dedup_key. A change event does
+not create an alert.
 """
 
 import re
@@ -34,19 +35,19 @@ _ACTIONS = {each.value: each for each in EventAction if each is not EventAction.
 _SEVERITIES = ("critical", "error", "warning", "info")
 _ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name", "environment")
 _ROUTING_KEY = re.compile(rb'("routing_key"\s*:\s*)"(?:[^"\\]|\\.)*"')
-#: What stands in a stored body where the key was.
+#: Placeholder for the routing key in a stored body.
 HIDDEN = "[hidden]"
 
 
 def is_event(payload: Mapping[str, object]) -> bool:
-    """Return whether a body is an event: an alert event, or a change event."""
+    """Return whether a body is an alert event or a change event."""
     if "routing_key" not in payload:
         return False
     return "event_action" in payload or is_change_event(payload)
 
 
 def is_change_event(payload: Mapping[str, object]) -> bool:
-    """Return whether an event is a change event, which has neither an action nor a severity."""
+    """Return whether a body is a change event, which has neither an action nor a severity."""
     if "event_action" in payload or "dedup_key" in payload:
         return False
     about = payload.get("payload")
@@ -54,7 +55,7 @@ def is_change_event(payload: Mapping[str, object]) -> bool:
 
 
 def check_kind(payload: Mapping[str, object], *, is_change: bool) -> None:
-    """Raise InvalidEvent for a body that is not the kind of event that its URL takes."""
+    """Raise InvalidEvent if a body is not the kind of event that its URL accepts."""
     if not is_change and "event_action" not in payload:
         raise InvalidEvent(["'event_action' is missing or blank"])
     about = payload.get("payload")
@@ -65,7 +66,7 @@ def check_kind(payload: Mapping[str, object], *, is_change: bool) -> None:
 
 
 def without_routing_key(body: bytes) -> bytes:
-    """Return a body without the values of routing_key: a key must not be stored in clear."""
+    """Remove the values of routing_key from a body, since keys must not be stored in plain text."""
     if b"routing_key" not in body:
         return body
     return _ROUTING_KEY.sub(rb'\1"%s"' % HIDDEN.encode(), body)
@@ -74,7 +75,10 @@ def without_routing_key(body: bytes) -> bytes:
 def parse(
     payload: Mapping[str, object], *, now: datetime, automatic_fingerprint: bool
 ) -> ParsedBody:
-    """Read an event; raise InvalidEvent with everything that is wrong with it."""
+    """Parse an event.
+
+    Raise InvalidEvent, which lists all mistakes.
+    """
     if is_change_event(payload):
         return _without_alert(SenderEvent(EventAction.CHANGE))
     if problems := tuple(_problems(payload)):
@@ -96,7 +100,7 @@ def _without_alert(event: SenderEvent) -> ParsedBody:
 
 
 def _problems(payload: Mapping[str, object]) -> Iterator[str]:
-    """Return what is wrong with an alert event, in PagerDuty's manner."""
+    """Yield the mistakes in an alert event, in PagerDuty's wording."""
     action, key = payload.get("event_action"), payload.get("dedup_key")
     if not isinstance(action, str) or action not in _ACTIONS:
         yield f"'event_action' must be one of {', '.join(_ACTIONS)}"
@@ -128,7 +132,7 @@ def _trigger(
     if is_blank(payload.get("dedup_key")):
         made_of = "the whole event without its timestamp"
         if not automatic_fingerprint:
-            # PagerDuty gives each of them a key of its own.
+            # PagerDuty generates a separate key for each of these events.
             key, made_of = f"{key}-{now.timestamp():.6f}", "the event and its time"
     identity = fingerprint.of_value(key)
     alert = _alert(payload, now=now, identity=identity, made_of=made_of)
@@ -139,9 +143,10 @@ def _trigger(
 
 
 def dedup_key_of(payload: Mapping[str, object]) -> str:
-    """Return the sender's key of a trigger, or one that events of the same content share.
+    """Return the dedup_key of a trigger event, or a key computed from its content.
 
-    So a sender that repeats an event, because it did not get the response, opens one alert.
+    With the computed key, a sender that repeats an event because it received no response opens only
+    one alert.
     """
     given = payload.get("dedup_key")
     if isinstance(given, str) and not is_blank(given):
@@ -192,7 +197,7 @@ def _alert(
 
 
 def label_members(payload: Mapping[str, object]) -> Mapping[str, object]:
-    """Return what matchers see of an event: its payload over its custom details."""
+    """Return the label members of an event: its payload, which overrides its custom details."""
     about = payload.get("payload")
     about = about if isinstance(about, dict) else {}
     details = about.get("custom_details")

@@ -1,4 +1,4 @@
-"""Collects the parse warnings of a delivery: one sentence for each item refused or guess made."""
+"""Collects the warnings of a delivery, one sentence for each rejected item or assumption."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -6,15 +6,15 @@ from itertools import zip_longest
 from domain.alerts.reading.incoming import NoValidItem, ParsedBody, RefusedItem
 from domain.core.errors import DomainError
 
-#: Largest number of warnings stored with one delivery.
+#: Maximum number of warnings that are stored with one delivery.
 MOST_WARNINGS = 100
 
 
 def parse_warnings_of(parsed: ParsedBody, outcome_warnings: Sequence[str | None] = ()) -> list[str]:
-    """Return the warnings about an accepted body: its own, refused items, then each alert's.
+    """Return the warnings for a body, then for rejected items, then for each alert.
 
-    `outcome_warnings` has one entry per alert: a sentence if storing it had a result that the
-    sender may not expect, else None. If the body has several items, a warning about one names it.
+    `outcome_warnings` contains one entry for each alert: a sentence about an unexpected result of
+    storing it, or None. If the body has several items, warnings about an item contain its number.
     """
     warnings = list(parsed.parse_warnings)
     if parsed.refused:
@@ -28,7 +28,7 @@ def parse_warnings_of(parsed: ParsedBody, outcome_warnings: Sequence[str | None]
 
 
 def parse_warnings_on(error: DomainError) -> list[str]:
-    """Return the reason for each refused item if the error is NoValidItem, else an empty list."""
+    """Return the reason for each rejected item if the error is NoValidItem, or an empty list."""
     if not isinstance(error, NoValidItem):
         return []
     warnings = _on_refused(error.refused)

@@ -1,8 +1,8 @@
-"""Paths to the values of a payload: the keys, and positions in arrays, from its top.
+"""Paths to values of a payload, which consist of keys and array indexes from its top.
 
-A path is stored as an array of keys and indexes, so that a key may contain dots; pages show it as
-`labels["app.kind"][0]`. Some senders put JSON into a text, as Amazon SNS does with its `Message`: a
-path goes on inside such a text.
+A path is stored as an array, so that keys can contain dots. Pages show it as
+`labels["app.kind"][0]`. Some senders put JSON into a text, such as Amazon SNS in its `Message`. A
+path can continue within such a text.
 """
 
 import json
@@ -18,7 +18,7 @@ Path = tuple[str | int, ...]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _DEEPEST_PATH = 100
-#: In characters, and in levels. Larger texts are texts, whatever is in them.
+#: Maximum length in characters, and maximum depth, of a text that is parsed as JSON.
 _LONGEST_INNER = 256 * 1024
 _DEEPEST_INNER = 32
 
@@ -32,7 +32,7 @@ def _parsed(text: str) -> object:
 
 
 def inner_object(text: str) -> dict[str, object] | None:
-    """Return the JSON object that a text holds, or None if it holds none."""
+    """Return the JSON object that a text contains, or None."""
     if not text.lstrip().startswith("{") or len(text) > _LONGEST_INNER:
         return None
     value = _parsed(text)
@@ -40,7 +40,7 @@ def inner_object(text: str) -> dict[str, object] | None:
 
 
 def resolve(payload: object, path: Path) -> object:
-    """Return the value that a path leads to, or None if there is none."""
+    """Return the value at a path, or None if there is none."""
     value = payload
     for segment in path:
         if isinstance(value, str):
@@ -56,14 +56,14 @@ def resolve(payload: object, path: Path) -> object:
 
 
 def without(value: object, path: Path) -> Any:
-    """Return a payload without the value that a path leads to; the payload itself stays."""
+    """Return a copy of a payload without the value at a path."""
     segment, *rest = path
     match value, segment:
         case dict(), str() if segment in value:
             changed = {name: value[name] for name in value if name != segment}
             return {**changed, segment: without(value[segment], tuple(rest))} if rest else changed
         case list(), int() if segment < len(value):
-            # The index stays occupied, so that the items after it keep theirs.
+            # Keep the index occupied, so that the following items keep their indexes.
             here = without(value[segment], tuple(rest)) if rest else None
             return [*value[:segment], here, *value[segment + 1 :]]
         case str(), _ if (inner := inner_object(value)) is not None:
@@ -72,7 +72,7 @@ def without(value: object, path: Path) -> Any:
 
 
 def shown(path: Path) -> str:
-    """Return a path as pages show it."""
+    """Return a path in the notation of pages."""
     text = ""
     for segment in path:
         if isinstance(segment, str) and _PLAIN_KEY.fullmatch(segment):
@@ -83,7 +83,10 @@ def shown(path: Path) -> str:
 
 
 def read_path(text: str) -> Path:
-    """Parse a path that `written` returned; raise InvalidError if it is malformed."""
+    """Parse a path in the notation of forms, as returned by `written`.
+
+    Raise InvalidError if it is malformed.
+    """
     try:
         segments = json.loads(text)
     except (ValueError, RecursionError):
@@ -92,7 +95,10 @@ def read_path(text: str) -> Path:
 
 
 def checked_path(segments: object) -> Path:
-    """Return a path from its stored value; raise InvalidError if it is malformed."""
+    """Return a path from its stored value.
+
+    Raise InvalidError if it is malformed.
+    """
     if not (isinstance(segments, list) and 0 < len(segments) <= _DEEPEST_PATH):
         raise InvalidError("Choose a field of the sample.")
     if not all(_is_segment(segment) for segment in segments):
@@ -105,17 +111,17 @@ def _is_segment(segment: object) -> bool:
 
 
 def written(path: Path) -> str:
-    """Return a path as forms carry it: a JSON array."""
+    """Return a path in the notation of forms: a JSON array."""
     return json.dumps(list(path), ensure_ascii=False)
 
 
 def path_of(text: str) -> Path:
-    """Return the path that keys and positions with dots between them stand for."""
+    """Parse a path of keys and array indexes that are separated by dots."""
     return tuple(int(part) if part.isdecimal() else part for part in text.split("."))
 
 
 def has_path(payload: object, path: Path) -> bool:
-    """Return whether a payload has a key, even if its value is null."""
+    """Return whether a payload contains a path, even if the value is null."""
     value = payload
     for segment in path:
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Formats a payload for pages: as a list of its fields, or as indented JSON."""
+"""Formats a payload for pages, as a list of its fields or as indented JSON."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,9 +7,9 @@ from domain.alerts.reading.body import read_json
 from domain.alerts.reading.incoming import UnreadableBody
 from domain.alerts.reading.text import as_text, pretty_json, storable
 
-#: In bytes. Larger bodies are shown as received, without indentation.
+#: Maximum size of a body that is indented, in bytes. Larger bodies are shown as received.
 _LARGEST_PRETTY = 200_000
-#: The upper bound of the setting for nesting: deeper bodies are never accepted.
+#: Upper bound of the nesting setting. Deeper bodies are never accepted.
 _DEEPEST_PRETTY = 500
 
 
@@ -30,18 +30,17 @@ def _walk(path: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 def flatten(value: object) -> tuple[tuple[str, str], ...]:
-    """Return the leaves of a value with their dotted paths; array items are numbered from 0.
+    """Return the leaves of a value with their dotted paths. Array items are numbered from 0.
 
-    A leaf is a string as it is, or the JSON text of any other value, null and empty containers
-    included.
+    A leaf is a string, or the JSON text of any other value, including null and empty containers.
     """
     return tuple(line for name, child in _children(value) for line in _walk(name, child))
 
 
 def pretty(body: bytes) -> str:
-    """Return a body as indented JSON, or as received if it is large or no JSON."""
+    """Return a body as indented JSON, or as received if it is large or not valid JSON."""
     if len(body) <= _LARGEST_PRETTY:
-        # Refused bodies are shown as well, and some are no JSON.
+        # Rejected bodies are shown as well, and may not be valid JSON.
         with suppress(UnreadableBody):
             return pretty_json(read_json(body, nesting_limit=_DEEPEST_PRETTY))
     return storable(body.decode("utf-8", "replace"))

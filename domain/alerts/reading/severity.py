@@ -1,4 +1,4 @@
-"""Reads the words that senders use for a severity."""
+"""Maps severity words of senders to severities."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping_rules import LONGEST_WORD, as_word
 from domain.alerts.reading.text import excerpt, is_blank
 
-#: Severities by the words of a sender.
+#: Severities by the words of senders.
 Words = Mapping[str, Severity]
 NO_WORDS: Words = MappingProxyType({})
 
@@ -26,7 +26,7 @@ _ACCEPTED = {
 METRICS_WORDS: Words = {word: severity for severity, words in _ACCEPTED.items() for word in words}
 
 
-#: What words of other tools mean, as a proposal for those that are not known.
+#: Proposed severities for words of other tools that are not accepted automatically.
 _PROPOSED: Words = {
     **METRICS_WORDS,
     **dict.fromkeys(
@@ -43,19 +43,19 @@ _PROPOSED: Words = {
 
 
 class SeverityReading(NamedTuple):
-    """The severity for a sender's word."""
+    """The severity for a word of the sender."""
 
     severity: Severity
-    #: As a text for people.
+    #: Reason for the severity, for display.
     reason: str
-    #: The parse warning about a word that is not known, if it is not.
+    #: Warning about an unknown word, or None.
     warning: str | None = None
 
 
 def read_severity(value: object, words: Words, own: Words = NO_WORDS) -> SeverityReading:
-    """Return the severity for a sender's word; `own` is the table of the integration.
+    """Return the severity for a word of the sender. `own` contains the words of the integration.
 
-    Case and surrounding spaces do not matter. A missing or unknown word means critical.
+    Case and surrounding spaces are ignored. A missing or unknown word results in critical.
     """
     if is_blank(value):
         return SeverityReading(Severity.CRITICAL, "No severity: treated as critical")
@@ -76,12 +76,12 @@ _UNKNOWN_WORD = re.compile("Unknown severity “([^”]+)”: treated as critica
 
 
 def unknown_words(parse_warnings: Iterable[str]) -> tuple[str, ...]:
-    """Return the words that parse warnings name as unknown severities, each once."""
+    """Return each distinct word that warnings report as an unknown severity."""
     found = (_UNKNOWN_WORD.search(warning) for warning in parse_warnings)
     words = dict.fromkeys(as_word(match[1]) for match in found if match)
     return tuple(word for word in words if word.isprintable() and len(word) < LONGEST_WORD)
 
 
 def proposed_severity(word: str) -> Severity:
-    """Return what a word of a sender probably means."""
+    """Return the probable severity for a word of the sender."""
     return _PROPOSED.get(as_word(word), Severity.CRITICAL)

@@ -1,4 +1,4 @@
-"""Turns JSON values into texts that can be stored and that fit their columns."""
+"""Converts JSON values to texts that can be stored and that fit their columns."""
 
 import json
 import re
@@ -14,30 +14,30 @@ _REPLACEMENT = "\ufffd"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 _write_scalar = json.JSONEncoder(ensure_ascii=False).encode
-#: Makes orjson refuse a LongNumber instead of writing it as an object.
+#: Makes orjson reject a LongNumber instead of serializing it as an object.
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 _PRETTY = orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATACLASS
 
-#: The length for `short_text` of a text that is not cut.
+#: Length for `short_text` that never truncates a text.
 WHOLE = sys.maxsize
 _TITLE_LENGTH = 200
 _EXCERPT_LENGTH = 60
 
 
 def storable(text: str) -> str:
-    """Return the text with U+FFFD for NUL and lone surrogates, which databases refuse."""
+    """Replace NUL characters and lone surrogates with U+FFFD, since databases reject them."""
     if text.isascii():
         return text.replace("\x00", _REPLACEMENT)
     return _UNSTORABLE.sub(_REPLACEMENT, text)
 
 
 def cut(text: str, length: int) -> str:
-    """Return at most `length` characters; a text that was cut ends with an ellipsis."""
+    """Truncate a text to `length` characters. A truncated text ends with an ellipsis."""
     return text if len(text) <= length else text[: length - 1] + ELLIPSIS
 
 
 def is_blank(value: object) -> bool:
-    """Return whether a value is null, white space, an empty object or an array of such values."""
+    """Return whether a value is null, whitespace, an empty object, or an array of such values."""
     if value is None:
         return True
     if isinstance(value, str):
@@ -65,7 +65,7 @@ def _write_array(value: list[object], newline: str) -> str:
 
 
 def _write(value: object, newline: str) -> str:
-    """Return a value as JSON on lines that begin with `newline`; on one line if that is empty."""
+    """Return a value as JSON whose lines start with `newline`, or on one line if it is empty."""
     match value:
         case dict():
             return _write_object(value, newline)
@@ -77,9 +77,10 @@ def _write(value: object, newline: str) -> str:
 
 
 def canonical_json(value: object) -> bytes:
-    """Return a value as JSON with sorted names and no spaces: equal values give equal bytes.
+    """Return a value as JSON with sorted names and no spaces.
 
-    A lone surrogate is encoded as its three bytes, which are not valid UTF-8.
+    Equal values result in equal bytes. A lone surrogate is encoded as its three bytes, which are
+    not valid UTF-8.
     """
     try:
         return orjson.dumps(value, option=_CANONICAL)
@@ -88,7 +89,7 @@ def canonical_json(value: object) -> bytes:
 
 
 def pretty_json(value: object) -> str:
-    """Return a value as indented JSON with names in the sender's order; the text is storable."""
+    """Return a value as indented, storable JSON with names in the sender's order."""
     try:
         return orjson.dumps(value, option=_PRETTY).decode()
     except TypeError:
@@ -96,19 +97,19 @@ def pretty_json(value: object) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return a string as it is and any other value as its JSON text."""
+    """Return a string unchanged, and any other value as JSON text."""
     if isinstance(value, str):
         return value
     return canonical_json(value).decode("utf-8", "surrogatepass")
 
 
 def excerpt(value: object) -> str:
-    """Return the beginning of a value in quotes, for a parse warning."""
+    """Return the beginning of a value in quotes, for a warning."""
     return f"“{storable(cut(as_text(value), _EXCERPT_LENGTH))}”"
 
 
 def short_text(value: object, length: int) -> str | None:
-    """Return a value as a storable text of at most `length` characters, or None if blank."""
+    """Return a value as a storable text of at most `length` characters, or None if it is blank."""
     if is_blank(value):
         return None
     text = value if isinstance(value, str) else as_text(value)
@@ -116,7 +117,7 @@ def short_text(value: object, length: int) -> str | None:
 
 
 def first_text(values: Iterable[object], length: int = _TITLE_LENGTH) -> str | None:
-    """Return the first value that is not blank, as `short_text` does."""
+    """Return the first value that is not blank, converted by `short_text`."""
     for value in values:
         if (text := short_text(value, length)) is not None:
             return text
@@ -124,7 +125,7 @@ def first_text(values: Iterable[object], length: int = _TITLE_LENGTH) -> str | N
 
 
 def _lines(values: list[object]) -> Iterator[str]:
-    """Yield each value on one line, arrays in arrays flattened, blank ones left out."""
+    """Yield each value as one line. Nested arrays are flattened, and blank values are omitted."""
     for value in values:
         if isinstance(value, list):
             yield from _lines(value)
@@ -133,9 +134,9 @@ def _lines(values: list[object]) -> Iterator[str]:
 
 
 def texts_within(value: object, length: int) -> tuple[str, ...]:
-    """Return a value, or the items of an array, as lines of at most `length` characters together.
+    """Return a value or the items of an array as lines, at most `length` characters in total.
 
-    The line that exceeds the limit ends with an ellipsis; later ones are left out.
+    The line that exceeds the limit ends with an ellipsis, and the lines after it are omitted.
     """
     if value is None:
         return ()

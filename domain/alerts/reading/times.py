@@ -1,8 +1,8 @@
-"""Reads the times that senders write: RFC 3339 and similar formats, RFC 2822, and Unix times.
+"""Parses times of senders: RFC 3339 and similar formats, RFC 2822, and Unix times.
 
 A Unix time is in seconds, milliseconds, microseconds or nanoseconds, depending on its size. A time
-without an offset, or with an unknown zone, is read as UTC, and a date without a time of day as
-midnight UTC; both give a parse warning.
+without an offset, or with an unknown zone, is interpreted as UTC. A date without a time is
+interpreted as midnight UTC. Both cases cause a warning.
 """
 
 import re
@@ -16,17 +16,17 @@ from zoneinfo import ZoneInfo
 
 from domain.alerts.reading.text import excerpt, is_blank
 
-#: The zero value of Go's time.Time, which senders write for "no time".
+#: Zero value of Go's time.Time, which senders use for "no time".
 ZERO_TIME = datetime.min.replace(tzinfo=UTC)
 END_BEFORE_START = "The end is before the start, so the start is used."
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: Upper limits of a Unix time with so many units per second. Each limit is March 1973 in the next
-#: unit and the year 5138 in its own, so the unit is never in doubt.
+#: Upper limits of Unix times with the given number of units per second. A limit is the year 5138 in
+#: its own unit and March 1973 in the next unit. Therefore, the unit is unambiguous.
 _EPOCH_UNITS = ((10**11, 1), (10**14, 10**3), (10**17, 10**6), (10**20, 10**9))
 _MICROSECONDS = 10**6
-#: Those of RFC 2822 section 4.3 and those that only one zone uses; ambiguous ones (IST, BST and so
-#: on) are unknown.
+#: Offsets of the zones in RFC 2822 section 4.3, and of abbreviations that only one zone uses.
+#: Ambiguous abbreviations, such as IST and BST, are not included.
 _HOURS = {
     0: "UTC UT GMT Z ZULU WET",
     1: "CET MEZ WEST",
@@ -58,12 +58,13 @@ _ABBREVIATIONS = {
 }
 _ZONE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){1,2}", re.ASCII)
 
-#: In characters. Longer texts are no times, and matching them would be slow.
+#: Maximum length of a time in characters. Matching longer texts would be slow.
 _LONGEST = 1000
 
-# RFC 3339 section 5.6 and its variants: a space for the T, dots or slashes in the date (Zabbix), no
-# seconds or no time of day, a decimal comma, an offset after a space, without colon, without
-# minutes (Postgres) or with the zone's name beside it (Go, Java), only that name, or neither.
+# RFC 3339 section 5.6 with variants. The T can be a space, and the date can contain dots or slashes
+# (Zabbix). The seconds or the whole time can be missing, and a comma can precede the fraction. The
+# offset can follow a space, and can lack the colon or the minutes (Postgres). A zone name can
+# follow the offset (Go, Java) or replace it, or both can be missing.
 _RFC_3339 = re.compile(
     r"(?P<year>\d{4})(?P<dash>[-./])(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
     r"(?:(?:T| +)(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
@@ -76,7 +77,7 @@ _RFC_2822 = re.compile(
     r"(?: (?:(?P<offset>[+-]\d{4})|(?P<zone>[a-z]{1,5})))?(?: \([^()]*\))?",
     re.ASCII | re.IGNORECASE,
 )
-#: The format of `date` and Nagios, with the year at the end.
+#: Format of `date` and Nagios, with the year at the end.
 _UNIX_DATE = re.compile(
     r"(?:[a-z]{3} )?(?P<month>[a-z]{3}) (?P<day>\d\d?) (?P<time>\d\d:\d\d:\d\d)"
     r"(?P<zone> [a-z]{1,5})? (?P<year>\d{4})",
@@ -86,30 +87,30 @@ _EPOCH_TEXT = re.compile(r"\d{1,20}(?:\.\d{1,20})?", re.ASCII)
 
 
 class _Guess(Enum):
-    """What a time leaves open, with the parse warning about how it is read."""
+    """The missing part of a time, and the warning about the assumption."""
 
     OFFSET = "has no offset from UTC: {}, so it is read as UTC."
     ZONE = "names an unknown time zone: {}, so it is read as UTC."
     TIME = "has no time of day: {}, so it is read as midnight UTC."
 
 
-#: A time in UTC, and the guess that it depends on.
+#: Time in UTC, and the assumption that it depends on.
 _Reading = tuple[datetime, _Guess | None]
 
 
 @dataclass(frozen=True, slots=True)
 class AlertStart:
-    """The start of an alert in UTC, with a parse warning if it is a guess."""
+    """The start of an alert in UTC, with a warning if it is based on an assumption."""
 
     time: datetime
     warning: str | None
-    #: Whether the sender gave it; else it is the time of arrival.
+    #: True if the sender provided the start. Otherwise, it is the time of arrival.
     is_given: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class AlertEnd:
-    """The end of an alert in UTC, if it has one, with a parse warning if it is a guess."""
+    """The end of an alert in UTC or None, with a warning if it is based on an assumption."""
 
     time: datetime | None
     warning: str | None
@@ -119,9 +120,9 @@ _NO_END = AlertEnd(None, None)
 
 
 def written_time(moment: datetime) -> str:
-    """Return a time in UTC to the second, as in `2026-11-21T09:57:03Z` (RFC 3339).
+    """Return a time in UTC with seconds, such as `2026-11-21T09:57:03Z` (RFC 3339).
 
-    It avoids strftime, which on Linux writes years below 1000 without leading zeros.
+    strftime is not used, since on Linux it writes years below 1000 without leading zeros.
     """
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
@@ -131,7 +132,7 @@ def _read_rfc_3339(found: re.Match[str]) -> _Reading:
     if found["hour"] is None:
         return datetime.fromisoformat(date).replace(tzinfo=UTC), _Guess.TIME
     second = found["second"] or "00"
-    # A leap second (RFC 3339 section 5.7) is read as the next second: datetime has none.
+    # datetime does not support leap seconds (RFC 3339 section 5.7), so the next second is used.
     is_leap = second == "60"
     time = datetime.fromisoformat(
         f"{date}T{found['hour']}:{found['minute']}:{'59' if is_leap else second}"
@@ -149,19 +150,20 @@ def _offset(found: re.Match[str]) -> tzinfo | None:
 
 @lru_cache(maxsize=256)
 def _find_zone(name: str) -> tzinfo | None:
-    """Return the zone with this name, or None if it is unknown. Abbreviations ignore case."""
+    """Return the time zone with this name, or None. Abbreviations are case-insensitive."""
     if name.upper() in _ABBREVIATIONS:
         return _ABBREVIATIONS[name.upper()]
     if not _ZONE_NAME.fullmatch(name):
         return None
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # no such zone, no zone at all, or a folder of them
+    # The zone is unknown, its name is not valid, or it is a directory of zones.
+    except (KeyError, ValueError, OSError):
         return None
 
 
 def _in_utc(time: datetime, offset: tzinfo | None, zone: str | None) -> _Reading:
-    """Return a time in UTC by its offset, or else by the name of its zone."""
+    """Convert a time to UTC, using its offset or else the name of its zone."""
     zone_info = offset or (_find_zone(zone) if zone else None)
     if zone_info is None:
         return time.replace(tzinfo=UTC), _Guess.ZONE if zone else _Guess.OFFSET
@@ -183,13 +185,13 @@ def _read_epoch(number: float | Fraction) -> _Reading:
         raise ValueError("beyond the calendar in any unit")
     if isinstance(number, float):
         return _EPOCH + timedelta(microseconds=round(number * _MICROSECONDS / per_second)), None
-    # Exact arithmetic: a float cannot hold the microseconds of a time in nanoseconds.
+    # A float cannot represent a time in nanoseconds with microsecond precision, so use a fraction.
     return _EPOCH + timedelta(microseconds=number * _MICROSECONDS // per_second), None
 
 
 @lru_cache(maxsize=256)
 def _read_text(text: str) -> _Reading:
-    # Alerts of one delivery often have the same start, and most have the same zero end.
+    # Results are cached: alerts of a delivery often have the same start, and most have a zero end.
     if found := _RFC_3339.fullmatch(text):
         return _read_rfc_3339(found)
     if _EPOCH_TEXT.fullmatch(text):
@@ -203,7 +205,10 @@ def _read_text(text: str) -> _Reading:
 
 
 def _read(value: object) -> _Reading:
-    """Return the time that a value stands for; raise ValueError or OverflowError."""
+    """Parse a time.
+
+    Raise ValueError or OverflowError if this is not possible.
+    """
     if isinstance(value, str) and len(value) <= _LONGEST:
         return _read_text(value.strip())
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -212,7 +217,7 @@ def _read(value: object) -> _Reading:
 
 
 def _reading(value: object) -> tuple[datetime | None, _Guess | None]:
-    """Return the time in UTC, or None if it cannot be read, and the guess that it depends on."""
+    """Return the time in UTC, or None if it is not valid, and the assumption that it depends on."""
     try:
         return _read(value)
     except (ValueError, OverflowError):
@@ -224,7 +229,7 @@ def _warning_on(guess: _Guess | None, value: object, name: str) -> str | None:
 
 
 def read_start(value: object, *, name: str, now: datetime) -> AlertStart:
-    """Read the start of an alert; `now` is used if it is absent or cannot be read."""
+    """Parse the start of an alert. If it is missing or not valid, `now` is used."""
     if is_blank(value):
         return AlertStart(now, None, is_given=False)
     time, guess = _reading(value)
@@ -235,7 +240,7 @@ def read_start(value: object, *, name: str, now: datetime) -> AlertStart:
 
 
 def read_end(value: object, *, name: str) -> AlertEnd:
-    """Read the end of an alert; an absent, zero or unreadable value is no end."""
+    """Parse the end of an alert. A missing, zero or invalid value means that there is no end."""
     if is_blank(value):
         return _NO_END
     time, guess = _reading(value)
@@ -249,9 +254,9 @@ def read_end(value: object, *, name: str) -> AlertEnd:
 
 
 def in_order(start: AlertStart, end: AlertEnd) -> tuple[datetime, AlertEnd]:
-    """Return the start and the end of an alert, with the end not before the start.
+    """Return the start and the end of an alert, where the end is not before the start.
 
-    If the sender gave only an end that is before the time of arrival, the start is the end.
+    If the sender only provided an end, and it is before the time of arrival, it is also the start.
     """
     if end.time is None or start.time <= end.time:
         return start.time, end

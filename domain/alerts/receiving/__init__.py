@@ -1,1 +1,1 @@
-"""Finds the integration that a delivery is addressed to, and logs refused deliveries."""
+"""Finds the integration that a delivery is addressed to, and logs rejected deliveries."""

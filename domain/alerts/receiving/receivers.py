@@ -1,7 +1,7 @@
-"""Finds the integration that a request is addressed to with one query, and checks its key.
+"""Finds the integration that a request is addressed to, and checks its key.
 
-A second one looks for a project that had the path. Of refused deliveries, those are stored that a
-`RefusalSampler` selects, and a count of the others.
+This takes one query, and a second one if the path may be a former path of a project. A
+`RefusalSampler` selects the rejected deliveries that are stored. All others are only counted.
 """
 
 import base64
@@ -42,9 +42,9 @@ from domain.core.keyring import CredentialType, Keyring
 from models import Delivery, FormerPath, Integration, Project
 from models.folding import fold
 
-#: The id of the integration and the status code of the response.
+#: ID of the integration, and status code of the response.
 RefusalKind = tuple[int | None, int]
-#: The length of the column.
+#: Length of the column for the user agent.
 _LONGEST_USER_AGENT = 255
 
 _INSERT = insert(Delivery).returning(Delivery.id)
@@ -59,7 +59,7 @@ _SKIP = (
 def store_refusal(
     delivery: InboundDelivery, status_code: int, error: DomainError, *, connection: KeptConnection
 ) -> int:
-    """Insert a refused delivery with its reasons and return its id."""
+    """Store a rejected delivery with its reasons, and return its ID."""
     values = {
         **delivery_values(delivery),
         "status_code": status_code,
@@ -78,17 +78,17 @@ def store_refusal(
 
 
 def flush_refusals(counts: list[tuple[int, int]], *, connection: KeptConnection) -> None:
-    """Add the pending counts to the rows that `due` or `use_row` returned."""
+    """Add pending counts to rows that a `RefusalSampler` returned."""
     if counts:
         connection.all(_SKIP, [{"of_delivery": row, "more": more} for row, more in counts])
 
 
-#: The time of last use is updated at most once in this interval, to limit writes.
+#: Minimum interval between updates of the time of last use, to limit writes.
 USE_RESOLUTION = timedelta(minutes=1)
 
 
 class UnknownReceiverError(NotFoundError):
-    """No integration has this URL."""
+    """There is no integration with this URL."""
 
 
 class WrongKeyError(DomainError):
@@ -104,7 +104,7 @@ class OverLimitError(DomainError):
 
 
 class BusyError(OverLimitError):
-    """The same for formats whose senders try again after a 503, and not after a 429."""
+    """The rate limit is exceeded, and the sender retries after a 503 but not after a 429."""
 
 
 class NotJsonError(DomainError):
@@ -117,7 +117,7 @@ class BodyTooLargeError(DomainError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LiveKey:
-    """A key that an integration accepts."""
+    """A valid key of an integration."""
 
     digest: bytes = field(repr=False)
     last_used_at: datetime | None
@@ -125,26 +125,26 @@ class LiveKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receiver:
-    """The columns of an integration that receiving a delivery needs."""
+    """The columns of an integration that are needed to receive a delivery."""
 
     integration_id: int
     project_id: int
     format: Format
     active: bool
-    #: The current key and, during its grace period, the previous one.
+    #: Current key, and the previous key during its grace period.
     keys: tuple[LiveKey, ...]
     external_is_active: bool
     mapping: FieldMapping
     monitor_id: int | None = None
-    #: Whether the key may be the parameter `key` of the URL.
+    #: True if the key can be passed in the URL as the parameter `key`.
     accepts_key_in_url: bool = False
-    #: Of the project: it takes no alerts then.
+    #: True if the project is archived. Archived projects do not accept alerts.
     is_archived: bool = False
     is_monitored: bool = True
 
 
 class FoundIntegration(NamedTuple):
-    """An integration and its project, as `INTEGRATION` finds them."""
+    """An integration and its project, as selected by `INTEGRATION`."""
 
     id: int
     project_id: int
@@ -155,7 +155,7 @@ class FoundIntegration(NamedTuple):
     previous_key_expires_at: datetime | None
     previous_key_last_used_at: datetime | None
     key_last_used_at: datetime | None
-    #: As text: the parsed mapping is cached by it.
+    #: Mapping as text, which is the key of the cache of parsed mappings.
     mapping: str | None
     monitor_id: int | None
     accepts_key_in_url: bool
@@ -169,7 +169,7 @@ _Active = aliased(Integration)
 
 
 def is_taken_over(project_id: InstrumentedAttribute[int]) -> Exists:
-    """Return the condition that an external tool has the alerts of a project."""
+    """Return the condition that an external tool has taken over the alerts of a project."""
     return exists().where(
         _Active.project_id == project_id,
         or_(*(_Active.type == name for name in _TAKE_OVER)),
@@ -205,8 +205,8 @@ _OLDEST_OF_TYPE = (
     .limit(1)
 )
 
-#: Senders do not follow redirects, so a former path of the project receives as the present one
-#: does. It is looked for only where nothing has the path now.
+#: Senders do not follow redirects, so former paths of a project keep receiving deliveries. A former
+#: path is only used if no project has this path now.
 _AT_FORMER_PATH = INTEGRATION.join(
     FormerPath, FormerPath.project_id == Integration.project_id
 ).where(FormerPath.path_key == bindparam("path"))
@@ -232,7 +232,7 @@ _BY_KEY = INTEGRATION.where(
     Project.deleted_at.is_(None),
 )
 
-#: By the digest: the key may have become the previous one since it was read.
+#: Update that finds the key by its digest, since the current key may have become the previous one.
 _RECORD_USE = (
     update(Integration)
     .where(
@@ -267,7 +267,10 @@ _NOT_IN_URL = (
 def find_receiver(
     project_path: str, identifier: str, *, connection: KeptConnection, now: datetime
 ) -> Receiver:
-    """Return the receiver with this endpoint identifier, or raise UnknownReceiverError."""
+    """Return the receiver with this endpoint identifier.
+
+    Raise UnknownReceiverError if there is none.
+    """
     parameters = {"identifier": identifier, "path": fold(project_path)}
     found = connection.look_up(_BY_IDENTIFIER, parameters)
     return _receiver(found or connection.look_up(_FORMER_BY_IDENTIFIER, parameters), now)
@@ -280,7 +283,10 @@ def find_oldest_receiver(
     connection: KeptConnection,
     now: datetime,
 ) -> Receiver:
-    """Return a project's oldest receiver of a format, or raise UnknownReceiverError."""
+    """Return a project's oldest receiver of a format.
+
+    Raise UnknownReceiverError if there is none.
+    """
     parameters = {"type": body_format.name, "path": fold(project_path)}
     found = connection.look_up(_OLDEST_OF_TYPE, parameters)
     return _receiver(found or connection.look_up(_FORMER_OLDEST_OF_TYPE, parameters), now)
@@ -289,7 +295,10 @@ def find_oldest_receiver(
 def find_receiver_by_key(
     key: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
 ) -> Receiver:
-    """Return the HTTP receiver whose key this is, or raise UnknownReceiverError."""
+    """Return the HTTP receiver with this key.
+
+    Raise UnknownReceiverError if there is none.
+    """
     for digest in keyring.digests(key, CredentialType.INTEGRATION_KEY):
         rows = connection.look_up(_BY_KEY, {"digest": digest, "now": now})
         if rows:
@@ -298,7 +307,10 @@ def find_receiver_by_key(
 
 
 def key_of(receiver: Receiver, key: str, *, keyring: Keyring) -> LiveKey:
-    """Return which of the accepted keys of a receiver this is, or raise WrongKeyError."""
+    """Return the valid key of a receiver that matches the given key.
+
+    Raise WrongKeyError if none matches.
+    """
     for live in receiver.keys:
         if keyring.matches(key, [live.digest]):
             return live
@@ -308,10 +320,11 @@ def key_of(receiver: Receiver, key: str, *, keyring: Keyring) -> LiveKey:
 def find_metrics_receiver(
     project_path: str, *, connection: KeptConnection, now: datetime
 ) -> Receiver:
-    """Return the receiver at `PATH/prometheus/alerts/notify.json`, or raise UnknownReceiverError.
+    """Return the receiver with the URL `PATH/prometheus/alerts/notify.json`.
 
-    That is the oldest Prometheus receiver of the project PATH, or the oldest HTTP receiver of the
-    project `PATH/prometheus`. At most one of the projects exists, since projects do not nest.
+    This is the oldest Prometheus receiver of the project PATH, or the oldest HTTP receiver of the
+    project `PATH/prometheus`. Since projects cannot be nested, at most one of them exists. Raise
+    UnknownReceiverError if there is no receiver.
     """
     with suppress(UnknownReceiverError):
         return find_oldest_receiver(project_path, PROMETHEUS, connection=connection, now=now)
@@ -344,7 +357,7 @@ def _receiver(rows: Sequence[Row], now: datetime) -> Receiver:
 
 
 def presented_key(authorization: str | None) -> str:
-    """Return the key in a Bearer header, or the password in a Basic one with an empty user.
+    """Return the key in a Bearer header, or the password in a Basic header without a user name.
 
     Raise WrongKeyError if there is none.
     """
@@ -363,9 +376,9 @@ def presented_key(authorization: str | None) -> str:
 
 
 def key_of_url(receiver: Receiver, given: str | None) -> str | None:
-    """Return the key in the URL of a request, None if there is none.
+    """Return the key in the URL of a request, or None if there is none.
 
-    Raise WrongKeyError if the integration does not accept it there.
+    Raise WrongKeyError if the integration does not accept keys in URLs.
     """
     if given and not receiver.accepts_key_in_url:
         raise WrongKeyError(_NOT_IN_URL)
@@ -373,7 +386,10 @@ def key_of_url(receiver: Receiver, given: str | None) -> str | None:
 
 
 def check_open(receiver: Receiver) -> None:
-    """Raise DisabledReceiverError if it is off, here, in its project or for an on-call tool."""
+    """Raise DisabledReceiverError if the integration or its project does not accept alerts.
+
+    This is also the case while an external on-call tool is active.
+    """
     if receiver.is_archived:
         message = "This project is archived and does not accept alerts. An owner can unarchive it."
         raise DisabledReceiverError(message)
@@ -390,6 +406,6 @@ def check_open(receiver: Receiver) -> None:
 def record_use(
     receiver: Receiver, key: LiveKey, *, connection: KeptConnection, now: datetime
 ) -> None:
-    """Store the time of the key's last use."""
+    """Store the time at which a key was last used."""
     parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
     connection.all(_RECORD_USE, parameters)

@@ -1,8 +1,9 @@
 """Confirms subscriptions to topics of Amazon SNS, whose notifications are alerts.
 
-https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html. The request to
-confirm names the URL of a certificate and the URL that confirms. Both have to lead to Amazon SNS,
-and the request has to be signed with the certificate, before anything is confirmed.
+See https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html. A confirmation
+request contains the URL of a certificate and the URL that confirms the subscription. Before
+anything is confirmed, both URLs must belong to Amazon SNS, and the certificate must verify the
+signature.
 """
 
 import re
@@ -22,28 +23,32 @@ from domain.alerts.reading.text import storable
 from domain.core.errors import InvalidError
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
-#: The header that every request of Amazon SNS has, and the types that are no notification.
+#: Header of all requests of Amazon SNS, and its values for requests other than notifications.
 TYPE_HEADER = "x-amz-sns-message-type"
 CONFIRMATION = "SubscriptionConfirmation"
 UNSUBSCRIBED = "UnsubscribeConfirmation"
 
 _HOST = re.compile(r"sns\.[a-z0-9-]{3,30}\.amazonaws\.com(?:\.cn)?")
 _HTTPS_PORT = 443
-#: What is signed of a request to confirm, in this order.
+#: Signed members of a confirmation request, in order.
 _SIGNED = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 _HASHES: Mapping[str, type[HashAlgorithm]] = {"1": SHA1, "2": SHA256}
 
-#: Requests a URL and returns status and body; raises RefusedSubscriptionError with what went wrong.
+#: Function that requests a URL and returns the status and the body. It raises
+#: RefusedSubscriptionError if the request fails.
 Get = Callable[[OutgoingUrl], tuple[int, bytes]]
 
 
 class RefusedSubscriptionError(NoValidItem):
-    """A request has no alert and its subscription is not confirmed; the message says why."""
+    """The request contains no alert, and its subscription cannot be confirmed.
+
+    The message is the reason.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Request:
-    """What a request to confirm has, each a text."""
+    """The members of a confirmation request, all of which are texts."""
 
     members: Mapping[str, str]
     certificate_url: OutgoingUrl
@@ -51,15 +56,15 @@ class _Request:
 
     @property
     def signed_text(self) -> bytes:
-        """What the signature is over."""
+        """Text that the signature covers."""
         lines = (f"{name}\n{self.members[name]}\n" for name in _SIGNED)
         return "".join(lines).encode("utf-8", "surrogatepass")
 
 
 def confirm_subscription(payload: Mapping[str, object], *, get: Get) -> ParsedBody:
-    """Confirm a subscription, and return a body without alerts that says so.
+    """Confirm a subscription, and return a body that contains only a message about it.
 
-    Raise RefusedSubscriptionError.
+    Raise RefusedSubscriptionError if the subscription cannot be confirmed.
     """
     asked = _read(payload)
     _check_signature(asked, _fetched(get, asked.certificate_url, "the certificate"))
@@ -68,7 +73,7 @@ def confirm_subscription(payload: Mapping[str, object], *, get: Get) -> ParsedBo
 
 
 def note_end(payload: Mapping[str, object]) -> ParsedBody:
-    """Return a body without alerts that says that a subscription has ended."""
+    """Return a body that contains only a message about the end of a subscription."""
     return _told(f"The subscription to {storable(str(payload.get('TopicArn')))[:300]} has ended.")
 
 

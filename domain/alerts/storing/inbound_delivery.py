@@ -1,4 +1,4 @@
-"""A request to a receiver before it is stored, and the column values made from it."""
+"""Requests to receivers before they are stored, and their column values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ from domain.alerts.storing.lifecycle import Arrival
 from domain.core.database.statements import KeptConnection
 from domain.core.errors import DomainError
 
-#: Largest duration that the column holds, in microseconds: more than half an hour.
+#: Maximum duration in the column, in microseconds, which is more than half an hour.
 _LONGEST = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Receiving:
-    """What a deployment receives deliveries with."""
+    """The dependencies and settings of receivers."""
 
     connection: KeptConnection
-    #: Returns how many bytes a body of a format may not reach.
+    #: Function that returns the exclusive size limit for bodies of a format, in bytes.
     body_limit: Callable[[Format], int]
-    #: For how long after a recovery copies of its alert arrive late.
+    #: Time after a recovery during which copies of its alert count as late.
     late_copies: timedelta
-    #: Returns the status code of the response to a delivery that an error refuses.
+    #: Function that returns the status code of the response for an error.
     status_of: Callable[[DomainError], int]
 
 
@@ -34,44 +34,46 @@ class InboundDelivery:
     """The body of a request, its sender, and the integration that receives it."""
 
     project_id: int
-    #: None for what the service itself reports.
+    #: ID of the integration, or None for reports of the service itself.
     integration_id: int | None
-    #: The name of the format.
+    #: Name of the format.
     format: str
     #: IP address of the client, or name of the user who sent a test alert.
     sender: str
     body: bytes = field(repr=False)
-    #: In bytes as received; also set if the body was refused unread.
+    #: Size of the body as received, in bytes. It is also set if the body was rejected without
+    #: reading.
     size: int
     received_at: datetime
-    #: When the request arrived, by `time.perf_counter_ns`.
+    #: Time at which the request arrived, measured by `time.perf_counter_ns`.
     began_ns: int
-    #: The mapping that the body is read with.
+    #: Mapping for parsing the body.
     mapping: FieldMapping = UNMAPPED
-    #: The monitor of the integration, which its alerts belong to.
+    #: Monitor of the integration and its alerts.
     monitor_id: int | None = None
     is_test: bool = False
-    #: As the client calls itself; stored if the delivery is refused.
+    #: User agent of the client. It is stored if the delivery is rejected.
     user_agent: str | None = None
-    #: For how long after a recovery copies of its alert arrive late; zero for what has no copies.
+    #: Time after a recovery during which copies of its alert count as late. It is zero for bodies
+    #: without copies.
     late_copies: timedelta = timedelta(0)
-    #: When a body arrived that is replayed now.
+    #: Time at which a replayed body first arrived.
     first_received_at: datetime | None = None
 
     @property
     def arrival(self) -> Arrival:
-        """What decides whether its items are late copies."""
+        """Times that determine whether items are late copies."""
         first = min(self.first_received_at or self.received_at, self.received_at)
         return Arrival(
             self.received_at,
             recovered_after=first - self.late_copies,
-            # A recovery may have been received by a host whose clock runs ahead.
+            # The host that received the recovery may have a clock that is ahead.
             recovered_before=self.received_at + self.late_copies,
         )
 
 
 def delivery_values(delivery: InboundDelivery) -> dict[str, object]:
-    """Return the columns of a delivery that do not depend on its outcome."""
+    """Return the column values of a delivery that do not depend on its outcome."""
     return {
         "project_id": delivery.project_id,
         "integration_id": delivery.integration_id,
@@ -87,7 +89,7 @@ def delivery_values(delivery: InboundDelivery) -> dict[str, object]:
 
 
 def alert_values(alert: IncomingAlert, delivery: InboundDelivery) -> dict[str, object]:
-    """Return the columns of a new alert that come from its payload and its delivery."""
+    """Return the column values of a new alert from its payload and its delivery."""
     return {
         "project_id": delivery.project_id,
         "integration_id": delivery.integration_id,

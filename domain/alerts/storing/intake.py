@@ -2,18 +2,18 @@
 
 There are two ways to store a delivery:
 
-- One firing alert on Postgres is stored by a single statement (`single_alert`), unless it may be
-  a late copy of a resolved alert, or another request has just opened the same alert.
-- Any other delivery locks its project, reads the stored alerts with the same fingerprints, lets
-  `lifecycle.plan` decide, and writes the plan (`postgres_batch` or `sqlite_batch`).
+- A single firing alert on Postgres is stored by one statement (`single_alert`). Exceptions are
+  possible late copies of a resolved alert, and alerts that another request has just opened.
+- Any other delivery locks its project and reads the stored alerts with the same fingerprints. Then
+  `lifecycle.plan` decides what to change, and `postgres_batch` or `sqlite_batch` writes the plan.
 
-The lock is the row of the project's alert counter. Each batch takes it before any other lock, so
-two webhooks with the same items in opposite order wait for each other and never deadlock. If a
-single alert opens an alert while a batch that would open it as well is being planned, the unique
-index on open fingerprints rejects the batch, and `transact` runs it again.
+The lock is the row of the project's alert counter. Each batch takes it before any other lock.
+Therefore, two webhooks with the same items in opposite order wait for each other instead of causing
+a deadlock. A single alert may open an alert that is also part of a batch being planned. Then the
+unique index on open fingerprints rejects the batch, and `transact` repeats it.
 
-Events that are no triggers acknowledge or resolve an open alert, or are logged. The delivery is
-stored in any case, so that the log has what came of it.
+Events other than triggers acknowledge or resolve an open alert, or are only logged. Their delivery
+is always stored, so that the log shows the outcome.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ _ACKNOWLEDGED = "acknowledged"
 
 
 class OpenAlert(NamedTuple):
-    """An alert, as `OPEN` finds it."""
+    """An alert, as selected by `OPEN`."""
 
     id: int
     iid: int
@@ -55,7 +55,8 @@ class OpenAlert(NamedTuple):
     status: str
 
 
-#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
+#: Query for an open alert. With `+ 0`, the planner can only use the indexes that begin with the
+#: fingerprint (migration 0051).
 OPEN = select(*columns_for(OpenAlert._fields, {"": Alert})).where(
     Alert.project_id + 0 == bindparam("project_id"),
     Alert.fingerprint == bindparam("fingerprint"),
@@ -69,7 +70,10 @@ _NOTE = insert(AlertNote)
 def store_follow_up(
     parsed: ParsedBody, event: SenderEvent, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
-    """Store such an event in the transaction that the connection has begun; it has the lock."""
+    """Store an event that is not a trigger, within the transaction of the connection.
+
+    The caller has locked the project.
+    """
     match event.action:
         case EventAction.RESOLVE:
             return _resolve(parsed, delivery, connection=connection)
@@ -85,7 +89,7 @@ def _batch(connection: KeptConnection) -> ModuleType:
 def _log(
     parsed: ParsedBody, delivery: InboundDelivery, *warnings: str, connection: KeptConnection
 ) -> IntakeResult:
-    """Store the delivery alone."""
+    """Store only the delivery."""
     logged = replace(parsed, alerts=(), parse_warnings=(*parsed.parse_warnings, *warnings))
     nothing = Plan((), Counter(), {}, {}, ())
     delivery_id, _ = _batch(connection).store(nothing, logged, delivery, connection=connection)
@@ -120,7 +124,7 @@ def _acknowledge(
 
 
 def _note(found: OpenAlert, now: datetime) -> dict[str, object]:
-    """Return the entry of the activity, which names nobody: the sender did it."""
+    """Return an entry of the activity without a user, since the sender acknowledged the alert."""
     return {
         "alert_id": found.id,
         "user_id": None,
@@ -134,9 +138,9 @@ def _note(found: OpenAlert, now: datetime) -> dict[str, object]:
 def receive(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
-    """Store the alerts of a body and return the result for each.
+    """Store the alerts of a body, and return the result for each.
 
-    An event that is no trigger acknowledges or resolves the open alert with its fingerprint.
+    An event other than a trigger acknowledges or resolves the open alert with its fingerprint.
     """
     parsed = _within_monitor(parsed, delivery)
     if connection.dialect_name == "postgresql" and _is_single_alert(parsed):
@@ -149,14 +153,14 @@ def receive(
 def receive_within(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
-    """Do the same in the transaction that the connection has begun, by a plan in any case."""
+    """Store the alerts of a body within the transaction of the connection, always as a batch."""
     return _receive_within(_within_monitor(parsed, delivery), delivery, connection=connection)
 
 
 def _receive_within(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
-    batch: ModuleType = sqlite_batch  # whose transactions exclude each other
+    batch: ModuleType = sqlite_batch  # Transactions of SQLite exclude each other.
     if connection.dialect_name == "postgresql":
         batch = postgres_batch
         batch.lock_project(delivery.project_id, connection=connection)
@@ -172,7 +176,7 @@ def _receive_within(
 def preview(
     alerts: Sequence[IncomingAlert], delivery: InboundDelivery, *, connection: KeptConnection
 ) -> tuple[ItemOutcome, ...]:
-    """Return the outcome that each alert of a delivery would have; change nothing."""
+    """Return the outcome that each alert of a delivery would have, without changing anything."""
     batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
     alerts = [_identified(each, delivery) for each in alerts]
     known = batch.existing(alerts, delivery.project_id, connection=connection)

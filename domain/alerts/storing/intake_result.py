@@ -1,4 +1,4 @@
-"""The result of storing a delivery: the response to its sender, and the columns of the log."""
+"""Results of stored deliveries, for responses to senders and for the delivery log."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from domain.alerts.storing.lifecycle import Action, ExistingOutcome, Plan
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntakeItem:
-    """An alert that a delivery opened, updated, resolved or found resolved."""
+    """An alert that a delivery opened, updated or resolved, or that was already resolved."""
 
     iid: int
     title: str
@@ -20,17 +20,17 @@ class IntakeItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntakeResult:
-    """The stored delivery and the alerts that it touched."""
+    """A stored delivery and its alerts."""
 
     delivery_id: int
-    #: Each alert once, with its first action, in the order of the body's items.
+    #: Distinct alerts with their first actions, in the order of the body's items.
     items: tuple[IntakeItem, ...]
-    #: One for each valid item of the body, in order; an alert may be there several times.
+    #: One entry for each valid item of the body, in order. The same alert may occur several times.
     by_item: tuple[IntakeItem, ...]
 
 
 def result_of(decided: Plan, delivery_id: int, iids: Sequence[int]) -> IntakeResult:
-    """Return the result of a stored plan; `iids` are the numbers of `Plan.new`, in order."""
+    """Return the result of a stored plan. `iids` contains the numbers of `Plan.new` in order."""
     by_item: list[IntakeItem] = []
     first: dict[int, IntakeItem] = {}
     for outcome in decided.outcomes:
@@ -46,7 +46,7 @@ def result_of(decided: Plan, delivery_id: int, iids: Sequence[int]) -> IntakeRes
 
 
 def outcome_values(decided: Plan, parsed: ParsedBody) -> dict[str, object]:
-    """Return the columns of a delivery that record its outcome: status, counts and warnings."""
+    """Return the column values for the outcome of a delivery: status, counts and warnings."""
     counts = Counter(outcome.action for outcome in decided.outcomes)
     return {
         "status_code": 200,

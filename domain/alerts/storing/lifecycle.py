@@ -1,7 +1,7 @@
-"""Decides what each incoming alert does to the stored alerts, without access to the database.
+"""Decides how incoming alerts change stored alerts, without access to the database.
 
-`plan` takes the items of a delivery and the stored alerts with their fingerprints, and returns the
-changes to write. The modules `postgres_batch` and `sqlite_batch` write them.
+`plan` takes the items of a delivery and the stored alerts with the same fingerprints, and returns
+the changes to write. The modules `postgres_batch` and `sqlite_batch` write them.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from domain.alerts.storing.reported_fields import ReportedFields, reported_field
 TRIGGERED = "triggered"
 RESOLVED = "resolved"
 
-#: The parse warning of an item with the action LATE.
+#: Warning for an item with the action LATE.
 ARRIVED_LATE = (
     "It arrived late: it began before its alert ended, and that one is over. It was counted there "
     "and opened nothing."
@@ -26,51 +26,51 @@ ARRIVED_LATE = (
 
 
 class Action(StrEnum):
-    """Result of storing one item. The values are those in the delivery log."""
+    """The result of storing an item. The values appear in the delivery log."""
 
     OPENED = "opened"
     JOINED = "joined"
     RESOLVED = "resolved"
     UNCHANGED = "unchanged"
     STORED_AS_RESOLVED = "stored as resolved"
-    #: A copy of an alert that was resolved before it arrived. Occurrences store it with the rank of
-    #: JOINED and `is_late`.
+    #: Copy of an alert that was resolved before the copy arrived. Occurrences store it with the
+    #: rank of JOINED and with `is_late`.
     LATE = "arrived late"
 
     def __init__(self, word: str) -> None:
-        """Set `rank`, the number that the column `occurrences.action` holds."""
+        """Set `rank`, the number in the column `occurrences.action`."""
         self.rank = 1 if word == "arrived late" else len(type(self).__members__)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """When a body arrived, and which recoveries copies of it may have missed."""
+    """The time at which a body arrived, and the period in which recoveries make it a late copy."""
 
     received_at: datetime
-    #: A copy arrives late if the recovery of its alert was received between these moments.
+    #: Bounds of a period. A copy is late if the recovery of its alert was received in this period.
     recovered_after: datetime
     recovered_before: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """A stored alert: the open one with a fingerprint, else the one resolved last."""
+    """A stored alert: the open alert with a fingerprint, or else the last resolved one."""
 
     alert_id: int
     iid: int
     title: str
     started_at: datetime
-    #: None while it is open.
+    #: End of the alert, or None while it is open.
     ended_at: datetime | None
-    #: None if no report resolved it, so that its cause may persist.
+    #: Time of the recovery. It is None if no report resolved the alert, so its cause may persist.
     recovery_received_at: datetime | None = None
-    #: The integration that it belongs to; read on SQLite only.
+    #: ID of the alert's integration. It is only read on SQLite.
     integration_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An alert that an earlier item of the same batch creates; `index` points into Plan.new."""
+    """An alert that an earlier item of the batch creates. `index` is its position in `Plan.new`."""
 
     index: int
     started_at: datetime
@@ -78,7 +78,7 @@ class Planned:
     recovery_received_at: datetime | None = None
 
 
-#: An alert that an item can match.
+#: Alert that an item can match.
 Known = Existing | Planned
 
 
@@ -101,7 +101,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class CountLate:
-    """Add an event to a resolved alert, for a copy that arrived late."""
+    """Add an event to a resolved alert, because a late copy arrived."""
 
     action: ClassVar = Action.LATE
     warning: ClassVar = ARRIVED_LATE
@@ -120,7 +120,7 @@ class Resolve:
 
 @dataclass(frozen=True, slots=True)
 class AlreadyResolved:
-    """Change nothing: the alert is resolved already."""
+    """Change nothing, because the alert is already resolved."""
 
     action: ClassVar = Action.UNCHANGED
     warning: ClassVar = None
@@ -129,7 +129,7 @@ class AlreadyResolved:
 
 @dataclass(frozen=True, slots=True)
 class StoreResolved:
-    """Create a resolved alert, for a recovery whose alert never arrived."""
+    """Create a resolved alert, because a recovery arrived without its alert."""
 
     action: ClassVar = Action.STORED_AS_RESOLVED
     warning: ClassVar = None
@@ -140,14 +140,14 @@ Decision = Open | Join | CountLate | Resolve | AlreadyResolved | StoreResolved
 
 
 def looks_back(incoming: IncomingAlert) -> bool:
-    """Return whether an item may belong to a resolved alert."""
+    """Return whether an item can belong to a resolved alert."""
     return incoming.ended_at is not None or incoming.given_start is not None
 
 
 def decide(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) -> Decision:
-    """Return what an item does to the alert that has its fingerprint.
+    """Decide how an item changes the alert with its fingerprint.
 
-    An item without a fingerprint matches no alert: it opens one, or is stored as resolved.
+    An item without a fingerprint matches no alert. It opens a new alert, or is stored as resolved.
     """
     if incoming.fingerprint is None:
         existing = None
@@ -169,8 +169,8 @@ def decide(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) ->
 
 def _is_late_copy(resolved: Known, incoming: IncomingAlert, arrival: Arrival) -> bool:
     ended_at, recovered_at = resolved.ended_at, resolved.recovery_received_at
-    # Senders with a constant start fire again after their recovery, and one whose alert was
-    # resolved by something else than a report still fires: both open a new alert.
+    # Senders with a constant start fire again after a recovery. Others still fire although
+    # something other than a report resolved the alert. Both must open a new alert.
     if incoming.given_start is None or ended_at is None or recovered_at is None:
         return False
     is_recent = arrival.recovered_after < recovered_at < arrival.recovered_before
@@ -179,7 +179,7 @@ def _is_late_copy(resolved: Known, incoming: IncomingAlert, arrival: Arrival) ->
 
 @dataclass(frozen=True, slots=True)
 class NewAlert:
-    """An alert to be created; `resolved_at` is None while it is open."""
+    """An alert to create. `resolved_at` is None if it is open."""
 
     incoming: IncomingAlert
     events: int
@@ -187,7 +187,7 @@ class NewAlert:
 
     @property
     def status(self) -> str:
-        """The initial status."""
+        """Initial status of the alert."""
         return TRIGGERED if self.resolved_at is None else RESOLVED
 
 
@@ -197,20 +197,20 @@ class ExistingOutcome:
 
     alert_id: int
     iid: int
-    #: As it is after all items of the batch.
+    #: Title after all items of the batch.
     title: str
     action: Action
-    #: A parse warning, if the outcome is one that the sender may not expect.
+    #: Warning about a result that the sender may not expect, or None.
     warning: str | None = None
-    #: The integration that the alert belongs to; known on SQLite only.
+    #: ID of the alert's integration. It is only known on SQLite.
     integration_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NewOutcome:
-    """The outcome of an item that created an alert, or matched one created by the same batch.
+    """The outcome of an item that created an alert, or matched an alert of the same batch.
 
-    `index` points into `Plan.new`.
+    `index` is its position in `Plan.new`.
     """
 
     index: int
@@ -223,27 +223,27 @@ ItemOutcome = ExistingOutcome | NewOutcome
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The changes that a batch makes.
+    """The changes of a batch.
 
-    Write resolutions before new alerts: a batch may resolve an alert and open the next one with the
-    same fingerprint.
+    Resolutions must be written before new alerts. A batch may resolve an alert and open the next
+    one with the same fingerprint.
     """
 
-    #: In order of first appearance.
+    #: New alerts in the order in which they first appear.
     new: tuple[NewAlert, ...]
-    #: The number of events to add to each stored alert, by its id.
+    #: Number of events to add to each stored alert, by its ID.
     bumps: Mapping[int, int]
-    #: The latest report of each stored open alert, and the index of its item, by the alert's id.
+    #: Latest report of each stored open alert and the index of its item, by the alert's ID.
     reported: Mapping[int, tuple[ReportedFields, int]]
-    #: The end of each stored alert to be resolved, by its id.
+    #: End of each stored alert to resolve, by its ID.
     resolutions: Mapping[int, datetime]
-    #: One for each item, in order.
+    #: Outcomes of all items, in order.
     outcomes: tuple[ItemOutcome, ...]
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A plan that is being built."""
+    """A plan under construction."""
 
     arrival: Arrival
     new: list[NewAlert] = field(default_factory=list)
@@ -305,10 +305,10 @@ class _Draft:
 def plan(
     incoming: Iterable[IncomingAlert], existing: Mapping[bytes, Existing], arrival: Arrival
 ) -> Plan:
-    """Return the changes that a batch makes, and the outcome of each of its items.
+    """Return the changes of a batch, and the outcome of each of its items.
 
-    `existing` has the stored alert of each fingerprint. Items are applied in order: one matches the
-    alert with its fingerprint in the state that the earlier items left it in.
+    `existing` contains the stored alert for each fingerprint. Items are applied in order: each item
+    matches the alert with its fingerprint in the state after the earlier items.
     """
     known: dict[bytes, Known] = dict(existing)
     draft = _Draft(arrival)
@@ -326,7 +326,7 @@ def plan(
         if isinstance(alert, Planned):
             outcomes.append(NewOutcome(alert.index, action, warning))
         else:
-            # With the title that the alert has after all items.
+            # Use the title that the alert has after all items.
             report, _ = draft.reported.get(alert.alert_id, (None, 0))
             title = (report and report.title) or alert.title
             outcomes.append(

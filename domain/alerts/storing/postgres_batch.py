@@ -1,11 +1,12 @@
-"""Stores a delivery of any number of items on Postgres: one query, then one statement that writes.
+"""Stores a delivery with any number of items on Postgres, with one query and one write statement.
 
-Rows are passed as JSON: orjson writes it, and Postgres reads it, faster than psycopg writes arrays.
+Rows are passed as JSON, since serializing and parsing it is faster than writing arrays with
+psycopg.
 
-A statement is planned once per connection, possibly while the tables are almost empty, and that
-plan is used until they are large. So no part of it may seem cheaper with a scan of a whole table:
-alerts are looked up one fingerprint at a time, and the rows to update are selected by comparing
-a text column with a constant, for which the planner expects few rows.
+A statement is planned once per connection, possibly while the tables are almost empty. The same
+plan is still used when the tables are large. Therefore, no part may seem cheaper with a full table
+scan. Alerts are looked up one fingerprint at a time. Rows to update are selected by comparing a
+text column with a constant, for which the planner expects few rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,9 +34,9 @@ _REPORTED = {name: f"touched.{name}" for name in COLUMNS}
 
 _LOCK = text("SELECT last_iid FROM alert_counters WHERE project_id = :project_id FOR UPDATE")
 
-#: The open alerts and, for items that may belong to a resolved alert, the latest resolved one.
-#: `project_id + 0` and the ORDER BY keep the planner from every index except those that begin with
-#: the fingerprint (migration 0051).
+#: Query for open alerts and, for items that can belong to a resolved alert, the last resolved one.
+#: With `project_id + 0` and the ORDER BY, the planner can only use the indexes that begin with the
+#: fingerprint (migration 0051).
 _EXISTING = text(
     """
 SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at,
@@ -61,8 +62,8 @@ WHERE met.status = 'resolved'
 """
 )
 
-#: `count(*)` of the updated rows makes the updates happen before the inserts: a body may resolve an
-#: alert and open the next one with the same fingerprint.
+#: Statement that writes a plan. `count(*)` of the updated rows makes the updates happen before the
+#: inserts. A body may resolve an alert and open the next one with the same fingerprint.
 _STORE = text(
     f"""
 WITH touched AS MATERIALIZED (
@@ -127,9 +128,9 @@ SELECT delivery.id AS delivery_id, taken.iids FROM delivery, taken
 
 
 def lock_project(project_id: int, *, connection: KeptConnection) -> None:
-    """Lock the project's alert counter until the transaction ends; wait while another holds it.
+    """Lock the project's alert counter until the end of the transaction.
 
-    Batches and manual changes of status take this lock first.
+    Batches and manual changes of the status take this lock first.
     """
     connection.all(_LOCK, {"project_id": project_id})
 
@@ -137,7 +138,7 @@ def lock_project(project_id: int, *, connection: KeptConnection) -> None:
 def existing(
     alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
 ) -> dict[bytes, Existing]:
-    """Return the open alert of each fingerprint, else the latest resolved one if it may match."""
+    """Return the open alert for each fingerprint, or the last resolved one if it may match."""
     fingerprints = {alert.fingerprint for alert in alerts}
     looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
     parameters = {
@@ -156,7 +157,7 @@ def existing(
 def store(
     decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> tuple[int, Sequence[int]]:
-    """Write the plan; return the id of the delivery and the numbers (iid) of the new alerts."""
+    """Write the plan, and return the ID of the delivery and the numbers (iid) of new alerts."""
     values = {
         **delivery_values(delivery),
         **outcome_values(decided, parsed),

@@ -1,8 +1,7 @@
-"""The fields of an alert that each further report may change, and the SQL that changes them.
+"""Fields of an alert that each report can change, and the SQL that changes them.
 
-The latest report wins. A field that a report leaves out keeps its value: a report without a title
-does not rename the alert to the default title, and one without a severity does not make an alert
-of low severity critical.
+The latest report is used. A field that a report omits keeps its value. For example, a report
+without a severity does not make an alert critical, although critical is the default.
 """
 
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import NamedTuple
 
 from domain.alerts.reading.incoming import IncomingAlert
 
-#: Columns whose changes the activity shows; a trigger records them (migration 0051).
+#: Columns whose changes appear in the activity. A trigger records them (migration 0051).
 SHOWN_COLUMNS = (
     "severity",
     "title",
@@ -26,7 +25,7 @@ COLUMNS = (*SHOWN_COLUMNS, "severity_reason")
 
 
 class ReportedFields(NamedTuple):
-    """The values that a report has for the columns of an alert; None where it has none."""
+    """The values in a report for columns of an alert. Omitted values are None."""
 
     severity: int | None
     severity_reason: str | None
@@ -38,13 +37,13 @@ class ReportedFields(NamedTuple):
     query: str | None
 
     def merged_over(self, earlier: "ReportedFields") -> "ReportedFields":
-        """Return the fields of two reports together; where both have a value, this one's."""
+        """Merge the fields of two reports. The values of this report take precedence."""
         own = {name: getattr(self, name) for name in COLUMNS}
         return earlier._replace(**{name: own[name] for name in COLUMNS if own[name] is not None})
 
 
 def reported_fields(alert: IncomingAlert) -> ReportedFields:
-    """Return the fields that the sender itself gave, without the defaults that were filled in."""
+    """Return the fields that the sender provided, without default values."""
     has_severity = "severity" not in alert.left_out
     return ReportedFields(
         severity=alert.severity.rank if has_severity else None,
@@ -79,11 +78,11 @@ def with_later_report(alert: IncomingAlert, later: IncomingAlert) -> IncomingAle
 
 
 def set_clause(values: Mapping[str, str], *, delivery_id: str, item_index: str) -> str:
-    """Return the SET clause of an UPDATE of `alerts` by a report.
+    """Return the SET clause of an UPDATE of `alerts` for a report.
 
-    `values` has an SQL expression for each of COLUMNS; NULL means that the report leaves it out.
-    If no shown column changes, the row keeps its delivery_id and item_index: then no index has to
-    be updated and no trigger fires.
+    `values` contains an SQL expression for each of COLUMNS; NULL means that the report omits it. If
+    no shown column changes, the row keeps its delivery_id and item_index. Then no index has to be
+    updated, and no trigger fires.
     """
     updated = {name: f"coalesce({values[name]}, alerts.{name})" for name in COLUMNS}
     before = ", ".join(f"alerts.{name}" for name in SHOWN_COLUMNS)

@@ -1,11 +1,12 @@
 """Stores the most common delivery, one firing alert on Postgres, with a single statement.
 
-The statement adds an event to the open alert that has the fingerprint and updates its reported
-fields, or else takes the next number of the project and opens an alert. It inserts the delivery
-and the occurrence as well. If two requests open the same alert at once, one of them stores nothing
-and is stored as a batch instead; the number that it took stays unused.
+If an open alert has the fingerprint, the statement adds an event to it and updates its reported
+fields. Otherwise, it takes the next number of the project and opens an alert. It also inserts the
+delivery and the occurrence. If two requests open the same alert at the same time, one of the
+statements stores nothing. Its delivery is then stored as a batch, and the number that it took
+remains unused.
 
-`project_id + 0` keeps the planner from every index except those that begin with the fingerprint
+With `project_id + 0`, the planner can only use the indexes that begin with the fingerprint
 (migration 0051).
 """
 
@@ -22,7 +23,7 @@ from domain.alerts.storing.lifecycle import Action
 from domain.alerts.storing.reported_fields import set_clause
 from domain.core.database.statements import KeptConnection
 
-#: The parameter with each field that the sender gave: NULL where a default was filled in.
+#: Parameters for the fields that the sender provided, which are NULL for default values.
 _REPORTED = {
     "severity": ":given_severity",
     "severity_reason": ":given_severity_reason",
@@ -100,9 +101,9 @@ def store(
 ) -> IntakeResult | None:
     """Store the only alert of a body, which is firing and has a fingerprint.
 
-    Return None, and store nothing, if it may be a late copy of a resolved alert, or if another
-    request opened the same alert at the same moment. Both are rare, and handling them here would
-    make every execution of the statement slower.
+    In two cases, return None without storing anything. Either the alert may be a late copy of a
+    resolved alert, or another request has just opened the same alert. Both are rare, and handling
+    them here would slow down every execution of the statement.
     """
     (alert,) = parsed.alerts
     values = alert_values(alert, delivery)
@@ -130,7 +131,7 @@ def store(
 
 
 def _reported(alert: IncomingAlert, values: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields that the sender gave, with NULL instead of the defaults."""
+    """Return the fields that the sender provided, with None instead of default values."""
     left_out = alert.left_out
     has_severity = "severity" not in left_out
     return {

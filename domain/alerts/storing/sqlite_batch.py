@@ -1,7 +1,7 @@
 """Stores a delivery on SQLite with a few statements in one transaction.
 
-Transactions begin with BEGIN IMMEDIATE, so there is no other writer: the project needs no lock,
-and numbers are taken from its alert counter.
+Transactions start with BEGIN IMMEDIATE, so there is no other writer. The project need not be
+locked, and numbers are taken from its alert counter.
 """
 
 from collections.abc import Sequence
@@ -26,16 +26,17 @@ from domain.alerts.storing.reported_fields import COLUMNS, set_clause
 from domain.core.database.statements import KeptConnection, columns_for
 from models import Alert, AlertCounter, AlertReporter, Delivery, Occurrence
 
-#: Fingerprints per query: SQLite limits the number of parameters of a statement.
+#: Maximum number of fingerprints in a query, since SQLite limits the parameters of a statement.
 _CHUNK = 5000
 
 
-#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
+#: Condition on the project. With `+ 0`, the planner can only use the indexes that begin with the
+#: fingerprint (migration 0051).
 _OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
 
 
 class FoundAlert(NamedTuple):
-    """An alert, as `EXISTING` finds it."""
+    """An alert, as selected by `EXISTING`."""
 
     id: int
     iid: int
@@ -44,7 +45,7 @@ class FoundAlert(NamedTuple):
     integration_id: int | None
     status: str
     started_at: datetime
-    #: The last event's time if the alert is open.
+    #: End of the alert, or the time of its last event if it is open.
     ended_at: datetime
     recovery_received_at: datetime | None
 
@@ -78,7 +79,7 @@ _LAST_RESOLVED = EXISTING.where(
 def existing(
     alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
 ) -> dict[bytes, Existing]:
-    """Return the open alert of each fingerprint, else the latest resolved one if it may match."""
+    """Return the open alert for each fingerprint, or the last resolved one if it may match."""
     wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
     found = _look_up(_OPEN, wanted, project_id, connection=connection)
     unknown = wanted - found.keys()
@@ -109,7 +110,7 @@ def _look_up(
 def store(
     decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> tuple[int, Sequence[int]]:
-    """Write the plan; return the id of the delivery and the numbers (iid) of the new alerts."""
+    """Write the plan, and return the ID of the delivery and the numbers (iid) of new alerts."""
     values = {**delivery_values(delivery), **outcome_values(decided, parsed)}
     delivery_id: int = connection.all(_INSERT_DELIVERY, values)[0][0]
     _update_existing(decided, delivery, delivery_id, connection=connection)
@@ -138,7 +139,7 @@ def store(
 
 
 def _reporters(decided: Plan, delivery: InboundDelivery) -> list[dict[str, object]]:
-    """Return the rows that name the integration for changed alerts of another one."""
+    """Return rows that add the integration as a reporter of alerts of other integrations."""
     if delivery.integration_id is None:
         return []
     others = {
@@ -217,7 +218,7 @@ def _update_existing(
         }
         for alert_id, (report, item_index) in decided.reported.items()
     ]
-    # Events first: the trigger that records changed fields reads last_event_at.
+    # Update events first, since the trigger that records changed fields reads last_event_at.
     for statement, rows in ((_BUMP, bumps), (_SET_REPORTED, reported), (_RESOLVE, resolutions)):
         if rows:
             connection.all(statement, rows)
@@ -247,7 +248,10 @@ def _store_new(
     *,
     connection: KeptConnection,
 ) -> Sequence[int]:
-    """Insert alerts by a delivery's id and their numbers; return their ids, in order."""
+    """Insert new alerts of a delivery, and return their IDs in order.
+
+    `ids_to_use` contains the ID of the delivery and the numbers (iid) of the alerts.
+    """
     delivery_id, iids = ids_to_use
     rows = [
         {

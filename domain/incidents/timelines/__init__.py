@@ -1,1 +1,1 @@
-"""What happened to an alert or an incident, in one list."""
+"""Timelines of alerts and incidents, merged from several sources."""

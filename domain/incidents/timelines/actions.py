@@ -1,4 +1,4 @@
-"""What happened to an alert or an incident."""
+"""Actions that read the timelines of alerts and incidents."""
 
 from sqlalchemy import select
 
@@ -24,7 +24,7 @@ from domain.paging.on_call.shifts import on_call_in_project
 from domain.projects.views import ProjectView
 from models import Alert, IncidentAlert
 
-#: Payloads of so many of its newest alerts are read for runbooks.
+#: Maximum number of alerts whose payloads are searched for runbooks.
 _MOST_READ = 10
 
 
@@ -36,7 +36,7 @@ def list_alert_timeline(
 
     It contains reports, pages, actions of users and deployments of the same time.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such alert.
     """
     session = work.session
     alert = session.get_one(Alert, get_alert_id(project.id, iid, session=session))
@@ -63,7 +63,7 @@ def list_incident_timeline(
 
     It contains deployments of the same time.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such incident.
     """
     session, incident = work.session, get_row(project.id, iid, session=work.session)
     alerts = alerts_of(incident.id, session=session)
@@ -87,7 +87,7 @@ def list_incident_timeline(
 def show_surroundings(work: Work, project: ProjectView, iid: int) -> IncidentSurroundings:
     """Show the users on call for an incident and the runbooks of its alerts.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the project has no such incident.
     """
     incident_id = get_incident_id(project.id, iid, session=work.session)
     alerts = work.session.scalars(

@@ -1,7 +1,7 @@
-"""Merges what several tables hold into one list by time, in pages whose cost does not grow.
+"""Merges rows of several tables into one list by time, in pages with a bounded cost.
 
-Each source is read in its own order from where the page before ended. So an item is in exactly one
-page, even where clocks of hosts differ or rows have the same time.
+Each source is read in its own order, from the end of the previous page. This puts each item in
+exactly one page, even if the clocks of hosts differ or rows have the same time.
 """
 
 import re
@@ -14,9 +14,10 @@ from domain.core.errors import QueryError
 from domain.core.types.base import Found
 from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 
-#: Where an item stands in its source: numbers that only rise, or only fall.
+#: Position of an item in its source, as numbers that only increase or only decrease.
 Position = tuple[int, ...]
-#: So many rows of a source are read for a page: more than its lines, since some are joined.
+#: Maximum number of rows that are read from a source for a page. Some of them are joined into one
+#: line.
 MOST_READ = 200
 _PART = re.compile(r"([a-z])([0-9]{1,19})(?:_([0-9]{1,19}))?")
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,27 +30,28 @@ class Row:
 
     position: Position
     item: TimelineItem
-    #: Neighbours with the same one are joined; None for an item that stands alone.
+    #: Key for joining adjacent rows with the same key, or None if the row is never joined.
     joins: Hashable | None = None
 
 
-#: Returns at most so many rows that follow a position, and whether the oldest are first.
+#: Function that returns rows after a position. It takes the position, the maximum number of rows,
+#: and whether the oldest rows come first.
 Read = Callable[[Position | None, int, bool], Sequence[Row]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Rows of one kind."""
+    """A source of rows for a timeline."""
 
-    #: A letter, different for each source of a timeline.
+    #: Letter that identifies the source in a timeline.
     letter: str
-    #: How many numbers a position has.
+    #: Number of components in a position.
     numbers: int
     read: Read
 
 
 def stored(letter: str, rows: Sequence[Row]) -> Source:
-    """Return a source of rows that are known already; positions have two numbers."""
+    """Return a source for rows that are already loaded. Their positions have two numbers."""
 
     def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
         ordered = sorted(rows, key=lambda each: each.position, reverse=not is_oldest_first)
@@ -64,12 +66,15 @@ def stored(letter: str, rows: Sequence[Row]) -> Source:
 
 
 def position_at(moment: datetime, number: int) -> Position:
-    """Return the position of something by its time, and by its number among the like."""
+    """Return the position of an item from its time and its number."""
     return (moment - _BEGINNING) // _MICROSECOND, number
 
 
 def merge(sources: Sequence[Source], query: TimelineQuery) -> Found[TimelineItem]:
-    """Return a page of what all sources have; raise QueryError for a forged cursor."""
+    """Return a page that is merged from all sources.
+
+    Raise QueryError if the cursor is not valid.
+    """
     is_oldest_first = query.sort == "asc"
     positions = dict(_read_cursor(query.cursor, sources))
     waiting = {
@@ -83,7 +88,7 @@ def merge(sources: Sequence[Source], query: TimelineQuery) -> Found[TimelineItem
     while any(waiting.values()):
         letter = _next(waiting, is_oldest_first=is_oldest_first)
         row = waiting[letter][-1]
-        # What follows the rows that were read might come before those of other sources.
+        # Unread rows of this source might come before the rows of other sources.
         is_unknown = letter in cut and len(waiting[letter]) == 1
         joins = bool(lines) and row.joins is not None and lines[-1][-1].joins == row.joins
         if is_unknown or (not joins and len(lines) == query.size):
@@ -98,7 +103,10 @@ def merge(sources: Sequence[Source], query: TimelineQuery) -> Found[TimelineItem
 
 
 def _next(waiting: Mapping[str, Sequence[Row]], *, is_oldest_first: bool) -> str:
-    """Return the source of the next row; of several at the same time, the first source happened."""
+    """Return the source of the next row.
+
+    If several rows have the same time, the row of the earlier source counts as older.
+    """
     letters = [letter for letter, rows in waiting.items() if rows]
     if is_oldest_first:
         return min(letters, key=lambda letter: waiting[letter][-1].item.at)

@@ -1,4 +1,4 @@
-"""What timelines are made of: reports, activity, pages, deployments and entries of incidents."""
+"""Sources of timelines: reports, activity, pages, deployments and entries of incidents."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from domain.paging.escalations.types import SentPage
 from domain.projects.views import ProjectView
 from models import Alert, IncidentAlert
 
-#: Deployments so long before an alert opened may be its cause.
+#: Maximum time between a deployment and an alert that it may have caused.
 _BEFORE = timedelta(hours=1)
-#: The newest alerts of an incident are in its timeline.
+#: Maximum number of alerts in the timeline of an incident. The newest are used.
 MOST_ALERTS = 500
-#: What of the activity of its alerts is in the timeline of an incident.
+#: Kinds of alert activity that are shown in the timeline of an incident.
 _OF_INCIDENTS = frozenset({NoteKind.STATUS, NoteKind.NOTE})
 _KINDS = {
     NoteKind.NOTE: ItemKind.NOTE,
@@ -41,7 +41,7 @@ _KINDS = {
 
 
 def reports_of(alert_id: int, *, session: Session) -> Source:
-    """Return the reports of an alert; those of one sender that change nothing are joined."""
+    """Return the reports of an alert. Reports of the same sender without changes are joined."""
 
     def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
         found = list_occurrences(
@@ -68,12 +68,15 @@ def _report(report: AlertOccurrence) -> Row:
 
 
 def activity_of(alert_id: int, *, session: Session) -> Source:
-    """Return what people did with an alert, what reports changed, and whom nobody could page."""
+    """Return all activity of an alert: actions of users, changes by reports, and failed pages."""
     return _activity({alert_id: ()}, frozenset(NoteKind), session=session)
 
 
 def activity_among(numbers: Mapping[int, int], *, session: Session) -> Source:
-    """Return what people did with the alerts of an incident; `numbers` has them by id."""
+    """Return the actions of users on the alerts of an incident.
+
+    `numbers` contains the numbers (iid) of the alerts by their IDs.
+    """
     alerts = {alert_id: (iid,) for alert_id, iid in numbers.items()}
     return _activity(alerts, _OF_INCIDENTS, session=session)
 
@@ -112,7 +115,7 @@ def _entry(view: ActivityView, alerts: tuple[int, ...]) -> Row:
 
 
 def pages_of(alert_ids: Mapping[int, tuple[int, ...]], *, session: Session) -> Source:
-    """Return who was paged for alerts; the values are what items say of which alert they are."""
+    """Return the pages for alerts. The values of `alert_ids` become the `alerts` of the items."""
 
     def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
         found = pages_among(
@@ -144,9 +147,9 @@ def deployments_near(
     opened_at: datetime,
     ended_at: datetime | None,
 ) -> Source:
-    """Return the deployments to environments from an hour before until the end.
+    """Return deployments from an hour before an alert opened until its end.
 
-    Who may not see environments sees none.
+    If the viewer may not see environments, the source is empty.
     """
     found = (
         deployments_between(
@@ -166,7 +169,7 @@ def deployments_near(
 
 
 def entries_of(incident_id: int, *, shows_internal: bool, session: Session) -> Source:
-    """Return the comments on an incident, and what became of it."""
+    """Return the comments on an incident and its changes."""
 
     def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
         found = list_entries(
@@ -225,7 +228,7 @@ def _of_incident(entry: TimelineEntry) -> TimelineItem:
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentAlerts:
-    """The alerts whose story is in the timeline of an incident."""
+    """The alerts in the timeline of an incident."""
 
     numbers: Mapping[int, int]
     rows: Sequence[Row]
@@ -234,7 +237,7 @@ class IncidentAlerts:
 
 
 def alerts_of(incident_id: int, *, session: Session) -> IncidentAlerts:
-    """Return the newest alerts of an incident, with their openings and ends."""
+    """Return the newest alerts of an incident, with the times at which they opened and ended."""
     found = session.execute(
         select(
             Alert.id,

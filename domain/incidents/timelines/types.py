@@ -1,4 +1,4 @@
-"""The timeline of an alert or an incident as all faces see it, and what may be asked of it."""
+"""Resources and queries for the timelines of alerts and incidents."""
 
 from enum import StrEnum
 from typing import Literal
@@ -13,40 +13,40 @@ from domain.paging.on_call.types import ScheduleOnCall
 
 
 class ItemKind(StrEnum):
-    """Kind of an item of a timeline."""
+    """The kind of a timeline item."""
 
-    #: Reports of an alert; those that change nothing are joined.
+    #: Reports of an alert. Reports without changes are joined.
     REPORT = "report"
     #: Fields of an alert that a report changed.
     CHANGE = "change"
-    #: A text that a user wrote.
+    #: Text that a user wrote.
     NOTE = "note"
     STATUS = "status"
     ASSIGNEE = "assignee"
-    #: Somebody snoozed the alert, escalated it or had a person paged; or the time for it is over.
+    #: Manual action, such as a snooze, an escalation or a page, or the end of a snooze.
     HANDLING = "handling"
-    #: Somebody who was paged.
+    #: Page that was sent.
     PAGE = "page"
-    #: Whether and why somebody was not paged, or not reached.
+    #: Reason why a person was not paged or not reached.
     UNREACHED = "unreached"
-    #: Why nobody was paged, or not yet: what held pages back and until when.
+    #: Reason why no page was sent, or has not been sent yet, and until when.
     ESCALATION = "escalation"
     DEPLOYMENT = "deployment"
-    #: What became of an incident.
+    #: Change of an incident.
     INCIDENT = "incident"
-    #: Alerts of an incident that opened, and that a report resolved.
+    #: Alerts of an incident that were opened, or that a report resolved.
     OPENED = "opened"
     ENDED = "ended"
 
 
 class TimelineQuery(KeysetQuery):
-    """What happened, in which order."""
+    """Query for a timeline and its order."""
 
     sort: Literal["desc", "asc"] = Field(default="desc", description="The newest or oldest first.")
 
 
 class TimelineItem(Resource):
-    """Something that happened; fields that its kind does not have are null or empty."""
+    """An item of a timeline. Fields that its kind does not have are null or empty."""
 
     kind: ItemKind
     at: Time
