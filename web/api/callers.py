@@ -41,8 +41,10 @@ def acting(bearer: Bearer, named: Sequence[Any]) -> Bearer:
     """Return the bearer that the request acts as, which is another user if the request names one.
 
     `named` holds the values from all places of the request. The request is carried out as the named
-    user or not at all. Raise InsufficientScopeError or ForbiddenError if the token does not permit
-    this, and InvalidError or NotFoundError if the values do not identify one user.
+    user or not at all.
+
+    Raise InsufficientScopeError or ForbiddenError if the token does not permit this. Raise
+    InvalidError or NotFoundError if the values do not identify one user.
     """
     if not named:
         return bearer

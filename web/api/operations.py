@@ -11,8 +11,8 @@ A view without an action declares them in its decorator:
 
 The decorator checks the token, the scope and the role according to the table of permissions
 (`domain/access/permissions.py`). It parses the parameters by their schema and serializes the
-result. A view gets the values that its parameters name: `bearer`, `viewer`, `project`, `group` (or
-`holder` for either), `query`, `body`, and the variables of its URL.
+result. A view receives the values that its parameters name. They are `bearer`, `viewer`, `project`,
+`group` (or `holder` for either), `query`, `body`, and the variables of its URL.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -73,7 +73,7 @@ from web.releases.gate import Gate, open_gate
 from web.releases.usage_recording import record_operation, record_ready_operation
 from web.services import now
 
-#: Type of a result: a resource, a union of resources, or `true` where clients expect it.
+#: Type of a result: a resource, a union of resources, or `true` if clients expect that.
 Returns = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READING = frozenset({"GET", "HEAD"})
@@ -172,8 +172,8 @@ class Resources(Blueprint):
     def bind_usual(self, actions: ModuleType, one: str) -> None:
         """Bind the actions of a module that list, show, create, change and delete a resource.
 
-        If several actions have the same verb, bind the first one. `one` is appended to the URL of
-        the list to form the URL of a single resource.
+        If several actions have the same verb, bind the first one. The URL of a single resource is
+        the URL of the list followed by `one`.
         """
         missing = dict(_USUAL)
         for each in operations_in(actions, self.name):

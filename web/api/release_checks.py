@@ -20,7 +20,7 @@ from web.http.extensions import client_address
 from web.http.request_bodies import read_bounded
 from web.services import settings
 
-#: Maximum number of texts in one process, including the one being checked.
+#: Maximum number of texts that one process holds at the same time.
 _MOST_AT_ONCE = 6
 _RETRY_AFTER_SECONDS = 5
 #: Limit of processor time for one text, in seconds.

@@ -1,4 +1,4 @@
-"""The state of a web process that was told to stop and still serves (SHUTDOWN_DELAY_SECONDS)."""
+"""State of a web process that was told to stop and still serves (SHUTDOWN_DELAY_SECONDS)."""
 
 from threading import Event
 
@@ -6,7 +6,7 @@ _has_begun = Event()
 
 
 def begin_shutdown() -> None:
-    """Let /readyz answer 503 from now on."""
+    """Make /readyz return 503 from now on."""
     _has_begun.set()
 
 

@@ -267,7 +267,7 @@ class AuthorizationServerMetadata(Resource):
 
 
 class OpenIdProviderMetadata(AuthorizationServerMetadata):
-    """Metadata of the authorization server with the fields of OpenID Connect Discovery section 3."""
+    """Server metadata with the additional fields of OpenID Connect Discovery section 3."""
 
     subject_types_supported: list[str]
     id_token_signing_alg_values_supported: list[str]
