@@ -207,7 +207,7 @@ class KeptConnections:
         return outcome
 
     def _lend(self, work: Callable[[CoreStatements], Outcome], *, is_read: bool) -> Outcome:
-        """Call a function with a free or new connection, and discard the connection if it breaks."""
+        """Call a function with a free or new connection, which is discarded if it breaks."""
         shelf = self._reading if is_read else self._writing
         try:
             kept = shelf.free.pop()

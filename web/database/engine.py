@@ -97,7 +97,7 @@ def _connection_options(settings: Settings, **parameters: str) -> dict[str, Any]
 
 
 def pools_transactions(settings: Settings) -> bool:
-    """Return whether a pooler may assign the Postgres connection to others after each transaction."""
+    """Return whether a pooler may give the Postgres connection away after each transaction."""
     return settings.database_pooler == "transaction" and not settings.uses_sqlite
 
 

@@ -202,7 +202,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self.wsgi = partial(call_with_timeout, self.wsgi, 2 * self.request_seconds)
 
     def run(self) -> None:
-        """Serve until the process is told to stop or the parent is gone, then finish open requests."""
+        """Serve until the worker stops or the parent is gone, then finish open requests."""
         listeners = [self._open(each) for each in self.sockets]
         while self.alive:
             self.notify()
@@ -280,7 +280,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             close_gracefully(client)
 
     def _page_for(self, error: BaseException) -> bytes | None:
-        """Return the page for a URL that is too long, or None if its path does not belong to a page."""
+        """Return the page for a URL that is too long, or None if the path has no page."""
         received: bytes = getattr(error, "received", b"")
         target = received.partition(b" ")[2].partition(b"?")[0]
         find_page = getattr(self.app.wsgi(), "extensions", {}).get("gatebell_long_requests")
@@ -438,10 +438,10 @@ def _written(response: Any) -> bytes:
 
 
 class ServerLog(Logger):  # type: ignore[misc]
-    """gunicorn's logger without an access log, since the app logs requests (web/http/request_log.py).
+    """Logger of gunicorn without an access log.
 
-    With a logging configuration, gunicorn would format an unused line for each request. That takes
-    as long as looking up a token.
+    The app logs requests itself (web/http/request_log.py). With a logging configuration, gunicorn
+    would format an unused line for each request. That takes as long as looking up a token.
     """
 
     @property

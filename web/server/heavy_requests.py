@@ -234,7 +234,7 @@ class Relay:
         return _Messages(ours)
 
     def _exchange(self, environ: dict[str, Any], messages: _Messages) -> bytes:
-        """Send the request and the requested parts of its body, and return the head of the response.
+        """Send the request and requested parts of its body; return the head of the response.
 
         Any OSError concerns the heavy process; client errors are sent to it as messages.
         """
@@ -298,7 +298,10 @@ class HeavyProcess:
         self._connections = Pool(worker.worker_connections)
 
     def run(self) -> None:
-        """Handle requests until the process is stopped, and then as long as there are web processes."""
+        """Handle requests until the process is stopped and no web process is left.
+
+        The wait for web processes ends with the graceful timeout.
+        """
         signal.signal(signal.SIGTERM, self._stop)
         accepting = gevent.spawn(self._accept)
         while self._worker.alive:

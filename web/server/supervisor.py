@@ -238,10 +238,10 @@ class Supervisor:
         self._noted.settimeout(0)
 
     def run(self) -> int:
-        """Run until the supervisor is told to stop or a program ends for good; return the exit status.
+        """Run until the supervisor is stopped or a program ends for good; return the exit status.
 
-        The exit status is 0 only if all programs stopped as told. It is WRONG_SETTING if a program
-        reported that it cannot start.
+        The exit status is 0 only if all programs stopped as requested. It is WRONG_SETTING if a
+        program reported that it cannot start.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._remember_signal)
