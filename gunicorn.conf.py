@@ -73,11 +73,11 @@ graceful_timeout = _settings.shutdown_delay_seconds + _settings.graceful_timeout
 
 serve_certificate(_certificate)
 if _certificate is not None:
-    # gunicorn itself only uses this to recognize that its URLs begin with https.
+    # gunicorn only uses these to detect that its URLs start with https.
     certfile, keyfile = str(_settings.tls_certificate), str(_settings.tls_key)
     do_handshake_on_connect = True
 
-# The limit leaves room for long URLs of authorization requests.
+# Authorization requests may have long URLs.
 limit_request_line = 8190
 limit_request_fields = 100
 limit_request_field_size = 16_380
@@ -129,10 +129,10 @@ def on_starting(server: Any) -> None:
 def nworkers_changed(server: Any, wanted: int, _before: int | None) -> None:
     """Keep the configured number of processes despite SIGTTIN and SIGTTOU.
 
-    With fewer, gunicorn ends the oldest processes. These may be all that serve clients, or all
-    heavy processes.
+    With fewer, gunicorn ends the oldest processes. That could end all web processes or all heavy
+    processes.
     """
-    if wanted not in {0, server.cfg.workers}:  # 0 ends all of them
+    if wanted not in {0, server.cfg.workers}:  # 0 means that all of them end
         _log.warning("SIGTTIN and SIGTTOU change nothing: set WEB_CONCURRENCY")
         server.num_workers = server.cfg.workers
 
@@ -152,7 +152,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the heartbeat and reachability records of this host and the storage of call counts."""
+    """Start the host heartbeat, the reachability records and the storage of call counts."""
     app = worker.app.wsgi()
     extensions = getattr(app, "extensions", {})
     if worker.is_heavy:

@@ -1,6 +1,7 @@
-"""Identity of the running Gatebell: the version in pyproject.toml and, if known, the commit.
+"""Version and commit of the running code.
 
-Versions between two releases end with `.dev0`, so only the commit distinguishes them.
+The version comes from pyproject.toml, and the commit may be unknown. Versions between two releases
+end with `.dev0`, so only the commit distinguishes them.
 """
 
 import subprocess
@@ -47,7 +48,7 @@ def _commit(root: Path) -> str:
 def _commit_of_checkout(root: Path) -> str:
     if not (root / ".git").exists():
         return ""
-    # The code may belong to another user than the process.
+    # The code may be owned by a different user than the process runs as.
     command = ("git", "-c", f"safe.directory={root}", "-C", str(root), "rev-parse", "HEAD")
     try:
         done = subprocess.run(  # noqa: S603 - constants

@@ -1,4 +1,4 @@
-"""The running Python interpreter and whether it was built with profile-guided optimization.
+"""Detection of Python interpreters that were built with profile-guided optimization (PGO).
 
 `scripts/find-python` runs this file by its path, with interpreters that have none of our packages.
 """

@@ -1,14 +1,16 @@
 """Writes to file descriptors without waiting, in a way that suits each kind of descriptor.
 
 O_NONBLOCK on a descriptor would affect all programs that share it, such as the shell of a terminal
-and the other processes of this service. `poll` does not help, because two processes can see the
-same free space in a pipe, and one of them would wait.
+or other processes of this service. `poll` does not help, because two processes can see the same
+free space in a pipe, and one of them would wait.
 
-| standard error is | a write that does not wait | where that is not possible | |---|---|---| | a
-pipe | opened again (`/proc/self/fd`) with O_NONBLOCK | of another user: pwritev2(2) | | a terminal
-or another device | opened again with O_NONBLOCK | never | | a socket (systemd's journal) | send(2)
-with MSG_DONTWAIT | | | a file | write(2), unless the last one took long | | | anything else, a pipe
-on macOS | never | |
+| standard error is | a write that does not wait | where that is not possible |
+|---|---|---|
+| a pipe | opened again (`/proc/self/fd`) with O_NONBLOCK | of another user: pwritev2(2) |
+| a terminal or another device | opened again with O_NONBLOCK | never |
+| a socket (systemd's journal) | send(2) with MSG_DONTWAIT | |
+| a file | write(2), unless the last one took long | |
+| anything else, a pipe on macOS | never | |
 
 Lines of up to PIPE_BUF bytes are written to a pipe completely or not at all. A pipe that fills up
 cuts longer lines. Each process therefore locks the pipe (flock(2)) while it writes. Longer lines
@@ -41,7 +43,7 @@ def native(module: str, name: str) -> Any:
 
 
 class Output:
-    """File descriptor that cannot be written without waiting, since its reader may be slow."""
+    """File descriptor without non-blocking writes: each write may wait for the reader."""
 
     def __init__(self, descriptor: int) -> None:
         """Use this descriptor, which stays open."""

@@ -280,7 +280,10 @@ def _lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
 
 
 class _VerbatimRedirect(Response):
-    """Redirect to the application's URI exactly as registered, which Werkzeug would rewrite."""
+    """Response that redirects to the URI of the application exactly as registered.
+
+    Werkzeug would normalize the URI.
+    """
 
     def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
         """Return the headers with Location as it was set."""

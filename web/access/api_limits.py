@@ -2,8 +2,8 @@
 
 An operation of the API declares its family in its decorator: `@operation(…,
 limit=Family.PROJECTS)`. It is counted once its caller is known: by user, or by IP address without a
-token. The limit of all API requests (API_RATE_LIMIT) applies in addition. The headers show the
-limit that is closer.
+token. The limit of all API requests (API_RATE_LIMIT) applies in addition. The headers report
+whichever limit is closer to being exceeded.
 """
 
 from collections.abc import Callable, Mapping

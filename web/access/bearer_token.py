@@ -22,7 +22,7 @@ def check_key(found: Bearer, token: str, *, now: datetime) -> None:
     scheme = request.environ.get(_AUTHORIZATION, "")[:5].lower()
     is_with_proof = scheme == "dpop "
     if found.key_thumbprint is None and not is_with_proof:
-        return  # an ordinary token, as nearly all are
+        return  # nearly all tokens are unbound
     # The URL comes from BASE_URL and never from the Host header.
     url = f"{settings().base_url}{quote(decoded_reference(request.path))}"
     presented = PresentedToken(

@@ -64,13 +64,13 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the sign-in is recent enough for an administrator."""
+        """Return whether the sign-in is recent enough for an administrator."""
         lifetime = timedelta(seconds=settings().administrator_proof_seconds)
         return self.has_proven and now() - self.auth_time <= lifetime
 
     @property
     def may_administer(self) -> bool:
-        """Whether the request has the rights of an administrator.
+        """Return whether the request has the rights of an administrator.
 
         Any change requires a recent sign-in.
         """
@@ -172,8 +172,8 @@ def _administrating(*proven: str) -> Guard:
 administrator = Mark(
     access="an administrator, for changes freshly signed in", guard=_administrating("POST")
 )
-#: Decorator like `administrator` that also requires a recent sign-in for reading, for exported
-#: data.
+#: Decorator like `administrator` that requires a recent sign-in for reading as well. It protects
+#: data that is exported.
 administrator_afresh = Mark(
     access="an administrator, freshly signed in", guard=_administrating("POST", "GET", "HEAD")
 )
@@ -253,7 +253,7 @@ def project_member(
     return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
 
 
-#: Groups of operations that determine who has access.
+#: Groups of operations whose changes affect who has access.
 _GIVES_ACCESS = frozenset({"former_paths", "invitations", "members", "resource_tokens"})
 _SHARES = frozenset({"projects.share", "projects.unshare"})
 

@@ -69,7 +69,7 @@ class GitAccess(NamedTuple):
     project: ProjectView
     service: GitService
     user_id: int | None
-    #: For a push, function that checks for `hooks/pre-receive` whether the sender may still push.
+    #: Function for `hooks/pre-receive` that checks whether the sender of a push may still push.
     answer: Answer | None = None
 
 
@@ -115,7 +115,7 @@ def _counted(
         _check_scope(found, service)
     sender, session = _sender(found), db.session()
     project = get_project_for_git(path.removesuffix(".git"), service, sender, session=session)
-    # A transfer may take hours, and may have to wait for a process.
+    # A transfer may take hours, and may first have to wait for a process.
     release_locks(session)
     if found is not None:
         connection = services().connections

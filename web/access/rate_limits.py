@@ -35,8 +35,8 @@ class Limit:
 
     It can be called, or used as the decorator of a view. Flask-Limiter's own decorator counts in a
     shared store, or in memory while the store is unavailable. Counts on this host need no fallback
-    and use the library's storage directly. Its decorator would take a third of the time of a token
-    check (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
+    and use the library's storage directly. The library's decorator takes about a third of the time
+    of a token check (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
     """
 
     def __init__(
@@ -102,7 +102,7 @@ def _add_counted(counted: "list[_Status]") -> None:
     g.counted = [*(before or ()), *counted]
 
 
-#: Limit by IP address, for all OAuth views with this decorator together.
+#: Limit by IP address, shared by all OAuth views with this decorator.
 by_address = Limit(attrgetter("oauth_rate_limit"), "oauth", client_address)
 #: Limit by IP address for client registrations.
 by_registrar = Limit(attrgetter("client_registration_rate_limit"), "registrations", client_address)

@@ -119,7 +119,10 @@ def worker_seen_at() -> datetime | None:
 
 
 def _last_turn(job: str) -> datetime | None:
-    """Return the last run of a job, or the last known run while the database is unavailable."""
+    """Return the time of a job's last run, or None if it is unknown.
+
+    While the database is unavailable, return the last known time.
+    """
     known = services().last_turns
     try:
         found = last_turn(job, session=db.session())
@@ -178,7 +181,10 @@ def _timestamp(moment: datetime | None) -> float:
 
 
 def _known(unknown: str, read: Callable[[], Found], *, log: Logger = _log) -> Found | None:
-    """Return the result of `read`, or log a message and return None if the database is unavailable."""
+    """Return the result of `read`, or None if the database is unavailable.
+
+    The failure is logged with the message `unknown`.
+    """
     try:
         return read()
     except SQLAlchemyError as error:

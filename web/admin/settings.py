@@ -1,6 +1,6 @@
 """Views and changes of settings for administrators.
 
-Its actions are in addition to the actions of the domain, since only `web` knows the settings.
+The actions are defined here and not in the domain, since only `web` knows the settings.
 """
 
 import re
@@ -48,7 +48,7 @@ _SPELLINGS = {
 _COUNT = re.compile(r"(?<![\w.:/-])[0-9]{4,}(?![\w:/-])")
 _UNITS = frozenset({"seconds", "ms", "bytes", "kib", "days"})
 _EXACT_UNITS = (86_400, 3_600, 60)
-#: Settings that determine whether access tokens may have no expiry date.
+#: Settings that determine whether access tokens can exist without an expiry date.
 _DECIDE_ON_TOKENS = frozenset({"release", "personal_access_token_lifetime_days"})
 
 
@@ -98,7 +98,7 @@ class SettingView:
 
     @property
     def is_changed_here(self) -> bool:
-        """Whether a stored value replaces the environment's value."""
+        """Return whether a stored value replaces the environment's value."""
         return self.source is ValueSource.CHANGED_HERE
 
     def read(self, text: str) -> Any:
@@ -208,7 +208,7 @@ def _change(name: str, stored: Mapping[str, str]) -> Any:
 
 
 def title_of(name: str) -> str:
-    """Return the title of a setting, such as `ID token lifetime` for `id_token_lifetime_seconds`."""
+    """Return the title of a setting: `ID token lifetime` for `id_token_lifetime_seconds`."""
     words = name.split("_")
     if words[-1] in _UNITS:
         words = words[:-1]

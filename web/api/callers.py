@@ -56,7 +56,7 @@ def acting(bearer: Bearer, named: Sequence[Any]) -> Bearer:
 
 
 def _one_of(named: Sequence[Any]) -> str:
-    """Return the user that is named, which may be repeated.
+    """Return the single user that the request names, possibly more than once.
 
     Raise InvalidError if several users are named.
     """

@@ -78,8 +78,8 @@ Returns = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READING = frozenset({"GET", "HEAD"})
 _DONE = Done(True)  # noqa: FBT003 - what clients wait for
-#: Usual operations of a resource by their verb in the table of permissions. Each has a method, and
-#: a flag that is true if the URL is the URL of one resource.
+#: Usual operations of a resource by their verb in the table of permissions. Each has a method and a
+#: flag, which is true for URLs of a single resource.
 _USUAL = {
     "index": ("GET", False),
     "show": ("GET", True),
@@ -109,7 +109,7 @@ class Arguments(NamedTuple):
 
     @property
     def is_repeatable(self) -> bool:
-        """`True` if a POST can be repeated with the same Idempotency-Key."""
+        """Return whether a POST can be repeated with the same Idempotency-Key."""
         # With another reader, repeated requests cannot be recognized by their content.
         return self.reader is all_parameters
 
@@ -303,7 +303,7 @@ def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]
     Raise the matching error if the request is not permitted.
     """
     permission = arguments.permission
-    # If the body has its own reader, only the operation can read it.
+    # A body with its own reader can only be read by the operation itself.
     is_usual = arguments.reader is all_parameters
     bearer = get_caller(permission, named_anywhere() if is_usual else named_beside_the_body())
     if arguments.limit is not None:
@@ -416,7 +416,7 @@ def _page_headers(found: Found[Any], query: Query | None) -> Mapping[str, str]:
     if isinstance(query, OffsetQuery) and found.total is not None:
         cursor = found.next_cursor
         return offset_headers(query.page, query.size, total=found.total, keyset_from=cursor)
-    # A list that supports both kinds of pages may have chosen this kind itself.
+    # A list that supports both kinds of pages may have chosen keyset pages on its own.
     kind = {"pagination": "keyset"} if isinstance(query, PagedQuery) else {}
     return cursor_headers(found.next_cursor, **kind)
 

@@ -1,7 +1,7 @@
 """Command line for operators, such as `gatebell users create …`.
 
 Each command prints one JSON object, or a table with `--output table`. `releases check` prints
-formats for the CI of a consumer.
+formats that CI systems can read.
 """
 
 from flask import Flask

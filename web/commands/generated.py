@@ -242,7 +242,8 @@ def _carry_out(act: Action[Any, Any], unit: Work, given: dict[str, Any]) -> Mapp
 def _sent(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields given by options and flags.
 
-    Raise UsageError if both or none of a pair are given where one is required.
+    Raise UsageError if a value and its flag are both given. Raise it as well if neither is given
+    for a required field.
     """
     sent = {name: value for name, value in given.items() if value not in (None, ())}
     for name, field in (act.takes.model_fields if act.takes else {}).items():

@@ -60,7 +60,7 @@ _LISTS = {
     "policy": "policies",
     "integration": "integrations",
 }
-#: Secrets that only a real import creates.
+#: Report fields that only a real import sets.
 _SECRETS = ("password", "key", "url")
 #: Ids of schedules by their keys in the export.
 _Schedules = dict[str, int]

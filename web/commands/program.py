@@ -140,9 +140,9 @@ def _told(error: Exception) -> dict[str, str] | None:
 def completion(context: click.Context, shell: str) -> None:
     """Print the completion script for SHELL.
 
-    For bash, `eval "$(gatebell completion bash)"` in ~/.bashrc; for zsh the same with zsh in
-    ~/.zshrc after compinit; for fish,
-    `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
+    For bash, add `eval "$(gatebell completion bash)"` to ~/.bashrc. For zsh, add the same line with
+    zsh to ~/.zshrc after compinit. For fish, run `gatebell completion fish >
+    ~/.config/fish/completions/gatebell.fish`.
     """
     found = get_completion_class(shell)
     assert found is not None  # noqa: S101 - click knows all three

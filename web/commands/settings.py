@@ -95,7 +95,7 @@ def _views() -> Iterator[tuple[str, SettingView]]:
 def _shown(section: str, view: SettingView) -> dict[str, Any]:
     return {
         "name": view.name,
-        # For a secret, only whether it is set is shown.
+        # For a secret, the output only shows whether it is set.
         "value": view.text or view.words.lower() if view.is_secret else view.text,
         "origin": _ORIGINS[view.source],
         "changeable": view.is_live,

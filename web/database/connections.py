@@ -123,8 +123,8 @@ class KeptConnections:
         """Create a pool of up to `size` connections; wait up to `patience` seconds for a free one.
 
         The engine comes from `web.database.engine.open_autocommit_engine`. If `held` returns a
-        connection, it performs the reads of its holder. Otherwise, requests that hold all
-        connections of a pooler could wait for each other.
+        connection, reads use that connection. Otherwise requests could hold all connections of a
+        pooler and wait for each other.
         """
         self._engine = engine
         #: Name of the dialect, `postgresql` or `sqlite`.

@@ -62,8 +62,7 @@ class RepeatedQuestion:
         """
         if not self._is_sqlite:
             return True
-        # The number of the file changes after each commit of another connection
-        # (sqlite.org/pragma).
+        # The number is different after each commit of another connection (sqlite.org/pragma).
         former, self._last_write = self._last_write, self._run("PRAGMA data_version", ())
         return former != self._last_write
 

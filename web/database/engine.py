@@ -20,7 +20,7 @@ from web.database.sqlite import KEPT_BYTES, DeadlineSqliteConnection
 from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
-#: Seconds since its last use within which a connection is not pinged.
+#: Number of seconds after its last use in which a connection is not pinged.
 _TRUSTED_SECONDS = 1.0
 #: Severities of errors with which Postgres ends the session.
 _LAST_SEVERITIES = frozenset({"FATAL", "PANIC"})
@@ -271,7 +271,10 @@ def engine_of(settings: Settings) -> Iterator[Engine]:
 
 @contextmanager
 def sharing_engine(settings: Settings, *, connections: int) -> Iterator[None]:
-    """Share one engine of `connections` connections between all threads, to save connecting."""
+    """Let all threads share one engine, since connecting takes a while.
+
+    The engine has up to `connections` connections.
+    """
     with engine_of(replace(settings, database_pool_size=connections)) as engine:
         _shared[settings] = engine
         try:

@@ -24,8 +24,8 @@ from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
-#: Timeout for the first lock of a transaction, which cannot be part of a deadlock. It is longer
-#: than a vacuum continues while others wait (deadlock_timeout). It is shorter than requests wait
+#: Timeout for the first lock of a transaction, which cannot be part of a deadlock. It exceeds the
+#: time for which a vacuum keeps its lock while others wait (deadlock_timeout). Requests wait longer
 #: for a connection (DATABASE_CONNECT_TIMEOUT_SECONDS).
 _FIRST_LOCK_MS = 1_200
 #: Timeout for all further locks together.

@@ -4,8 +4,8 @@ A frozen Postgres does not enforce its own `statement_timeout`, so the web serve
 statement takes long, a probe on a separate connection checks whether Postgres responds at all. If
 it does not, all statements fail immediately until it does.
 
-Behind a transaction pooler, the statement and the probe may have to wait for a Postgres connection,
-so both get the time that a request may wait for one. Nothing is cancelled there. The pooler ends
+Behind a transaction pooler, the statement and the probe may have to wait for a connection. Both
+therefore get the time that a request may wait for one. Nothing is cancelled there. The pooler ends
 the session of a disconnected client, and Postgres ends the statement (`web.database.sessions`).
 """
 
@@ -121,7 +121,7 @@ class DeadlineConnection(Connection[Any]):
 
     _probe: PostgresProbe | None = None
     _limit = float("inf")
-    #: Watchers of the hub that waits for this connection. They are created once, since that costs
+    #: Hub that waits for this connection, and its watchers. They are created once, since that costs
     #: as much as waiting.
     _hub: Any = None
     _readable: Any

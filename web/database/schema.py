@@ -1,4 +1,4 @@
-"""Version of the database schema: the required version, the current one, and migration.
+"""Version of the database schema, and migration to the required version.
 
 Alembic is only imported if there is something to migrate, so that other processes start faster.
 """

@@ -1,4 +1,4 @@
-"""Checks that the database accepts writes, unlike with a full disk, a lock or a standby."""
+"""Checks that the database accepts writes, which a full disk, a lock or a standby prevents."""
 
 from datetime import datetime
 from time import monotonic

@@ -57,7 +57,7 @@ def _takes_gzip() -> bool:
 def _is_asked_for_here() -> bool:
     """Return whether the request came from this site or its user, as browsers report under TLS.
 
-    Over http the content is not hidden anyway, so every request counts.
+    Over plain http the content is not secret anyway, so every request counts.
     """
     return not request.is_secure or request.headers.get("Sec-Fetch-Site") in _OWN_REQUESTS
 

@@ -123,7 +123,7 @@ def as_page(
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
     title, advice = words or _SENTENCES.get(status, _SENTENCES[usual])
     if sentence and status == HTTPStatus.NOT_FOUND:
-        advice = ""  # the message already says what is missing
+        advice = ""  # the message already names what is missing
     html = render_template(
         "errors/page.html",
         status=status,

@@ -131,7 +131,7 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     # The rest of the body is unread, so the connection has to be closed.
     BodyTooLargeError: {"Connection": "close"},
     GitBodyTooLargeError: {"Connection": "close"},
-    # RFC 9110 section 12.5.3 defines this header for status 415.
+    # RFC 9110 section 12.5.3 recommends this header with status 415.
     GitEncodingError: {"Accept-Encoding": "gzip", "Connection": "close"},
     CredentialsNeededError: {
         "WWW-Authenticate": 'Basic realm="Gatebell", charset="UTF-8"',

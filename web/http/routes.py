@@ -57,7 +57,7 @@ class NamesConverter(PathConverter):
     sign-in page.
     """
 
-    # With other quantifiers, each route would backtrack over all characters.
+    # Possessive quantifiers prevent each route from backtracking over all characters.
     _segment = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*+"
     regex = rf"{_segment}(?:/{_segment})*"
 

@@ -44,7 +44,7 @@ _INCIDENTS = 100
 
 
 class DestinationWorker(Job):
-    """Deliveries of one worker to the destinations of one kind, which subclasses define."""
+    """Job that delivers messages to the destinations of one kind, which subclasses define."""
 
     #: Number of database connections. A few suffice, because no connection is held during a
     #: request.
@@ -172,7 +172,7 @@ class DestinationWorker(Job):
 
 
 class AuditStreaming(DestinationWorker):
-    """Deliveries of audit events by one worker."""
+    """Job that delivers audit events."""
 
     name = "audit streams"
     due = AUDIT_STREAMS.due
@@ -194,7 +194,7 @@ def queue_changes(
 
 
 class WebhookDeliveries(DestinationWorker):
-    """Deliveries to webhooks by one worker."""
+    """Job that delivers messages to webhooks."""
 
     name = "webhooks"
     due = or_(INCIDENT_CHANGES_ARE_DUE, WEBHOOKS.due)

@@ -25,8 +25,8 @@ from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.escalations")
-#: Pause that lets page outcomes collect after a run. Each outcome makes the next step be decided
-#: again, and a page to hundreds of users has many outcomes per second.
+#: Pause that lets page outcomes collect after a run. Each outcome triggers a new decision about the
+#: next step, and a page to hundreds of users has many outcomes per second.
 _GATHERING_SECONDS = 0.25
 
 

@@ -20,8 +20,8 @@ _log = logging.getLogger("gatebell.hosts")
 def start_marks(settings: Settings, connections: KeptConnection, *, began_at: datetime) -> None:
     """Start recording the reachability of a web process in a daemon thread.
 
-    `began_at` is the time at which the server started, which has several processes. The connections
-    are shared with requests: if no connection is free here, a ping has none either.
+    `began_at` is the start time of the server, which has several processes. The connections are
+    shared with requests: if no connection is free here, a ping has none either.
     """
     name = f"{socket.gethostname()}:{settings.port}"
     marks = Marks(name, connections, began_at=began_at)
@@ -47,7 +47,7 @@ class Marks:
         self._clock = clock
 
     def go_on(self, pause: Callable[[float], None] = sleep) -> None:
-        """Record the reachability at regular intervals, without end."""
+        """Record the reachability repeatedly, without returning."""
         while True:
             try:
                 self.make()

@@ -56,7 +56,7 @@ def let_alerts_follow_monitors(settings: Settings) -> None:
 
 
 def note_who_can_be_on_call(settings: Settings) -> None:
-    """Store which users have become or are no longer eligible for on-call duty."""
+    """Store which users have become eligible for on-call duty, and which no longer are."""
     with engine_of(settings) as engine, Session(engine) as session:
         note_eligibility(session=session, now=system_clock(), between=session.commit)
 
@@ -159,7 +159,7 @@ def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> 
 
 
 def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
-    """Warn and deactivate unused accounts, if that is configured; return the number of each."""
+    """Send notices about unused accounts and deactivate them, if configured; return the counts."""
     with engine_of(settings) as engine, Session(engine) as session:
         current = current_settings(settings, session=session)
         if not current.deactivate_after_days:

@@ -59,7 +59,7 @@ class Job(ABC):
     every: timedelta | None = None
     #: `True` if the job also starts when the worker starts.
     begins_at_once = False
-    #: Pause after a run that found nothing, because another worker has claimed the work.
+    #: Pause in seconds after a run that found nothing, because another worker has claimed the work.
     pause_seconds = 1.0
     #: Number of database connections.
     connections = 1
@@ -219,7 +219,7 @@ class JobOfEachWorker(Job):
 
 
 class PeriodicJob(JobOfEachWorker):
-    """Job that runs once per period in one of all workers, which claims the turn of its name.
+    """Job that runs once per period in a single worker, which claims the job's turn.
 
     No worker starts the job while another worker still runs it.
     """

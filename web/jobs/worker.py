@@ -81,7 +81,7 @@ _SHARED_CONNECTIONS = 4
 #: Interval of the signs of life in seconds. The supervisor, and WatchdogSec of
 #: deploy/systemd/gatebell-worker.service, allow for several missed signs.
 _SIGNS_OF_LIFE_EVERY_SECONDS = 5.0
-#: Duration in seconds after which a job counts as hung. Each of its waits has a limit of its own.
+#: Duration in seconds after which a job counts as hung. Each of its waits has its own limit.
 _LONGEST_LOOK_SECONDS = 1_800
 
 
@@ -172,7 +172,7 @@ def _begin_anew_after_migrating() -> None:
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Start to stop, and ignore further signals from systemd or the supervisor."""
+    """Start the shutdown, and ignore further signals from systemd or the supervisor."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 

@@ -80,7 +80,7 @@ _LAST_SECONDS = 15.0
 #: Minimum length of secrets in a URL. Shorter parts are not secrets, and removing them would damage
 #: other words.
 _SHORTEST_SECRET = 5
-#: Pattern of log lines in which apprise reports a service's response or a failed connection.
+#: Patterns of log lines in which apprise reports a failed connection or a service's response.
 _SOCKET = "Socket Exception"
 _DETAILS = re.compile(rf"(Response Details|{_SOCKET}):\s*(b(?='))?")
 #: Pattern of the status of a response in apprise's log.

@@ -1,8 +1,8 @@
 """Sends messages through apprise in child processes, which are started as needed.
 
-A child handles several requests at the same time (`web/outgoing/apprise_child.py`). If one takes
-too long, the child gets no further requests, and is killed once the others have ended. No other
-request is thus lost because of the one that hangs. An idle child ends after a while.
+A child handles several requests at the same time (`web/outgoing/apprise_child.py`). If a request
+takes too long, the child gets no further requests, and is killed once the others have ended. A
+request that hangs therefore does not affect the others. An idle child ends after a while.
 """
 
 import json

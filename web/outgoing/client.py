@@ -47,7 +47,7 @@ DEADLINE_SECONDS = 10.0
 _CONNECT_SECONDS = 4.0
 #: Maximum number of response bytes read. The status of a longer response still counts.
 _MOST_BYTES = 65_536
-#: Maximum number of response bytes returned.
+#: Maximum number of response bytes returned, for a POST and for a GET.
 _KEPT_BYTES = 1_000
 _KEPT_OF_A_GET = 16_384
 _LONGEST_RETRY_AFTER = 5  # maximum number of digits

@@ -22,8 +22,8 @@ from web.outgoing.addresses import allowed_addresses
 #: Pattern of http.client's error for a proxy that does not connect.
 _REJECTED = re.compile(r"Tunnel connection failed: ([1-5][0-9]{2})")
 _PUBLIC = AddressPolicy()
-#: Pattern of names outside of the public DNS: names without a dot, and domains for private networks
-#: (RFC 6762, RFC 8375 and ICANN's `internal`).
+#: Pattern of names outside of the public DNS. These are names without a dot, and domains for
+#: private networks (RFC 6762, RFC 8375 and ICANN's `internal`).
 _PRIVATE_NAME = re.compile(r"[^.]+|.*\.(internal|local|localdomain|lan|home\.arpa)")
 
 
@@ -66,7 +66,7 @@ class Proxy:
 def is_direct(url: OutgoingUrl, policy: AddressPolicy) -> bool:
     """Return whether a request goes to OUTGOING_PRIVATE_ADDRESSES and bypasses the proxy.
 
-    A name that is unknown here is left to the proxy, which may be the only one to know names of the
+    A name that is unknown here is left to the proxy, since only the proxy may know names of the
     Internet. Raise AddressRefusedError if all addresses of the host are excluded. Raise
     NameNotFoundError for a name of private networks, which the proxy could find in its own network.
     """

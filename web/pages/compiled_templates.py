@@ -12,7 +12,10 @@ from jinja2.bccache import Bucket
 
 
 class CompiledTemplates(FileSystemBytecodeCache):
-    """Bytecode cache that ignores write errors. The next process then compiles the template again."""
+    """Bytecode cache that ignores write errors.
+
+    The next process then compiles the template again.
+    """
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         """Store the code of a template, if the directory is writable."""

@@ -11,7 +11,7 @@ from web.http.endpoints import page_blueprints
 from web.services import now
 
 _CHANGED = "changed_at"
-#: Number of seconds after which a page no longer counts as the one that follows a change.
+#: Number of seconds within which the next page counts as following a change.
 _FOLLOWS_WITHIN = 10
 
 

@@ -1,4 +1,7 @@
-"""Query parameters of lists on pages, whose unknown names are rejected, and links to pages."""
+"""Query parameters and links of lists on pages.
+
+Unknown parameters are rejected.
+"""
 
 from dataclasses import dataclass
 from typing import Any

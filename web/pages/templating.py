@@ -45,7 +45,7 @@ _UNITS = (
     (30 * _DAY, "month"),
     (365 * _DAY, "year"),
 )
-#: Number of seconds below which durations are not counted.
+#: Number of seconds below which a time counts as just now.
 _JUST_NOW = 10
 #: Seconds by which a past time may appear to lie ahead, due to a slightly faster clock.
 _BARELY_AHEAD = 1
@@ -208,7 +208,10 @@ def milliseconds(duration: int | None) -> str:
 
 
 def run_duration(took: timedelta | int) -> str:
-    """Return a runtime, which may be given in milliseconds, such as `340 ms`, `12.3 s` or `1h30m`."""
+    """Return a runtime, such as `340 ms`, `12.3 s` or `1h30m`.
+
+    An integer is a number of milliseconds.
+    """
     length = took if isinstance(took, timedelta) else timedelta(milliseconds=took)
     if length < timedelta(seconds=1):
         return f"{length // timedelta(milliseconds=1)} ms"
@@ -250,7 +253,7 @@ def initial(text: str) -> str:
 
 
 def lateness(since: datetime | None, now: datetime) -> str:
-    """Return how long something has been waiting for the worker, or an empty text if it is on time."""
+    """Return how long a task has been waiting, or an empty text if the worker is on time."""
     if since is None or now - since <= CLOCK_TOLERANCE:
         return ""
     return waiting_words(now - since)

@@ -133,7 +133,10 @@ def _announced(concerns: Sequence[Concern], release: Release) -> Sequence[Change
 
 
 def _deciding(change: Change, release: Release) -> Release:
-    """Return the release that determines whether a change applies, if another was requested."""
+    """Return the release that decides whether a change applies.
+
+    For strict changes, clients cannot override the running release.
+    """
     return running_release() if change.is_strict else release
 
 

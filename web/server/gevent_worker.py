@@ -158,7 +158,7 @@ class _ListenerName(NamedTuple):
 
 
 class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
-    """gunicorn gevent worker with a deadline for every wait on a client."""
+    """Gevent worker of gunicorn with a deadline for every wait on a client."""
 
     #: Seconds in which a request must be received. Handling it may take twice as long.
     request_seconds = 30.0

@@ -188,7 +188,7 @@ class RelayedResponse:
 
 
 class Relay:
-    """Function object that relays the heavy requests of a web process."""
+    """Callable that relays the heavy requests of a web process."""
 
     def __init__(self, channel: socket.socket, *, seconds: float) -> None:
         """Store the channel and the maximum duration of a request."""
@@ -284,7 +284,7 @@ class _RelayedBody(RawIOBase):
 
 
 class HeavyProcess:
-    """gunicorn worker that handles the requests relayed by web processes."""
+    """Gunicorn worker that handles the requests relayed by web processes."""
 
     def __init__(
         self, worker: Any, channel: socket.socket, app: Any, *, is_wanted: Callable[[], bool]

@@ -23,7 +23,7 @@ _FILES_OF_CONNECTION = 2
 
 
 def allow_connections(wanted: int) -> int:
-    """Raise the soft limit for the wanted connections and return the number that is possible."""
+    """Raise the soft limit on open files; return the possible number of connections."""
     soft, hard = getrlimit(RLIMIT_NOFILE)
     files = _FILES_OF_CONNECTION * wanted + _OTHERS
     if soft != RLIM_INFINITY and soft < files:

@@ -40,7 +40,7 @@ class _PortError(Exception):
 
 
 def main() -> None:
-    """Check the settings and serve until the process is told to stop."""
+    """Check the settings and serve until the process is stopped."""
     unblock_standard_streams()
     try:
         settings = settings_from_environment()

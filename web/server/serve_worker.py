@@ -14,7 +14,7 @@ from web.standard_streams import unblock_standard_streams
 
 
 def main() -> None:
-    """Run the worker until the process is told to stop."""
+    """Run the worker until the process is stopped."""
     keep_what_is_loaded()
     unblock_standard_streams()
     try:

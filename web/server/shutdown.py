@@ -1,4 +1,4 @@
-"""State of a web process that was told to stop and still serves (SHUTDOWN_DELAY_SECONDS)."""
+"""State of a web process that is shutting down but still serves (SHUTDOWN_DELAY_SECONDS)."""
 
 from threading import Event
 
@@ -11,5 +11,5 @@ def begin_shutdown() -> None:
 
 
 def is_shutting_down() -> bool:
-    """Return whether this process was told to stop."""
+    """Return whether this process is shutting down."""
     return _has_begun.is_set()

@@ -75,10 +75,10 @@ class NotifySocket:
 class WhenEnded(Enum):
     """Reaction to a program that ends by itself."""
 
-    #: Stop all programs.
+    #: Reaction that stops all programs.
     STOP_ALL = "stop all"
-    #: Restart the program if it was killed or had run for a long time. If it soon ended by itself,
-    #: its settings are wrong, and all programs are stopped.
+    #: Reaction that restarts a program if it was killed or had run for a long time. If it soon
+    #: ended by itself, its settings are wrong, and all programs are stopped.
     RESTART_IF_IT_RAN = "restart if it ran"
     RESTART = "restart"
 
@@ -88,8 +88,8 @@ class Program:
     """Program to run."""
 
     command: Sequence[str]
-    #: Command that starts the program until its first sign of life. It has no time limit. If it
-    #: ends by itself before that, all programs are stopped.
+    #: Command used until the program's first sign of life. It has no time limit. If it ends by
+    #: itself before that, all programs are stopped.
     first_command: Sequence[str] | None = None
     #: Program whose first sign of life this one awaits after loading (`wait_until_released`).
     waits_for: str | None = None

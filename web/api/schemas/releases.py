@@ -199,8 +199,8 @@ class UsageResource(Resource):
     operations: list[str]
     first_called_at: Time
     last_called_at: Time
-    #: Last IP address of the caller. For applications that several users share, only administrators
-    #: see it.
+    #: Last IP address of the caller. For applications, which several users may share, it is only
+    #: included for administrators.
     last_address: str | None
 
     @classmethod

@@ -31,8 +31,8 @@ from web.instance_files import make_private_file, write_private_file
 from web.services import git, now, services
 from web.settings.reader import Settings
 
-#: Files of the instance in a backup with the key. Each of them gives access to the service, and all
-#: other files can be created again.
+#: Files of the instance that a backup with the key contains. Each of them gives access to the
+#: service, and all other files can be created again.
 SECRET_FILES = ("secret_key", "first_administrator.txt")
 INSTANCE, REPOSITORIES = "instance", "repositories"
 
@@ -65,9 +65,9 @@ def backup(
 ) -> dict[str, Any]:
     """Write a backup to DIRECTORY, which must be empty or missing, while the service runs.
 
-    It contains a consistent copy of the database, Git repositories, the secret key if this instance
-    has generated its own, and a manifest with counts and hashes for `gatebell restore`. If it
-    fails, nothing is left in DIRECTORY.
+    It contains a consistent copy of the database, the Git repositories, and the secret key if this
+    instance has generated its own. A manifest contains counts and hashes for `gatebell restore`. If
+    the backup fails, nothing is left in DIRECTORY.
     """
     db.session.rollback()
     with _failure_recorded(), _emptied_on_failure(directory):
@@ -262,8 +262,8 @@ _KEY, _FIRST = "secret_key", "first_administrator.txt"
 def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -> dict[str, Any]:
     """Restore the backup in DIRECTORY into the configured database and verify it.
 
-    Stop the service first. The command checks the hashes of all files, the secret key, the
-    migration, the number of rows of each table, and the audit log.
+    Stop the service first. The command checks the hashes of all files and the secret key. It then
+    compares the migration, the number of rows of each table, and the audit log.
     """
     settings = services().live_settings.environment
     manifest = Manifest.read(directory)

@@ -39,7 +39,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 @contextmanager
 def opened(file: Path) -> Iterator[Connection]:
-    """Open a copy for reading that no other process uses."""
+    """Open a copy for reading, while no other process uses it."""
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.connect() as connection:
         yield connection
@@ -49,7 +49,7 @@ def opened(file: Path) -> Iterator[Connection]:
 
 @contextmanager
 def _changing(file: Path) -> Iterator[Connection]:
-    """Open a copy for changes that no other process uses."""
+    """Open a copy for changes, while no other process uses it."""
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.begin() as connection:
         yield connection
