@@ -146,7 +146,7 @@ def main(*, is_first: bool = False) -> None:
         configure_logging(settings)
         if is_first:
             prepare(settings)
-            # the web server waits for this message
+            # The web server waits for this message.
             sd_notify("STATUS=the database is prepared", _log)
             _begin_anew_after_migrating()
         else:

@@ -126,7 +126,7 @@ def find_pending_sign_in() -> PendingSignIn | None:
         return None  # the password is sufficient now
     first = Authentication(
         user_id=user.id,
-        # former releases only supported passwords
+        # Former releases only supported passwords.
         methods=tuple(sealed.get("methods", BY_PASSWORD)),
         identity_id=sealed.get("identity"),
     )
