@@ -1,4 +1,4 @@
-"""The composition root: the only file that sees every layer."""
+"""Composition root, which is the only module that imports from every layer."""
 
 from flask import Flask
 
@@ -26,7 +26,7 @@ from web.setup import check_requests, configure, start_extensions
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:
-    """Build the application from its settings; by default those of the environment."""
+    """Build the application from the given settings, or from the settings of the environment."""
     settings = settings or settings_from_environment()
     app = SynchronousFlask(__name__, instance_path=str(settings.instance_path))
     configure(app, settings)

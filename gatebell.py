@@ -1,4 +1,4 @@
-"""The command line `gatebell`, which scripts/gatebell starts from any directory."""
+"""Command line `gatebell`, which scripts/gatebell starts from any directory."""
 
 import atexit
 import gc
@@ -20,6 +20,6 @@ def _load_app() -> Flask:
 
 
 if __name__ == "__main__":
-    # The interpreter collects several times at exit, which help and completion pay for as well.
+    # The interpreter collects garbage several times at exit, even after help and completion.
     atexit.register(gc.freeze)
     gatebell.main(obj=ScriptInfo(create_app=_load_app, set_debug_flag=False))

@@ -1,4 +1,4 @@
-"""The web server; all that can be chosen is a setting (docs/settings.md)."""
+"""Configuration of the web server. Its options are settings of Gatebell (docs/settings.md)."""
 
 # Must run before any other module creates locks or imports sockets.
 from gevent import monkey
@@ -7,7 +7,7 @@ monkey.patch_all()
 
 import gc
 
-# Nothing of what is loaded from here on is garbage; `wsgi.py` turns the collector on again.
+# Nothing loaded from here on becomes garbage. `wsgi.py` turns the collector on again.
 gc.disable()
 
 import logging
@@ -56,8 +56,8 @@ _host = listening_host(_settings.host)
 _host = f"[{_host}]" if ":" in _host else _host
 
 wsgi_app = "wsgi:app"
-# Loaded once before the fork: workers start faster and share memory.
-# The app opens no connection and no thread before its first request.
+# Loading the app once before the fork lets workers start faster and share memory. The app opens no
+# connection and no thread before its first request.
 preload_app = True
 bind = f"{_host}:{_settings.port}"
 DeadlineGeventWorker.request_seconds = _settings.request_timeout_seconds
@@ -67,17 +67,17 @@ _heavy_processes = heavy_processes(_settings.web_concurrency)
 workers = _settings.web_concurrency + _heavy_processes
 worker_connections = allow_connections(_settings.web_connections)
 keepalive = _settings.keep_alive_seconds
-# A process that does not even say that it is well for so long is replaced.
+# A process that shows no sign of life for this many seconds is replaced.
 timeout = 30
 graceful_timeout = _settings.shutdown_delay_seconds + _settings.graceful_timeout_seconds
 
 serve_certificate(_certificate)
 if _certificate is not None:
-    # gunicorn itself only takes from this that its URLs begin with https.
+    # gunicorn only uses these to detect that its URLs start with https.
     certfile, keyfile = str(_settings.tls_certificate), str(_settings.tls_key)
     do_handshake_on_connect = True
 
-# Room for long addresses of authorization requests, and no more.
+# Authorization requests may have long URLs.
 limit_request_line = 8190
 limit_request_fields = 100
 limit_request_field_size = 16_380
@@ -85,23 +85,24 @@ limit_request_field_size = 16_380
 # The app handles forwarded headers (TRUSTED_PROXIES); gunicorn ignores them.
 forwarded_allow_ips = ""
 
-# The app logs requests itself, without the query, which may hold a token.
+# The app logs requests itself, without the query, which may contain a token.
 accesslog = None
 logger_class = ServerLog
 logconfig_dict = logging_configuration(_settings)
 
-# Its default directory is shared by all servers of a user.
+# All servers of a user share the default directory of this socket.
 control_socket_disable = True
 
-# Has to be known before the app imports prometheus_client.
+# This must be set before the app imports prometheus_client.
 raw_env = [f"PROMETHEUS_MULTIPROC_DIR={_counters}"]
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Leave what was loaded alone: looking for garbage in it would copy it for each process.
+    """Exempt loaded objects from garbage collection and choose the role of the new process.
 
-    All processes share the turns of password hashing. A worker becomes a heavy process if there are
-    enough web processes among the newest workers.
+    Searching them for garbage would copy their memory in each process. All processes share the
+    limit of parallel password hashing. A worker becomes a heavy process if there are enough web
+    processes among the newest workers.
     """
     gc.freeze()
     newest = sorted(server.WORKERS.values(), key=lambda each: each.age)[1 - server.num_workers :]
@@ -111,7 +112,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def on_starting(server: Any) -> None:
-    """Refuse a wrong secret key, and make room for the counters that the web processes share."""
+    """Reject a wrong secret key, and create the counters that the web processes share."""
     wait_until_released()
     server.began_at = system_clock()
     try:
@@ -126,18 +127,18 @@ def on_starting(server: Any) -> None:
 
 
 def nworkers_changed(server: Any, wanted: int, _before: int | None) -> None:
-    """Keep as many processes as are configured, though SIGTTIN and SIGTTOU ask for others.
+    """Keep the configured number of processes despite SIGTTIN and SIGTTOU.
 
-    With fewer, gunicorn ends the oldest ones, which may be all that serve clients, or all heavy
-    ones.
+    With fewer, gunicorn ends the oldest processes. That could end all web processes or all heavy
+    processes.
     """
-    if wanted not in {0, server.cfg.workers}:  # 0: all of them end
+    if wanted not in {0, server.cfg.workers}:  # 0 means that all of them end
         _log.warning("SIGTTIN and SIGTTOU change nothing: set WEB_CONCURRENCY")
         server.num_workers = server.cfg.workers
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Take the room for counters before anything is counted, or do without."""
+    """Reserve space for counters before anything is counted, or disable them."""
     worker.server_began_at = server.began_at
     if worker.is_heavy:
         begin_heavy_process(worker)
@@ -151,7 +152,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the heartbeat of this host, its marks, and store what the process counts of calls."""
+    """Start the host heartbeat, the reachability records and the storage of call counts."""
     app = worker.app.wsgi()
     extensions = getattr(app, "extensions", {})
     if worker.is_heavy:
@@ -168,17 +169,17 @@ def post_worker_init(worker: Any) -> None:
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
-    """Store the last calls."""
+    """Store the remaining counts of calls."""
     for flusher in _flushers_of(worker):
         flusher.stop()
 
 
 def _flushers_of(worker: Any) -> list[Any]:
-    """Return what stores the calls; an application that is not ours counts none."""
+    """Return the flusher of call counts in a list, which is empty for other applications."""
     extensions = getattr(worker.app.wsgi(), "extensions", {})
     return [extensions["gatebell_calls"]] if "gatebell_calls" in extensions else []
 
 
 def on_exit(_server: Any) -> None:
-    """Remove the counters."""
+    """Remove the shared counters."""
     close_shared_counters(_counters)

@@ -1,4 +1,4 @@
-"""The app as web servers and the `flask` command find it."""
+"""WSGI application, as web servers and the `flask` command load it."""
 
 from app import create_app
 from web.logging import configure_logging

@@ -1,1 +1,4 @@
-"""Flask infrastructure: settings, errors, transactions, access, logs; no product rules."""
+"""Flask infrastructure such as settings, errors, transactions, access and logs.
+
+It contains no product rules.
+"""

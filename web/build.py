@@ -1,6 +1,7 @@
-"""Which Gatebell this is: the version of pyproject.toml and, where it is known, the commit.
+"""Version and commit of the running code.
 
-A version between two releases ends with `.dev0`, so that only the commit tells two of them apart.
+The version comes from pyproject.toml, and the commit may be unknown. Versions between two releases
+end with `.dev0`, so only the commit distinguishes them.
 """
 
 import subprocess
@@ -11,42 +12,43 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
 _PATIENCE_SECONDS = 5
-#: Of a commit as it is shown.
+#: Number of digits of a commit that are shown.
 _SHOWN = 12
 
 
 @dataclass(frozen=True)
 class Build:
-    """A version of the code."""
+    """Version of the code."""
 
     version: str
-    #: The commit in full; empty where nothing tells it.
+    #: Full hash of the commit, or an empty string if it is unknown.
     revision: str
 
     def __str__(self) -> str:
-        """Return it for people: `0.2.0 (1f2e3d4c5b6a)`."""
+        """Return the version for display, such as `0.2.0 (1f2e3d4c5b6a)`."""
         return f"{self.version} ({self.revision[:_SHOWN]})" if self.revision else self.version
 
 
 @cache
 def running_build() -> Build:
-    """Return what this process runs."""
+    """Return the build that this process runs."""
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return Build(version=project["version"], revision=_commit(_ROOT))
 
 
 def _commit(root: Path) -> str:
-    """Return the commit that an archive or an image notes, or else that of the checkout."""
+    """Return the commit recorded in an archive or image, or else the commit of the checkout."""
     file = root / "COMMIT"
     noted = file.read_text(encoding="ascii").strip() if file.is_file() else ""
-    # In a checkout, it holds what `git archive` replaces (gitattributes(5), export-subst).
+    # In a checkout, the file contains the placeholder of `git archive` (gitattributes(5),
+    # export-subst).
     return _commit_of_checkout(root) if not noted or noted.startswith("$") else noted
 
 
 def _commit_of_checkout(root: Path) -> str:
     if not (root / ".git").exists():
         return ""
-    # The code may belong to somebody else than who runs it.
+    # The code may be owned by a different user than the process runs as.
     command = ("git", "-c", f"safe.directory={root}", "-C", str(root), "rev-parse", "HEAD")
     try:
         done = subprocess.run(  # noqa: S603 - constants

@@ -1,7 +1,7 @@
-"""The Flask extension for the database; those for requests are in `web/http/extensions.py`."""
+"""Flask extension for the database. `web/http/extensions.py` has the extensions for requests."""
 
 from flask_sqlalchemy import SQLAlchemy
 
-#: The models have a declarative base of their own (`models/base.py`); this extension gives the
-#: application its engine and sessions.
+#: Database extension, which provides the engine and the sessions. The models have their own
+#: declarative base (`models/base.py`).
 db = SQLAlchemy(session_options={"expire_on_commit": False})

@@ -8,15 +8,15 @@ from tempfile import NamedTemporaryFile
 
 
 def make_instance_directory(path: Path) -> None:
-    """Create the directory if it is missing, readable by its owner only."""
+    """Create the directory if it is missing, readable only by its owner."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def read_or_write_once(path: Path, make_text: Callable[[], str]) -> str:
     """Return the text of a private file, which the first caller creates.
 
-    The text is written to a temporary file and linked into place: of several concurrent processes
-    one creates the file, and no other reads a part of it.
+    The text is written to a temporary file that is then linked to the path. Of several concurrent
+    processes only one creates the file, and no process reads a partial file.
     """
     if not path.exists():
         _write_once(path, make_text())
@@ -38,13 +38,13 @@ def _write_once(path: Path, text: str) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Create an empty file with mode 600; an existing one is kept."""
+    """Create an empty file with mode 600, unless it exists."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def write_private_file(path: Path, text: str) -> None:
-    """Write a private file, replacing an existing one."""
+    """Write a private file, replacing an existing file."""
     make_instance_directory(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
-"""The Python that runs this, and whether it was built with profile-guided optimization (PGO).
+"""Detection of Python interpreters that were built with profile-guided optimization (PGO).
 
-`scripts/find-python` runs this file by its path, with Pythons that have none of our packages.
+`scripts/find-python` runs this file by its path, with interpreters that have none of our packages.
 """
 
 import sys
@@ -9,11 +9,11 @@ from platform import python_version
 
 
 def is_optimized() -> bool:
-    """Return whether this Python was built with profile-guided optimization, as far as it tells.
+    """Return whether this Python appears to be built with profile-guided optimization.
 
     Debian and Ubuntu build their interpreters with it, but keep the flags out of `sysconfig`. Their
-    packages have an installation scheme of their own. Fedora, Homebrew, python.org, the images of
-    Docker, conda and uv show the option of `configure`.
+    packages have their own installation scheme. Fedora, Homebrew, python.org, the images of Docker,
+    conda and uv show the option of `configure`.
     """
     if sysconfig.get_config_var("Py_DEBUG"):
         return False
@@ -24,7 +24,7 @@ def is_optimized() -> bool:
 
 
 def describe_interpreter() -> str:
-    """Return the version of this Python, and how it was built."""
+    """Return the version of this Python and how it was built."""
     built = "optimized" if is_optimized() else "built without optimization"
     return f"{python_version()}, {built}"
 

@@ -1,4 +1,4 @@
-"""Where Flask-Limiter counts: on this host, or in the shared store of RATELIMIT_STORAGE_URI."""
+"""Storage of Flask-Limiter's counts, on this host or in the store of RATELIMIT_STORAGE_URI."""
 
 import os
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
@@ -20,14 +20,15 @@ from domain.core.encryption import OUTGOING_SUITES
 _IN_MEMORY = "memory://"
 #: Timeout of a shared store in seconds.
 _PATIENCE = 0.5
-#: A counter: what stands for its key, when it ends in seconds since the epoch, and the count.
+#: Layout of a counter: hash of its key, end in seconds since the epoch, and count.
 _SLOT = Struct("=QQQ")
 _MOST = 2**64 - 1
-#: Room for so many counters, six megabytes; memory that was never used is not taken.
+#: Number of counters that the table can hold, in six megabytes. Unused memory is not allocated.
 _SLOTS = 2**18
-#: In how many neighbouring slots a counter may lie.
+#: Number of adjacent slots in which a counter may be stored.
 _REACH = 8
-#: How long to wait for a lock that is held for a few microseconds, and to do without afterwards.
+#: Limits for waiting for the lock, which is normally held for microseconds, and the time to
+#: continue without it.
 _LOCK_SECONDS = 0.2
 _TRIES = 100
 _WITHOUT_LOCK_SECONDS = 1.0
@@ -36,31 +37,35 @@ _REDIS = frozenset({"redis", "rediss", "redis+unix"})
 
 @cache
 def _lock_file() -> int:
-    """Return an open file that is locked while a counter changes; processes inherit it."""
-    if hasattr(os, "memfd_create"):  # on Linux, where no directory is needed for it
+    """Return an open file that is locked while a counter changes.
+
+    Child processes inherit it.
+    """
+    if hasattr(os, "memfd_create"):  # on Linux, where no directory is needed
         in_memory: int = os.memfd_create("gatebell-limits")
         return in_memory
     descriptor, name = mkstemp(prefix="gatebell-limits-")
-    Path(name).unlink()  # the open file is all that is needed
+    Path(name).unlink()  # the open file is sufficient
     return descriptor
 
 
 class HostStorage(Storage):
     """Counts of all web processes of a host, registered with `limits` as `host://`.
 
-    gunicorn loads the app before it forks, so its processes share this memory: a table of a fixed
-    size in which a counter lies in one of a few neighbouring slots. Windows begin with the clock,
-    so all hosts tell the same end of a window, and a slot is free once the window of its counter
-    has ended. If all slots of a counter are taken, the one that has counted least gives way.
+    gunicorn loads the app before it forks, so its processes share this memory. It is a table of
+    fixed size, in which a counter is stored in one of a few adjacent slots. Windows are aligned
+    with the clock, so all hosts report the same end of a window. A slot is free once the window of
+    its counter has ended. If all slots of a counter are taken, the counter with the lowest count is
+    replaced.
 
-    The `memory://` of `limits` counts in one process, and looks at all counts up to a hundred times
-    a second.
+    The `memory://` storage of `limits` only counts in one process. It also checks all counts up to
+    a hundred times per second.
     """
 
     STORAGE_SCHEME = ["host"]  # noqa: RUF012 - the name and type that `limits` wants
 
     def __init__(self, uri: str | None = None, **options: Any) -> None:
-        """Take the memory, which needs none until something is counted."""
+        """Reserve the memory, which is only allocated as counters are used."""
         super().__init__(uri, **options)
         self._table = mmap(-1, _SLOTS * _SLOT.size)
         self._thread_lock = Lock()
@@ -69,15 +74,18 @@ class HostStorage(Storage):
 
     @property
     def base_exceptions(self) -> tuple[type[Exception], ...]:
-        """The errors of this storage: none."""
+        """Errors of this storage, of which there are none."""
         return ()
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Add to a counter and return it; it ends with its window of `expiry` seconds."""
+        """Increase a counter and return it; it ends with its window of `expiry` seconds."""
         return self.count(key, expiry, amount)[0]
 
     def count(self, key: str, expiry: int, amount: int = 1) -> tuple[int, int]:
-        """Do the same, and return also the end of the window in seconds since the epoch."""
+        """Increase a counter and return it with the end of its window.
+
+        The end is given in seconds since the epoch.
+        """
         moment = system_clock().timestamp()
         with self._thread_lock:
             is_locked = self._lock()
@@ -91,9 +99,9 @@ class HostStorage(Storage):
         return count + amount, ends
 
     def _lock(self) -> bool:
-        """Lock the table for a moment; return False if a process that stands still has locked it.
+        """Lock the table briefly and return True, or False if a suspended process holds the lock.
 
-        Then this one counts without a lock for a while, which may lose a count.
+        After a failure, this process counts without a lock for a while, which may lose counts.
         """
         began, tries = monotonic(), 0
         while began >= self._next_lock_at:
@@ -104,14 +112,17 @@ class HostStorage(Storage):
             else:
                 return True
             tries += 1
-            # On a busy machine others may run between two tries, for long.
+            # On a busy machine, other processes may run for a long time between two tries.
             if tries > _TRIES and monotonic() - began > _LOCK_SECONDS:
                 self._next_lock_at = began + _WITHOUT_LOCK_SECONDS
         return False
 
     def _find(self, key: str, moment: float) -> tuple[int, int, int]:
-        """Return place, end and count of a counter; of one that is not there a place and 0."""
-        # Alike in processes that were forked from one.
+        """Return the position, end and count of a counter.
+
+        For a new counter, return a position and zeros.
+        """
+        # The hash is the same in all processes that were forked from one parent.
         mark = hash(key) & _MOST
         best, least = 0, _MOST
         for step in range(_REACH):
@@ -126,20 +137,20 @@ class HostStorage(Storage):
         return best, 0, 0
 
     def get(self, key: str) -> int:
-        """Return a counter, 0 without one."""
+        """Return the value of a counter, or 0 if there is none."""
         return self._find(key, system_clock().timestamp())[2]
 
     def get_expiry(self, key: str) -> float:
-        """Return the end of a counter's window in seconds since the epoch, now without one."""
+        """Return the end of a counter's window in seconds since the epoch, or the current time."""
         moment = system_clock().timestamp()
         return self._find(key, moment)[1] or moment
 
     def check(self) -> bool:
-        """Return whether the storage can be used, which it always can."""
+        """Return True, since the storage is always available."""
         return True
 
     def reset(self) -> int:
-        """Remove all counters and return the number of those that had not ended."""
+        """Remove all counters and return the number of counters whose window had not ended."""
         moment = system_clock().timestamp()
         with self._thread_lock:
             removed = sum(1 for _, ends, _ in _SLOT.iter_unpack(self._table) if ends > moment)
@@ -155,7 +166,7 @@ class HostStorage(Storage):
 
 
 def storage_configuration(storage_uri: str, trusted_ca_file: Path | None = None) -> dict[str, Any]:
-    """Return Flask-Limiter's configuration of the store at RATELIMIT_STORAGE_URI."""
+    """Return Flask-Limiter's configuration for the store at RATELIMIT_STORAGE_URI."""
     if storage_uri == _IN_MEMORY:
         return {"RATELIMIT_STORAGE_URI": f"{HostStorage.STORAGE_SCHEME[0]}://"}
     return {
@@ -164,8 +175,9 @@ def storage_configuration(storage_uri: str, trusted_ca_file: Path | None = None)
             **_timeouts(storage_uri),
             **_tls_options(storage_uri, trusted_ca_file),
         },
-        # While the store is away each process counts for itself: wider limits, but limits. Of the
-        # requests that find out together one falls back, and the others go uncounted.
+        # While the store is unavailable, each process counts by itself, so limits are higher but
+        # still apply. If several requests detect the failure at the same time, one falls back and
+        # the others are not counted.
         "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED": True,
         "RATELIMIT_SWALLOW_ERRORS": True,
     }
@@ -175,11 +187,11 @@ def _timeouts(storage_uri: str) -> dict[str, Any]:
     """Return the timeout options of each store's client."""
     scheme = storage_uri.partition(":")[0]
     if scheme in _REDIS:
-        # Imported here because few installations need it.
+        # Few installations need these modules.
         from redis.backoff import NoBackoff  # noqa: PLC0415
         from redis.retry import Retry  # noqa: PLC0415
 
-        once = Retry(NoBackoff(), 0)  # the client itself would try again for seconds
+        once = Retry(NoBackoff(), 0)  # the client itself would retry for several seconds
         return {"socket_timeout": _PATIENCE, "socket_connect_timeout": _PATIENCE, "retry": once}
     if scheme == "memcached":
         return {"timeout": _PATIENCE, "connect_timeout": _PATIENCE}
@@ -187,7 +199,7 @@ def _timeouts(storage_uri: str) -> dict[str, Any]:
 
 
 def _tls_options(storage_uri: str, trusted_ca_file: Path | None) -> dict[str, Any]:
-    """Return the options of redis-py for TLS 1.2 or higher without weak keys."""
+    """Return redis-py's options for TLS 1.2 or higher without weak ciphers."""
     if not storage_uri.startswith("rediss:"):
         return {}
     options: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Logging: one JSON object or text line per record, without secrets."""
+"""Logging of one JSON object or text line per record, without secrets."""
 
 import json
 import logging
@@ -15,10 +15,10 @@ import orjson
 from web.settings.reader import Settings
 from web.standard_streams import describe_dropped_lines
 
-#: The standard attributes of records; all others come from `extra` and are logged.
+#: Standard attributes of records. All other attributes come from `extra` and are logged.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"asctime", "message", "taskName"}
 
-#: Patterns of secrets that are masked in every line, those of libraries included.
+#: Patterns of secrets that are masked in every line, including lines of libraries.
 _SECRETS = re.compile(
     r"""(?ix)
     (?P<credential> \b gb[a-z]- ) [0-9a-z]{8,}
@@ -32,7 +32,8 @@ _SECRETS = re.compile(
     | (?P<userinfo> :// [^/\s:@"]* : ) [^@\s/"]+ (?=@)
     """
 )
-#: A text without any of these contains no secret; this check is twenty times faster.
+#: Substrings of which every secret contains at least one. Checking them first is twenty times
+#: faster.
 _HINTS = ("gb", "whsec_", "/ping/", "bearer", "basic", "=", "://")
 _HIDDEN = "[hidden]"
 
@@ -40,21 +41,21 @@ _HIDDEN = "[hidden]"
 def without_secrets(text: str) -> str:
     """Return the text with everything that looks like a credential masked."""
     folded = text.lower()
-    for hint in _HINTS:  # a generator would take twice as long, for each line
+    for hint in _HINTS:  # a generator would take twice as long
         if hint in folded:
             return _SECRETS.sub(lambda match: f"{match[match.lastgroup or 0]}{_HIDDEN}", text)
     return text
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one JSON object."""
+    """Formatter that writes a record as one JSON object."""
 
-    #: Returns the id of the current request, or an empty text. Programs that serve requests set it;
-    #: the others do not load Flask.
+    #: Function that returns the id of the current request, or an empty string. Programs that serve
+    #: requests set it; other programs do not load Flask.
     find_request_id: Callable[[], str] = str
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, without a newline."""
+        """Return the line without a newline."""
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname,
@@ -70,23 +71,23 @@ class JsonFormatter(logging.Formatter):
 
 
 def json_line(fields: Mapping[str, Any]) -> str:
-    """Return a JSON log line, without a newline."""
+    """Return a JSON log line without a newline."""
     try:
         line = orjson.dumps(fields, default=str).decode()
-    except TypeError:  # a lone surrogate in a name must not cost us the line
+    except TypeError:  # a lone surrogate in a name must not lose the line
         line = json.dumps(fields, default=str)
     return without_secrets(line)
 
 
 class TextFormatter(logging.Formatter):
-    """Formats a record for a terminal."""
+    """Formatter that writes a record for a terminal."""
 
     def __init__(self) -> None:
-        """Set the columns."""
+        """Set the format of the line."""
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and those of a traceback."""
+        """Return the line, and the lines of a traceback."""
         given = "".join(f" {name}={value}" for name, value in _given(record).items())
         line = without_secrets(super().format(record) + given)
         return line.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -97,14 +98,14 @@ def _given(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def logs_json(settings: Settings) -> bool:
-    """Return whether lines are JSON: a program reads them, unless standard error is a terminal."""
+    """Return whether log lines are JSON, which is the default unless stderr is a terminal."""
     if settings.log_format == "auto":
         return not sys.stderr.isatty()
     return settings.log_format == "json"
 
 
 def logging_configuration(settings: Settings) -> dict[str, Any]:
-    """Return the configuration for dictConfig; all lines go to standard error."""
+    """Return the configuration for dictConfig, in which all lines go to standard error."""
     is_json = logs_json(settings)
     return {
         "version": 1,
@@ -113,25 +114,25 @@ def logging_configuration(settings: Settings) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"level": settings.log_level, "handlers": ["stderr"]},
         "loggers": {
-            # Its debug lines hold whole tokens.
+            # Its debug lines contain complete tokens.
             "authlib": {"level": "INFO"},
-            # Its debug lines hold requests.
+            # Its debug lines contain requests.
             "gunicorn.error": {"level": "INFO", "propagate": True, "handlers": []},
             "alembic": {"level": "WARNING"},
-            # A pool of SQLAlchemy's, which quietens its own alone.
+            # SQLAlchemy only silences its own pools, so our pool is silenced here.
             "web.database.engine": {"level": "WARNING"},
         },
     }
 
 
 def skip_unused_record_fields() -> None:
-    """Disable the collection of caller, thread and process, as the logging HOWTO advises."""
+    """Disable the collection of caller, thread and process, as the logging HOWTO recommends."""
     logging._srcfile = None  # noqa: SLF001 - documented
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
 def configure_logging(settings: Settings) -> None:
-    """Set up the logs of this process."""
+    """Configure the logging of this process."""
     skip_unused_record_fields()
     logging.config.dictConfig(logging_configuration(settings))
     formatter = JsonFormatter() if logs_json(settings) else TextFormatter()
@@ -139,7 +140,7 @@ def configure_logging(settings: Settings) -> None:
 
 
 def _dropped_lines(formatter: logging.Formatter, count: int) -> str:
-    """Return the line that says how many others are missing before it."""
+    """Return the line that reports how many lines were dropped before it."""
     return formatter.format(
         logging.makeLogRecord(
             {

@@ -1,4 +1,4 @@
-"""What a process keeps in memory: objects that are no garbage, and blocks that were freed."""
+"""Memory use of a process: garbage collection and the allocator."""
 
 import atexit
 import ctypes
@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: malloc.h of glibc.
+#: Constants of malloc.h in glibc.
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _LARGE = 128 * 1024
 _PROPORTIONAL = re.compile(rb"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 
 def proportional_bytes(pid: int) -> int:
-    """Return the memory of a process with its share of what it has in common with others.
+    """Return the memory of a process, including its share of memory that processes have in common.
 
-    This is the proportional set size (proc_pid_smaps(5)). If the kernel does not give it, return
-    the resident set size, which counts shared memory for each process; without /proc, return 0.
+    This is the proportional set size (proc_pid_smaps(5)). If the kernel does not provide it, return
+    the resident set size, which counts shared memory for each process. Without /proc, return 0.
     """
     place = Path("/proc") / str(pid)
     with suppress(OSError):
@@ -32,13 +32,13 @@ def proportional_bytes(pid: int) -> int:
 
 
 def keep_what_is_loaded() -> None:
-    """Exempt the objects that exist now from garbage collection, and all objects at exit.
+    """Exempt existing objects from garbage collection, and all objects at exit.
 
-    It turns the collector on, which programs turn off while they load.
+    This also turns the collector on, which programs turn off while they load.
 
-    Modules, classes and prepared statements live as long as the program: each full collection
-    would search some 160,000 of them (100 ms), and the interpreter collects several times at exit
-    (half a second of a command's two).
+    Modules, classes and prepared statements live as long as the program. Each full collection would
+    search some 160,000 of them (100 ms). The interpreter also collects several times at exit, which
+    takes half a second of a command's two.
     """
     gc.freeze()
     gc.enable()
@@ -47,9 +47,9 @@ def keep_what_is_loaded() -> None:
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Collect no garbage meanwhile: what loads makes many objects and gives up none.
+    """Suspend garbage collection while loading, which creates many objects and frees none.
 
-    It takes a quarter of the time that the application takes to load.
+    Collection takes a quarter of the application's loading time.
     """
     gc.disable()
     try:
@@ -59,12 +59,12 @@ def without_collecting() -> Iterator[None]:
 
 
 def keep_little_memory() -> None:
-    """Return freed blocks of 128 KiB and more to the system at once, and share the smaller ones.
+    """Return freed blocks of 128 KiB or more to the system, and use one arena for smaller blocks.
 
-    glibc raises its mmap threshold to the largest block that was ever freed: after a few webhooks
-    of megabytes a process would stay three times as large. It also gives threads arenas of their
-    own, each of which stays as large as it ever was; Python lets one thread run at a time, so one
-    arena serves them all. Other C libraries have neither, and no such function.
+    glibc raises its mmap threshold to the size of the largest block ever freed. After a few
+    webhooks of several megabytes, a process would stay three times as large. glibc also creates an
+    arena per thread, and arenas never shrink. Python runs one thread at a time, so one arena is
+    enough. Other C libraries have neither behavior, and lack this function.
     """
     with suppress(AttributeError, OSError, TypeError):
         libc = ctypes.CDLL(None)

@@ -52,7 +52,7 @@ _DEPRECATED_CALLS = Counter(
 _DROPPED_CALLS = Counter(
     "gatebell_dropped_calls_total",
     "Calls that are missing in the API usage, because too many kinds came at the same time.",
-    # One without labels would have a file before it is known where.
+    # A counter without labels would create its file before the directory is known.
     ("reason",),
 )
 _POOL_EVENTS = Counter(
@@ -66,18 +66,18 @@ _DROPPED_LOG_LINES = Counter(
     ("reason",),
 )
 
-#: Methods with a label of their own; all others count as "other".
+#: Methods with their own label; all others count as "other".
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _GRANT_TYPES = frozenset(GRANTS_BY_TYPE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditStreamMetrics:
-    """The state of a destination of the audit log."""
+    """State of a destination of the audit log."""
 
     id: int
     backlog: int
-    #: Seconds that the oldest event has waited; 0 without one.
+    #: Age of the oldest waiting event in seconds, or 0 if there is none.
     oldest_seconds: float
     failures: int
     is_failing: bool
@@ -86,12 +86,12 @@ class AuditStreamMetrics:
 
 
 class _Counting:
-    """Whether this process counts: not where web/server/shared_counters.py found no room."""
+    """Flag that is off if web/server/shared_counters.py found no space for counters."""
 
     is_on = True
 
 
-#: What may happen once in months: without a value before, Prometheus sees no increase.
+#: Counters of rare events. Prometheus sees no increase unless there was a value before.
 _AT_ZERO: tuple[tuple[Counter, tuple[tuple[str, ...], ...]], ...] = (
     (_REQUESTS, tuple(("GET", "(none)", f"{each}xx") for each in (2, 3, 4, 5))),
     (_ALERTS, tuple((each,) for each in (*Action, "refused"))),
@@ -113,7 +113,7 @@ _AT_ZERO: tuple[tuple[Counter, tuple[tuple[str, ...], ...]], ...] = (
 
 
 def start_at_zero() -> None:
-    """Let the counters of this process begin with 0, before anything has happened."""
+    """Initialize the counters of this process with 0."""
     for counter, labels in _AT_ZERO:
         for each in labels:
             counter.labels(*each)
@@ -125,7 +125,7 @@ def disable_counters() -> None:
 
 
 def count_request(*, method: str, route: str, status: int, seconds: float) -> None:
-    """Count a request; `route` is the rule of its URL."""
+    """Count a request, whose `route` is the rule of its URL."""
     if not _Counting.is_on:
         return
     requests, durations = _counters_of(
@@ -137,25 +137,25 @@ def count_request(*, method: str, route: str, status: int, seconds: float) -> No
 
 @cache
 def _counters_of(method: str, route: str, status_class: int) -> tuple[Counter, Histogram]:
-    """Return the counters for these labels, cached because the look-up is slow."""
+    """Return the counters for these labels, cached because the lookup is slow."""
     requests = _REQUESTS.labels(method, route, f"{status_class}xx")
     return requests, _SECONDS.labels(method, route)
 
 
 def count_alerts(outcome: str, count: int) -> None:
-    """Count alerts of webhooks with this outcome."""
+    """Count alerts of webhooks by outcome."""
     if _Counting.is_on:
         _ALERTS.labels(outcome).inc(count)
 
 
 def count_token(grant_type: str, outcome: str) -> None:
-    """Count a request for a token."""
+    """Count a token request."""
     if _Counting.is_on:
         _TOKENS.labels(grant_type if grant_type in _GRANT_TYPES else "other", outcome).inc()
 
 
 def count_git_transfer(service: str, outcome: str) -> None:
-    """Count a request of Git when it has ended."""
+    """Count a Git request when it has ended."""
     if _Counting.is_on:
         _TRANSFERS.labels(service, outcome).inc()
 
@@ -168,38 +168,38 @@ def count_registry_events(outcomes: Mapping[str, int]) -> None:
 
 
 def count_deprecated_calls(change: str, certainty: str, count: int) -> None:
-    """Count calls that a change of the release schedule concerns."""
+    """Count calls that a change of the release schedule affects."""
     if _Counting.is_on:
         _DEPRECATED_CALLS.labels(change, certainty).inc(count)
 
 
 def count_dropped_calls(count: int) -> None:
-    """Count calls that are missing in the records of API usage."""
+    """Count calls that are missing from the records of API usage."""
     if _Counting.is_on and count:
         _DROPPED_CALLS.labels("memory").inc(count)
 
 
 def count_dropped_log_lines(count: int) -> None:
-    """Count lines that are missing in the log."""
+    """Count lines that are missing from the log."""
     if _Counting.is_on and count:
         _DROPPED_LOG_LINES.labels("unread").inc(count)
 
 
 def count_last_connection_taken() -> None:
-    """Count that a pool has no further connection to the database."""
+    """Count that a pool has handed out its last database connection."""
     if _Counting.is_on:
         _POOL_EVENTS.labels("last_connection_taken").inc()
 
 
 def count_pool_timeout() -> None:
-    """Count a request that has waited for a connection to the database in vain."""
+    """Count a request that timed out while waiting for a database connection."""
     if _Counting.is_on:
         _POOL_EVENTS.labels("timed_out").inc()
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """A number that was found out for a scrape."""
+    """Value that is determined for a scrape."""
 
     name: str
     words: str
@@ -213,9 +213,9 @@ def current_metrics(
     gauges: Sequence[Gauge] = (),
     collectors: Sequence[Collector] = (),
 ) -> bytes:
-    """Return all metrics in the text format of Prometheus.
+    """Return all metrics in Prometheus's text format.
 
-    The destinations of the audit log and most gauges are the database's.
+    The destinations of the audit log and most gauges come from the database.
     """
     registry = CollectorRegistry()
     try:
@@ -233,7 +233,7 @@ def current_metrics(
 
 @dataclass(frozen=True)
 class _Gauges(Collector):
-    """A collector of gauges, each with one set of labels."""
+    """Collector of gauges, each with one set of labels."""
 
     gauges: Sequence[Gauge]
 
@@ -245,7 +245,7 @@ class _Gauges(Collector):
             yield gauge
 
 
-#: Gauges of the destinations of the audit log.
+#: Gauges of the audit log's destinations.
 _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ...] = (
     (
         "gatebell_audit_stream_backlog_events",
@@ -277,7 +277,7 @@ _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ..
 
 @dataclass(frozen=True)
 class _AuditStreams(Collector):
-    """A collector of the destinations of the audit log, by their ids."""
+    """Collector of the audit log's destinations by id."""
 
     streams: Sequence[AuditStreamMetrics]
 

@@ -1,8 +1,8 @@
-"""Writes to a file descriptor that return at once, each kind of descriptor in its own way.
+"""Writes to file descriptors without waiting, in a way that suits each kind of descriptor.
 
-Setting O_NONBLOCK on a descriptor would set it for all programs that share it: a shell and its
-terminal, the other processes of this service. And `poll` does not help, because two processes can
-see the same free slot of a pipe, and one of them would wait.
+O_NONBLOCK on a descriptor would affect all programs that share it, such as the shell of a terminal
+or other processes of this service. `poll` does not help, because two processes can see the same
+free space in a pipe, and one of them would wait.
 
 | standard error is | a write that does not wait | where that is not possible |
 |---|---|---|
@@ -12,9 +12,9 @@ see the same free slot of a pipe, and one of them would wait.
 | a file | write(2), unless the last one took long | |
 | anything else, a pipe on macOS | never | |
 
-Lines up to PIPE_BUF bytes are written to a pipe as a whole or not at all. A pipe that fills up cuts
-longer lines. So each process locks the pipe (flock(2)) while it writes: longer lines exclude all
-others, and the lock is kept until the rest of the line is written.
+Lines of up to PIPE_BUF bytes are written to a pipe completely or not at all. A pipe that fills up
+cuts longer lines. Each process therefore locks the pipe (flock(2)) while it writes. Longer lines
+exclude all other writers, and the lock is kept until the rest of the line is written.
 """
 
 import fcntl
@@ -29,54 +29,57 @@ from stat import S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
 from time import monotonic
 from typing import Any
 
-#: A disk that takes longer than this for a line has other work to do.
+#: Duration of a write in seconds that shows that the disk is busy.
 _SLOW_SECONDS = 0.05
-#: How long no line is written at once to a file after that.
+#: Time in seconds for which lines are left to the thread after a slow write.
 _PAUSE_SECONDS = 10.0
 _POLL_SECONDS = 0.01
 
 
 def native(module: str, name: str) -> Any:
-    """Return a function as it was before gevent replaced it."""
+    """Return the original function that gevent may have replaced."""
     monkey = sys.modules.get("gevent.monkey")
     return monkey.get_original(module, name) if monkey else getattr(import_module(module), name)
 
 
 class Output:
-    """A file descriptor that takes nothing at once: each write may wait for its reader."""
+    """File descriptor without non-blocking writes: each write may wait for the reader."""
 
     def __init__(self, descriptor: int) -> None:
-        """Write to this descriptor, which stays open."""
+        """Use this descriptor, which stays open."""
         self._descriptor = descriptor
 
     def write_at_once(self, _text: bytes) -> int:
-        """Write as much as is possible without waiting, and return how many bytes.
+        """Write as much as possible without waiting and return the number of bytes.
 
-        Raise BlockingIOError if nothing can be written now, and another OSError if it fails.
+        Raise BlockingIOError if nothing can be written now, and another OSError if the write fails.
         """
         raise BlockingIOError
 
     def write_all(self, text: bytes) -> int:
-        """Write everything, however long it takes; return how many bytes could be written."""
+        """Write everything, and wait if necessary; return the number of bytes written."""
         left = memoryview(text)
         while left:
             try:
                 left = left[os.write(self._descriptor, left) :]
-            except BlockingIOError:  # another program of this terminal or pipe made it so
+            except BlockingIOError:  # set by another program that shares this terminal or pipe
                 native("time", "sleep")(_POLL_SECONDS)
-            except OSError:  # nobody can read it any more, or a disk is full
+            except OSError:  # the reader is gone, or a disk is full
                 break
         return len(text) - len(left)
 
     def close(self) -> None:
-        """Close what was opened besides the descriptor."""
+        """Close what was opened in addition to the descriptor."""
 
 
 class _Reopened(Output):
-    """A device, opened again so that only this process never waits for it."""
+    """Device that is opened again, so that O_NONBLOCK only affects this process."""
 
     def __init__(self, descriptor: int) -> None:
-        """Open it again; raise OSError if that is not allowed, or if there is no /proc."""
+        """Open the descriptor again.
+
+        Raise OSError if that is not permitted or /proc is missing.
+        """
         super().__init__(descriptor)
         how = os.O_WRONLY | os.O_NONBLOCK | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC
         self._own = os.open(f"/proc/self/fd/{descriptor}", how)
@@ -89,10 +92,10 @@ class _Reopened(Output):
 
 
 class _Pipe(_Reopened):
-    """A pipe, shared with other processes of the service, which lock it in the same way."""
+    """Pipe that is shared with other processes of the service, which use the same lock."""
 
     def write_at_once(self, text: bytes) -> int:
-        # Lines that are written as a whole can be written side by side.
+        # Lines that are written completely do not need an exclusive lock.
         lock = fcntl.LOCK_SH if len(text) <= PIPE_BUF else fcntl.LOCK_EX
         fcntl.flock(self._own, lock | fcntl.LOCK_NB)
         written = 0
@@ -104,8 +107,8 @@ class _Pipe(_Reopened):
         return written
 
     def write_all(self, text: bytes) -> int:
-        # Not side by side: who waits for the reader must not keep out a longer line for good.
-        with suppress(OSError):  # no memory for a lock: a mixed line is better than none
+        # With a shared lock, writers that wait for the reader could block longer lines forever.
+        with suppress(OSError):  # no memory for a lock; a mixed line is better than none
             fcntl.flock(self._own, fcntl.LOCK_EX)
         try:
             return super().write_all(text)
@@ -114,9 +117,9 @@ class _Pipe(_Reopened):
 
 
 class _PipeOfAnother(Output):
-    """A pipe that another user opened, as a supervisor does before it changes the user.
+    """Pipe that another user opened, such as a supervisor before it switches users.
 
-    Linux before 6.4 rejects the flag for pipes, and then the line waits for the thread.
+    Linux before 6.4 rejects the flag for pipes, and then the line is left to the thread.
     """
 
     def write_at_once(self, text: bytes) -> int:
@@ -126,7 +129,7 @@ class _PipeOfAnother(Output):
 
 
 class _Socket(Output):
-    """A socket; a line of up to some 30 KB is sent as a whole or not at all."""
+    """Socket, to which a line of up to some 30 KB is sent completely or not at all."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
@@ -141,7 +144,7 @@ class _Socket(Output):
 
 
 class _File(Output):
-    """A file: the system takes a line into memory, unless its disk is behind."""
+    """File, whose lines the system buffers in memory unless its disk is slow."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
@@ -158,7 +161,7 @@ class _File(Output):
         return written
 
 
-#: The ways to write at once to each kind of descriptor, the best first.
+#: Classes that write without waiting, by kind of descriptor and in order of preference.
 _WAYS: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], ...] = (
     (S_ISREG, (_File,)),
     (S_ISFIFO, (_Pipe, _PipeOfAnother)),
@@ -168,11 +171,14 @@ _WAYS: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], ...] = (
 
 
 def open_output(descriptor: int) -> Output:
-    """Return how to write to a descriptor; without a way to do so at once, writes wait."""
+    """Return the output for a descriptor.
+
+    If it cannot be written without waiting, all its lines are left to the thread.
+    """
     mode = os.fstat(descriptor).st_mode
     for way in (way for is_kind, ways in _WAYS if is_kind(mode) for way in ways):
         try:
             return way(descriptor)
-        except OSError:  # not ours, no /proc, no reader, or too many open files
+        except OSError:  # not permitted, no /proc, no reader, or too many open files
             continue
     return Output(descriptor)

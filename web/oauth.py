@@ -1,10 +1,10 @@
-"""Binds the authorization server to Flask: its requests, its responses and its URLs.
+"""Binding of the authorization server to Flask: its requests, responses and URLs.
 
-An application may ask for authorization by POST (OpenID Connect Core section 3.1.2.1), from its own
-origin; the browser leaves our cookie behind then, so that nobody knows who is signed in. The
-request goes on as a GET, with which the cookie comes, and which decides nothing without the user.
+An application may send an authorization request by POST (OpenID Connect Core section 3.1.2.1) from
+its own origin. The browser then omits our cookie, so the signed-in user is unknown. The request is
+redirected to a GET, which includes the cookie and grants nothing without the user.
 
-A request that needs a new sign-in returns after it with the sealed time of its first visit.
+If a request needs a new sign-in, the URL to return to contains the sealed time of its first visit.
 """
 
 import codecs
@@ -55,14 +55,15 @@ from web.services import now, oauth_policy, services
 from web.settings.policies import oauth as policies
 
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-#: The longest excerpt in an error, in characters.
+#: Maximum length of an excerpt in an error, in characters.
 _LONGEST_NAME = 60
 
 
 def parameters_in(body: bytes) -> dict[str, list[str]]:
-    """Return the parameters of a JSON object of strings, or raise invalid_request.
+    """Return the parameters in a JSON object of strings.
 
-    null is the same as absent.
+    A null is the same as a missing parameter. Raise InvalidRequestError if the body is not such an
+    object.
     """
     if body.startswith(_BYTE_ORDER_MARKS):
         raise InvalidRequestError(
@@ -72,7 +73,7 @@ def parameters_in(body: bytes) -> dict[str, list[str]]:
         members = json.loads(body.decode(), object_pairs_hook=list, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise InvalidRequestError("The body is not JSON in UTF-8.") from None
-    is_object = body.lstrip(b" \t\r\n").startswith(b"{")  # its pairs are a list by now
+    is_object = body.lstrip(b" \t\r\n").startswith(b"{")  # the pairs are a list by now
     if not is_object or not isinstance(members, list):
         raise InvalidRequestError("The body must be a JSON object whose values are strings.")
     found: dict[str, list[str]] = {}
@@ -98,7 +99,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def visitors_approval() -> Approval:
-    """Return the approval of the signed-in user, of everything that they can grant."""
+    """Return the approval of the signed-in user for everything that they can grant."""
     user = get_current_user()
     return Approval(
         user_id=user.id,
@@ -111,20 +112,20 @@ def visitors_approval() -> Approval:
 
 
 def decided_approval() -> Approval:
-    """Return the approval of a submitted page, on which an administrator ticks `admin_mode`."""
+    """Return the approval of a submitted page, on which administrators may select `admin_mode`."""
     approval = visitors_approval()
     has_ticked = ADMIN_MODE in request.form
     return replace(approval, may_administer=approval.may_administer and has_ticked)
 
 
 def needs_new_proof() -> bool:
-    """Return whether an administrator ticked `admin_mode` with a sign-in that is too old for it."""
+    """Return whether an administrator selected `admin_mode` but has to sign in again first."""
     approval = decided_approval()
     return approval.may_administer and approval.has_old_proof
 
 
 def end_this_sign_in(application_name: str = "") -> None:
-    """Sign this browser out, and release the requests of devices that its user has opened."""
+    """Sign out this browser, and release the device requests that its user has opened."""
     user = get_current_user()
     release_requests(user.id, context=oauth_context())
     signing_in.sign_out(work(), user.sign_in_id, application_name)
@@ -132,26 +133,27 @@ def end_this_sign_in(application_name: str = "") -> None:
     session.clear()
 
 
-#: The headers that the endpoints read, with their WSGI names.
+#: Headers that the endpoints read, with their WSGI names.
 _HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
 _PLAIN_FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"
-#: In bytes: there is nothing to send that comes near it.
+#: Maximum size of a JSON body in bytes, which no valid request reaches.
 _LONGEST_JSON = 65_535
-#: In bytes; Werkzeug has limits of its own for longer ones.
+#: Maximum size in bytes of a form that is parsed here; Werkzeug has its own limits for others.
 _LONGEST_PLAIN_FORM = 65_536
-#: Of each application and reason, in each process: the other refused requests are counted.
+#: Number of stored rows per minute for each application and reason, in each process. Further
+#: rejected requests are only counted.
 _ROWS_PER_MINUTE = 5
 
 
 def oauth_context() -> OAuthContext:
-    """Return the collaborators of this request."""
+    """Return the context of this request for the authorization server."""
     own, source = services(), RequestSource(address=None, user_agent=None)
-    if has_request_context():  # and no command of the operator's, for example
+    if has_request_context():  # as opposed to a command of the operator
         agent = request.environ.get("HTTP_USER_AGENT", "")
         source = RequestSource(address=request.remote_addr, user_agent=agent)
     return OAuthContext(
-        # The registry of sessions in the place of one: it opens one when it is first asked.
+        # The registry acts as a session, and only opens one when it is used.
         session=cast("Session", db.session),
         connection=own.connections,
         has_begun=_has_begun,
@@ -173,8 +175,8 @@ def _has_begun() -> bool:
 
 
 def _record_refusal(refused: RefusedRequest, context: OAuthContext) -> None:
-    """Store a refused request, or count it; the client gets its answer in any case."""
-    if context.has_begun():  # what is stored there is part of the answer
+    """Store or count a rejected request, without affecting the response to the client."""
+    if context.has_begun():  # what is stored there is part of the response
         _sample(refused, context)
         return
     with suppress(DBAPIError):
@@ -191,17 +193,17 @@ def _sample(refused: RefusedRequest, context: OAuthContext) -> None:
 
 
 def request_in_form() -> ProtocolRequest:
-    """Return the request of a JSON endpoint: its parameters are in the body, never in the URL.
+    """Return the request of an endpoint that only accepts parameters in the body.
 
-    That is a form or a JSON object.
+    The body is a form or a JSON object.
     """
     environ = request.environ
     headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
     parameters: Mapping[str, Sequence[str]] = {}
-    is_read = "form" in vars(request)  # and with it the body
+    is_read = "form" in vars(request)  # and the body with it
     is_short = 0 < (request.content_length or 0) <= _LONGEST_PLAIN_FORM
     if request.content_type == _PLAIN_FORM and is_short and not is_read:
-        # Without Werkzeug's overhead for uploads.
+        # This avoids Werkzeug's overhead for uploads.
         with suppress(UnicodeDecodeError):
             text = request.get_data().decode()
             parameters = parse_qs(text, keep_blank_values=True, errors="werkzeug.url_quote")
@@ -216,7 +218,7 @@ def request_in_form() -> ProtocolRequest:
 
 
 def refuse_other_encodings(encoded: bytes) -> None:
-    """Raise invalid_request for a parameter of a query or form that is not UTF-8.
+    """Raise InvalidRequestError for a parameter in a query or form that is not UTF-8.
 
     Its value could not be returned to the application unchanged.
     """
@@ -234,9 +236,9 @@ def refuse_other_encodings(encoded: bytes) -> None:
 
 
 def request_in_query() -> ProtocolRequest:
-    """Return the request in the URL, or the one that is kept under the handle in the URL.
+    """Return the request in the URL, or the stored request whose handle is in the URL.
 
-    Raises invalid_request for a handle that has expired, and for a value that is not UTF-8.
+    Raise InvalidRequestError if the handle has expired or a value is not UTF-8.
     """
     refuse_other_encodings(request.query_string)
     parameters = _parameters_in_url()
@@ -261,7 +263,7 @@ def _kept_parameters(handle: str) -> Mapping[str, Sequence[str]]:
 
 
 def parameters_of(address: str) -> dict[str, list[str]]:
-    """Return the parameters of an authorization request in the address of this service."""
+    """Return the parameters of an authorization request in a URL of this service."""
     path, _, query = address.partition("?")
     if path != url_for("authorize.consent"):
         return {}
@@ -269,7 +271,7 @@ def parameters_of(address: str) -> dict[str, list[str]]:
 
 
 def request_from(parameters: Mapping[str, Sequence[str]]) -> ProtocolRequest:
-    """Return an authorization request that was checked before and stored since."""
+    """Return an authorization request that was checked and stored before."""
     return ProtocolRequest("GET", parameters, {})
 
 
@@ -278,7 +280,10 @@ def _lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
 
 
 class _VerbatimRedirect(Response):
-    """Redirects to the URI of the application as registered; Werkzeug would rewrite it."""
+    """Response that redirects to the URI of the application exactly as registered.
+
+    Werkzeug would normalize the URI.
+    """
 
     def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
         """Return the headers with Location as it was set."""
@@ -305,7 +310,7 @@ def send(oauth_response: OAuthResponse) -> ResponseReturnValue:
     return response
 
 
-#: By their names in the metadata, in the order in which clients ask for them.
+#: Labels of endpoints by their metadata names, in the order in which clients need them.
 _LABELS = {
     "issuer": "Issuer",
     "authorization_endpoint": "Authorization",
@@ -324,22 +329,23 @@ _METADATA = {
 }
 _FIRST_ASKED = "first_asked"
 _PURPOSE = "first visit of an authorization request"
-#: For signing in, with a second factor or a new password.
+#: Maximum time between the first visit and the return from a sign-in with a second factor or a new
+#: password.
 _LIFETIME = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointUrl:
-    """A URL that a client is configured with."""
+    """URL that a client is configured with."""
 
-    #: As an id in the page.
+    #: Id of the element in the page.
     id: str
     label: str
     url: str
 
 
 def endpoints() -> tuple[EndpointUrl, ...]:
-    """Return the issuer, the documents that list everything, and the endpoints that are enabled."""
+    """Return the issuer, the metadata documents and the enabled endpoints."""
     policy = oauth_policy()
     provider = openid_provider(policy)
     issuer, *others = (
@@ -356,9 +362,10 @@ def endpoints() -> tuple[EndpointUrl, ...]:
 
 
 def authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
-    """Return the URL with all values of all parameters; a long request is kept under a handle.
+    """Return the URL with all values of all parameters, or with a handle if it would be too long.
 
-    Of a pushed request, the URL has only the reference: its parameters never pass the browser.
+    For a pushed request, the URL only contains the reference, so that the parameters never pass
+    through the browser.
     """
     if any(uri.startswith(PREFIX) for uri in parameters.get("request_uri", ())):
         parameters = {n: parameters[n] for n in ("client_id", "request_uri") if n in parameters}
@@ -366,11 +373,11 @@ def authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
 
 
 def url_after_sign_in(asked: ProtocolRequest) -> str:
-    """Return the URL of this authorization request, to which a new sign-in leads back.
+    """Return the URL of this authorization request, to which a new sign-in returns.
 
-    The URL contains when and with which sign-in the browser brought the request first. The value is
-    sealed with the request, because a user who could choose it, or take it from an earlier request,
-    would not have to sign in again.
+    The URL contains the time and the sign-in of the request's first visit. The value is sealed
+    together with the request. A user who could choose it, or copy it from an earlier request, would
+    not need to sign in again.
     """
     first = asked.first_asked or FirstAsked(at=now(), sign_in_id=_sign_in_id())
     digest = _digest_of(_parameters_in_url())
@@ -395,6 +402,6 @@ def _read_first_asked(sealed: str, parameters: Mapping[str, Sequence[str]]) -> F
 
 
 def _digest_of(parameters: Mapping[str, Sequence[str]]) -> str:
-    """Return a digest of an authorization request, without the time of its first visit."""
+    """Return a digest of an authorization request without the time of its first visit."""
     own = sorted((name, list(each)) for name, each in parameters.items() if name != _FIRST_ASKED)
     return sha256(json.dumps(own).encode()).hexdigest()[:32]

@@ -1,6 +1,6 @@
-"""Loads before the fork what requests would load at their first use.
+"""Loads what requests need before the web server forks.
 
-The web processes share the memory of what their parent has loaded.
+The web processes share the memory of everything that their parent has loaded.
 """
 
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from pydantic import BaseModel
 
 from web.services import load_policies
 
-#: Modules that others, also those of Python and gevent, import only when they are used.
+#: Modules that other modules, including Python's and gevent's, only import when they use them.
 _AT_FIRST_USE = (
     "domain.accounts.factors.passkey_ceremonies",
     "encodings.unicode_escape",
     "gevent.fileobject",
     "gevent.threadpool",
 )
-#: Packages with types of our own.
+#: Prefixes of our own modules.
 _OURS = ("blueprints.", "domain.", "web.")
 
 

@@ -19,7 +19,7 @@ _log = logging.getLogger("gatebell.readiness")
 def readiness_problem() -> str | None:
     """Check the database and return the problem in a few words, or None.
 
-    Takes at most DATABASE_CONNECT_TIMEOUT_SECONDS.
+    The check takes at most DATABASE_CONNECT_TIMEOUT_SECONDS.
     """
     try:
         with db.engine.connect() as connection:
@@ -58,7 +58,7 @@ def _missing_in(connection: Connection) -> str | None:
 
 
 def clock_warning() -> str | None:
-    """Return a sentence if our clock differs from the database's, or one ran ahead, or None."""
+    """Return a warning if our clock and the database's differ or either ran ahead, or None."""
     try:
         with db.engine.connect() as connection:
             lead = clock_lead_ms(connection, clock=services().clock)

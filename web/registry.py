@@ -1,4 +1,4 @@
-"""What the views of the container registry share: credentials, tokens, secrets, configuration."""
+"""Functions that the container registry's views share: credentials, tokens and configuration."""
 
 import hmac
 from collections.abc import Iterable, Mapping
@@ -45,20 +45,20 @@ _DERIVED_FROM = "the container registry of this installation"
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryUser:
-    """The user of a token request; without a name if anonymous."""
+    """User of a token request, without a name if anonymous."""
 
     name: str
     requester: Requester = field(default=ANONYMOUS)
 
 
 class UnknownTokenError(RegistryCredentialsError):
-    """The password is no valid access token; the attempt counts."""
+    """Error for a password that is not a valid access token, which counts as a failed attempt."""
 
 
 def basic_password() -> str | None:
     """Return the password of Basic authentication, or None without an Authorization header.
 
-    Raises RegistryCredentialsError for any other scheme and for a header that cannot be read.
+    Raise RegistryCredentialsError for any other scheme and for an invalid header.
     """
     if "Authorization" not in request.headers:
         return None
@@ -69,10 +69,10 @@ def basic_password() -> str | None:
 
 
 def user_with(token: str | None) -> RegistryUser:
-    """Return the user of an access token, anonymous without one.
+    """Return the user of an access token, or an anonymous user if there is no token.
 
-    Raises RegistryCredentialsError for a token that the registry does not take, and ForbiddenError
-    for one without a scope of the registry.
+    Raise RegistryCredentialsError if the registry does not accept the token, and ForbiddenError if
+    the token has no scope of the registry.
     """
     if token is None:
         return RegistryUser(name="")
@@ -102,10 +102,11 @@ def _bearer_of(token: str) -> Bearer:
 
 
 def count_failure() -> None:
-    """Count a wrong token of this IP address; raise TooManyAttemptsError above the limit.
+    """Count a wrong token of this IP address.
 
-    A right token is accepted all the same: nobody guesses 256 random bits, and a script with a
-    token that has expired must not lock its neighbours out.
+    Raise TooManyAttemptsError above the limit. A valid token is accepted in any case, since 256
+    random bits cannot be guessed. A script with an expired token must not lock out other clients at
+    the same address.
     """
     begin_to_write()
     limits = sign_in_limits()
@@ -118,9 +119,9 @@ def count_failure() -> None:
 
 
 def _notification_secrets() -> tuple[str, ...]:
-    """Return the accepted secrets; the first one is for the registry's configuration.
+    """Return the accepted secrets, the first of which is for the registry's configuration.
 
-    They are those of REGISTRY_NOTIFICATION_SECRETS, else one made from each secret key.
+    They come from REGISTRY_NOTIFICATION_SECRETS, or else are derived from the secret keys.
     """
     return settings().registry_notification_secrets or services().keyring.derived_credentials(
         _DERIVED_FROM, CredentialType.REGISTRY_NOTIFICATIONS
@@ -128,14 +129,14 @@ def _notification_secrets() -> tuple[str, ...]:
 
 
 def check_notification_secret() -> None:
-    """Raise NotificationSecretError unless the Authorization header has one of the secrets.
+    """Raise NotificationSecretError unless the Authorization header contains an accepted secret.
 
-    With `Bearer` before it or without: the registry sends whatever its configuration says.
+    `Bearer` before the secret is optional, since the registry sends the header as it is configured.
     """
     header = request.headers.get("Authorization", "").strip()
     scheme, _, rest = header.partition(" ")
     given = (rest.strip() if scheme.lower() == "bearer" else header).encode(errors="replace")
-    # All are compared, so that the time does not tell which of them it was.
+    # All secrets are compared, so that the time does not reveal which of them matched.
     matching = [hmac.compare_digest(given, each.encode()) for each in _notification_secrets()]
     if not any(matching):
         raise NotificationSecretError(
@@ -152,9 +153,9 @@ def whole_configuration() -> RegistryConfiguration:
 
 
 def shown_configuration() -> RegistryConfiguration:
-    """Return the configuration for a page of a project.
+    """Return the configuration for a page of a project, without the secret for other users.
 
-    The secret is the instance's: with it somebody could invent images of other projects.
+    The secret belongs to the instance. Anyone who knows it could report images of other projects.
     """
     if get_current_user().is_admin:
         return whole_configuration()
@@ -168,16 +169,16 @@ def issue_token(access: Iterable[Mapping[str, object]], *, subject: str) -> Regi
 
 
 def _signer() -> TokenSigner:
-    """Return the key that signs; the first request makes it."""
+    """Return the signing key, which the first request creates."""
     session, keyring, moment = db.session(), services().keyring, now()
     if not has_signer(session=session, keyring=keyring, now=moment):
-        session.rollback()  # it only reads; the next one may write
+        session.rollback()  # it only reads; the next transaction may write
         begin_to_write()
     return get_signer(session=session, keyring=keyring, now=moment)
 
 
 def certificate_bundle() -> str:
-    """Return the certificates of the key that signs, of one that waits and of former ones."""
+    """Return the certificates of the signing key, of a pending key and of former keys."""
     _signer()
     keys = list_keys(session=db.session(), keyring=services().keyring, now=now())
     return "".join(key.certificate for key in keys)

@@ -1,4 +1,4 @@
-"""Gives an application its database and its services, as requests and commands need them."""
+"""Initialization of an application's database and services, for requests and commands."""
 
 from flask import Flask
 

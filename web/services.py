@@ -1,4 +1,4 @@
-"""The services of an application, and access to those of the current one."""
+"""Services of an application and access to the current application's services."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
-#: Seconds until a process applies a changed setting.
+#: Number of seconds until a process applies a changed setting.
 _REFRESH_SECONDS = 1.0
-#: Seconds that a thread waits for another one that reads the settings.
+#: Number of seconds that a thread waits for another thread that reads the settings.
 _PATIENCE_SECONDS = 0.25
 
 
 class LiveSettings:
-    """The settings of the environment, with those stored in the database in their place."""
+    """Settings of the environment, overridden by the settings stored in the database."""
 
     def __init__(self, settings: Settings, connections: KeptConnections) -> None:
         """Start with the settings of the environment."""
@@ -60,13 +60,13 @@ class LiveSettings:
 
     @property
     def environment(self) -> Settings:
-        """The settings of the environment alone."""
+        """Settings of the environment, without the stored settings."""
         return self._environment
 
     def current(self) -> Settings:
         """Return the settings in force, at most a second old."""
-        # Others wait briefly for the thread that reads; while the database is unavailable, the last
-        # known settings stay in force.
+        # Other threads wait briefly for the thread that reads. While the database is unavailable,
+        # the last known settings stay in force.
         is_old = monotonic() - self._read_at > _REFRESH_SECONDS
         if is_old and self._reading.acquire(timeout=_PATIENCE_SECONDS):
             try:
@@ -91,29 +91,29 @@ class LiveSettings:
         with suppress(SQLAlchemyError):
             stored: dict[str, str] = dict(self._connections.all(STORED_SETTINGS))
             current = override(self._environment, stored)
-            if current != self._current:  # keeps the derived values otherwise
+            if current != self._current:  # derived values are kept otherwise
                 self._current = current
         self._read_at = began
 
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """The services of an application."""
+    """Services of an application."""
 
     clock: Clock
     keyring: Keyring
     connections: KeptConnections
     live_settings: LiveSettings
     refusals: "RefusalSampler[RefusalKind]"
-    #: Of token requests: by application and reason.
+    #: Sampler of rejected token requests by application and reason.
     token_refusals: "RefusalSampler[tuple[int, str]]"
     calls: "CallCounter"
     write_probe: WriteProbe
-    #: What identity providers said of themselves.
+    #: Metadata documents of identity providers.
     provider_documents: "dict[str, tuple[datetime, Document | None]]" = field(default_factory=dict)
-    #: When periodic jobs last had their turn, as far as this process knows.
+    #: Times of the latest runs of periodic jobs that this process knows of.
     last_turns: dict[str, datetime] = field(default_factory=dict)
-    #: The last known state of backups, under `state`.
+    #: Last known state of backups, under the key `state`.
     last_backup: "dict[str, BackupState]" = field(default_factory=dict)
 
 
@@ -134,7 +134,7 @@ def unit_of_work(actor: Actor, session: Session) -> Work:
 
 
 def now() -> datetime:
-    """Return the current time by the application's clock."""
+    """Return the current time of the application's clock."""
     return services().clock()
 
 
@@ -145,18 +145,18 @@ def settings() -> Settings:
 
 @cache
 def find_named(place: str) -> Callable[..., Any]:
-    """Import the function of a place, `module:name`."""
+    """Import the function named `module:name`."""
     module, _, name = place.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), name)
     return found
 
 
-#: Functions that make policies from the settings.
+#: Names of functions that make policies from the settings.
 _derived_places: list[str] = []
 
 
 def _in_force(module_and_name: str) -> Callable[[], Any]:
-    """Return the function that returns a policy under the settings in force."""
+    """Return a function that returns a policy for the settings in force."""
     place = f"web.settings.policies.{module_and_name}"
     _derived_places.append(place)
     return lambda: services().live_settings.derived(find_named(place))
@@ -173,12 +173,12 @@ token_lifetimes: "Callable[[], TokenLifetimes]" = _in_force("tokens:token_lifeti
 
 
 def signing_keys(settings: Settings) -> list[str]:
-    """Return the keys in the order of itsdangerous, which signs with the last."""
+    """Return the keys in the order of itsdangerous, which signs with the last key."""
     return [*reversed(settings.secret_key_fallbacks), settings.secret_key]
 
 
 def sealer(purpose: str) -> URLSafeTimedSerializer:
-    """Return what signs values for a purpose (`web/sealing/sealer.py`)."""
+    """Return the serializer that signs values for a purpose (`web/sealing/sealer.py`)."""
     keys = signing_keys(services().live_settings.environment)
     return URLSafeTimedSerializer(keys, salt=purpose)
 
@@ -189,12 +189,12 @@ def keyring() -> Keyring:
 
 
 def seal() -> Seal:
-    """Return what signs a value for a purpose."""
+    """Return the function that signs a value for a purpose."""
     return Seal(lambda value, purpose: str(sealer(purpose).dumps(value)))
 
 
-#: What actions can ask their unit of work for, by the name of its type, and the functions that
-#: return it. Both are names, since a process loads only the policies that its actions ask for.
+#: Policies that actions can get from their unit of work: names of types, and of functions that
+#: return them. They are names, since a process only loads the policies that its actions use.
 _POLICIES: Mapping[str, str] = {
     "domain.access.actor.Seal": "web.services:seal",
     "domain.accounts.email_addresses.Letterhead": "web.policies.mail:letterhead",
@@ -219,6 +219,6 @@ _POLICIES: Mapping[str, str] = {
 
 
 def load_policies() -> None:
-    """Import all policies, in a process whose children share what it has loaded."""
+    """Import all policies, in a process whose children share the loaded modules."""
     for place in (*_POLICIES.values(), *_derived_places):
         find_named(place)

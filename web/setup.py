@@ -1,4 +1,4 @@
-"""Configures Flask and its extensions."""
+"""Configuration of Flask and its extensions."""
 
 from datetime import timedelta
 
@@ -21,17 +21,17 @@ from web.settings.reader import Settings
 
 
 class _PageSessions(SecureCookieSessionInterface):
-    """Flask's signed session cookie for pages only: machine endpoints have no `Vary: Cookie`."""
+    """Signed session cookie of Flask, only for pages. Other endpoints send no `Vary: Cookie`."""
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
-        """Read the cookie, if there is one."""
+        """Return the session in the cookie, or a new session without one."""
         has_cookies = "HTTP_COOKIE" in request.environ
         if not has_cookies or self.get_cookie_name(app) not in request.cookies:
             return self.session_class()
         return super().open_session(app, request)
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
-        """Write the cookie on pages; nothing follows from a session that nobody looked at."""
+        """Write the cookie on pages, unless the session was not used."""
         if not session.accessed and not session.modified:
             return
         endpoint = find_endpoint()
@@ -40,7 +40,7 @@ class _PageSessions(SecureCookieSessionInterface):
 
 
 def configure(app: Flask, settings: Settings) -> None:
-    """Set Flask's own configuration."""
+    """Configure Flask and its middlewares."""
     is_https = settings.base_url.startswith("https://")
     app.wsgi_app = PathMiddleware(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
     app.config.update(
@@ -50,9 +50,10 @@ def configure(app: Flask, settings: Settings) -> None:
         SECRET_KEY_FALLBACKS=list(settings.secret_key_fallbacks),
         # URLs of static files contain a hash of their content.
         SEND_FILE_MAX_AGE_DEFAULT=timedelta(days=365),
-        # A body must be smaller than a limit; Werkzeug accepts one of its maximum.
+        # A body must be smaller than our limit, whereas Werkzeug accepts a body of its maximum
+        # size.
         MAX_CONTENT_LENGTH=settings.form_body_limit_bytes - 1,
-        # Cookies ignore ports, so the name has to differ from those of other services.
+        # Cookies ignore ports, so the name has to differ from other services on the same host.
         SESSION_COOKIE_NAME=cookie_name("gatebell_session", settings.base_url),
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
@@ -62,7 +63,7 @@ def configure(app: Flask, settings: Settings) -> None:
         PREFERRED_URL_SCHEME="https" if is_https else "http",
         # `check_requests` checks the blueprints with forms instead.
         WTF_CSRF_CHECK_DEFAULT=False,
-        # Flask-WTF would use the newest key alone.
+        # Flask-WTF would only use the newest key.
         WTF_CSRF_SECRET_KEY=signing_keys(settings),
         # The token is valid as long as its session.
         WTF_CSRF_TIME_LIMIT=None,
@@ -71,13 +72,14 @@ def configure(app: Flask, settings: Settings) -> None:
         **limiter_configuration(settings),
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    # A missing template variable is an error, not an empty text.
+    # A missing template variable must be an error, not an empty text.
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
     if settings.trusted_proxies:
         hops = settings.trusted_proxies
-        # Only the client's IP address: host and scheme come from BASE_URL.
+        # Only the client's IP address and the scheme come from the proxy; the host comes from
+        # BASE_URL.
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
             app.wsgi_app, x_for=hops, x_proto=hops, x_host=0, x_port=0, x_prefix=0
         )
@@ -87,17 +89,20 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     """Start the extensions and our own services."""
     csrf.init_app(app)
     start_services(app, settings, clock=clock)
-    #: `gunicorn.conf.py` starts and stops it.
+    #: Counter of calls, whose flusher `gunicorn.conf.py` starts and stops.
     calls = app.extensions["gatebell"].calls
     app.extensions["gatebell_calls"] = CallFlusher(calls, settings)
 
 
 def check_requests(app: Flask) -> None:
-    """Check forms of pages, and the release that a request rehearses; machines get no cookies."""
+    """Check the forms of pages, and the release that a request previews.
+
+    Only pages use session cookies.
+    """
     refuse_unknown_releases(app)
     app.session_interface = _PageSessions()
     login_manager.init_app(app)
-    # It looks at the session of each request, for a cookie of its own.
+    # Flask-Login checks the session of each request for its own cookie.
     write_its_cookie = app.after_request_funcs[None].pop()
     for name in page_blueprints(app):
         app.before_request_funcs.setdefault(name, []).insert(0, _check_form)

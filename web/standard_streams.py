@@ -1,11 +1,13 @@
-"""Standard output and error that never make the service wait for who reads them.
+"""Standard output and error streams that never make the service wait for their readers.
 
-A pipe whose reader has stopped (a stuck log shipper, a full disk behind it, Ctrl-S on a terminal)
-takes 64 KiB, and then each write waits: in a web process, for all requests at once. So a line is
-written at once where the descriptor takes it without waiting (`web/nonblocking_output.py`).
-Otherwise, it waits in memory for a thread that writes it, and so do all lines after it, in order.
-When there is no room left, further lines are dropped and counted, and one line says how many, once
-the others could be written. ADR 76 has all states and events.
+The reader of a pipe may stop, because of a stuck log shipper, a full disk or Ctrl-S on a terminal.
+The pipe takes 64 KiB, and then each write waits. In a web process that would stop all requests. A
+line is therefore written immediately if the descriptor accepts it without waiting
+(`web/nonblocking_output.py`).
+
+Otherwise the line waits in memory for a thread that writes it, and so do all lines after it, in
+order. If the memory limit is reached, further lines are dropped and counted. Once the others are
+written, one line reports how many were dropped. ADR 76 lists all states and events.
 """
 
 import atexit
@@ -19,53 +21,55 @@ from select import PIPE_BUF
 
 from web.nonblocking_output import native, open_output
 
-#: Bytes of lines that wait in a process.
+#: Maximum size of waiting lines in a process, in bytes.
 _ROOM_BYTES = 2 * 1024 * 1024
-#: How long a process that ends waits for its last lines to be read.
+#: Time in seconds that an ending process waits for its last lines to be read.
 _FAREWELL_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 _NEWLINE = ord("\n")
 
 
 class UnblockedStream(io.TextIOBase):
-    """A text stream that writes each line at once, or leaves it to a thread that may wait."""
+    """Text stream that writes each line immediately or leaves it to a thread that may wait."""
 
     def __init__(self, descriptor: int) -> None:
-        """Write to this file descriptor."""
+        """Use this file descriptor."""
         self._descriptor = descriptor
         self._output = open_output(descriptor)
-        #: Says how many lines were dropped; logs are set up later than streams.
+        #: Function that returns the line about dropped lines. Logging is configured after the
+        #: streams.
         self.describe_dropped: Callable[[int], str] = "{} lines were dropped".format
         self._begin()
         os.register_at_fork(after_in_child=self._begin_again)
 
     def _begin(self) -> None:
-        #: Lines with the number of those that had been dropped before.
+        #: Waiting lines, each with the number of lines dropped before it.
         self._waiting: deque[tuple[bytes, int]] = deque()
         self._waiting_bytes = self._dropped = self._told = 0
         self._is_idle = self._ends_line = True
-        #: A line is being written at once.
+        #: `True` while a line is being written without the thread.
         self._is_writing = False
         self._has_thread = False
-        # Reentrant: a signal handler may write while we do.
+        # The lock is reentrant because a signal handler may write while we do.
         self._taking = native("_thread", "RLock")()
-        #: Held while nothing waits: who ends the rest releases it, the thread takes it again.
+        #: Lock that is held while no line waits. The first waiting line releases it, and the thread
+        #: acquires it again.
         self._rest = native("_thread", "allocate_lock")()
         self._rest.acquire()
 
     def _begin_again(self) -> None:
-        """Forget in a child what its parent has yet to write, and share no lock with it."""
+        """Drop the parent's waiting lines in a child process, and share no lock with the parent."""
         self._output.close()
         self._output = open_output(self._descriptor)
         self._begin()
 
     @property
     def dropped(self) -> int:
-        """The number of lines that this process has dropped."""
+        """Number of lines that this process has dropped."""
         return self._dropped
 
     def write(self, text: str) -> int:
-        """Write a text, or keep it for the thread, or drop it if too much waits; never wait."""
+        """Write a text without waiting, queue it, or drop it if too much is waiting."""
         if line := text.encode("utf-8", "backslashreplace"):
             with self._taking:
                 if self._is_idle and not (self._is_writing or self._waiting) and self._has_told():
@@ -75,10 +79,10 @@ class UnblockedStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Return at once: nothing is buffered that could be written."""
+        """Return immediately, since nothing is buffered that could be written."""
 
     def drain(self, seconds: float = _FAREWELL_SECONDS) -> None:
-        """Wait until everything was written, but no longer than this."""
+        """Wait until everything is written, but no longer than the given time."""
         sleep = native("time", "sleep")
         for _ in range(int(seconds / _POLL_SECONDS)):
             if self._is_idle:
@@ -90,7 +94,7 @@ class UnblockedStream(io.TextIOBase):
         return self._descriptor
 
     def isatty(self) -> bool:
-        """Return whether a person reads it."""
+        """Return whether the descriptor is a terminal."""
         return os.isatty(self._descriptor)
 
     def writable(self) -> bool:
@@ -98,15 +102,15 @@ class UnblockedStream(io.TextIOBase):
         return True
 
     def _has_told(self) -> bool:
-        """Return whether no dropped line is yet to be told of."""
+        """Return whether all dropped lines have been reported."""
         return self._dropped == self._told
 
     def _write_at_once(self, line: bytes) -> None:
-        """Write what the descriptor takes; the rest waits before what a signal handler wrote."""
+        """Write what the descriptor accepts, and queue the rest before lines of signal handlers."""
         self._is_writing, written = True, 0
         try:
             written = self._output.write_at_once(line)
-        except OSError:  # the thread waits, or finds out what is wrong
+        except OSError:  # the thread waits, or detects the error
             pass
         finally:
             self._note_end(line, written)
@@ -118,7 +122,7 @@ class UnblockedStream(io.TextIOBase):
                 self._wake_thread()
 
     def _keep(self, line: bytes) -> None:
-        """Keep a line for the thread, or drop it if too much waits."""
+        """Queue a line for the thread, or drop it if too much is waiting."""
         if self._waiting_bytes + len(line) > _ROOM_BYTES:
             self._dropped += _lines_in(line)
         else:
@@ -130,10 +134,10 @@ class UnblockedStream(io.TextIOBase):
     def _wake_thread(self) -> None:
         if self._is_idle:
             self._is_idle = False
-            with suppress(RuntimeError):  # a signal handler has released it since
+            with suppress(RuntimeError):  # a signal handler has already released it
                 self._rest.release()
         if not self._has_thread:
-            with suppress(RuntimeError):  # no room for a thread: the next line tries again
+            with suppress(RuntimeError):  # no resources for a thread; the next line tries again
                 native("_thread", "start_new_thread")(self._write_on, ())
                 self._has_thread = True
 
@@ -144,7 +148,7 @@ class UnblockedStream(io.TextIOBase):
                 self._write_next()
 
     def _has_come_to_rest(self) -> bool:
-        """Return whether nothing waits; the next who writes ends the rest then."""
+        """Return whether no line is waiting, in which case the next writer wakes the thread."""
         with self._taking:
             if self._waiting:
                 return False
@@ -155,7 +159,7 @@ class UnblockedStream(io.TextIOBase):
             return self._is_idle
 
     def _write_next(self) -> None:
-        """Write the next lines, as many as the system writes as one.
+        """Write the next lines, as many as the system writes atomically.
 
         Other processes write to the same pipe.
         """
@@ -171,7 +175,7 @@ class UnblockedStream(io.TextIOBase):
             self._dropped += 0 if is_written else _lines_in(piece)
 
     def _tell_of_dropped(self, dropped: int) -> None:
-        """Write how many lines were dropped since the last time, if any."""
+        """Write a line that reports the newly dropped lines, if any."""
         if dropped > self._told:
             said = self.describe_dropped(dropped - self._told)
             line = f"{'' if self._ends_line else chr(10)}{said}\n"
@@ -179,7 +183,7 @@ class UnblockedStream(io.TextIOBase):
                 self._told = dropped
 
     def _write(self, piece: bytes) -> bool:
-        """Write, however long it takes; return whether it was possible."""
+        """Write a chunk, waiting if necessary, and return whether that succeeded."""
         written = self._output.write_all(piece)
         self._note_end(piece, written)
         return written == len(piece)
@@ -194,9 +198,9 @@ def _lines_in(text: bytes) -> int:
 
 
 def unblock_standard_streams() -> None:
-    """Let this process, and those that it forks, never wait for a reader of their output.
+    """Prevent this process and its children from waiting for readers of their output.
 
-    Streams that are not those of the process, but were put in their place, stay.
+    Streams that replace the original ones are left unchanged.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -208,25 +212,25 @@ def unblock_standard_streams() -> None:
 
 
 def drain_standard_streams() -> None:
-    """Wait for the last lines, before this process becomes another program."""
+    """Wait for the last lines before this process becomes another program."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, UnblockedStream):
             stream.drain()
 
 
 def describe_dropped_lines(describe: Callable[[int], str]) -> None:
-    """Let what writes to standard error say in this way how many lines were dropped."""
+    """Set the function that returns the line about dropped lines of standard error."""
     if isinstance(sys.stderr, UnblockedStream):
         sys.stderr.describe_dropped = describe
 
 
 def dropped_lines() -> int:
-    """Return how many lines this process has dropped so far."""
+    """Return the number of lines that this process has dropped."""
     streams = (sys.stdout, sys.stderr)
     return sum(each.dropped for each in streams if isinstance(each, UnblockedStream))
 
 
 def say(text: str) -> None:
-    """Write a line to standard output at once."""
+    """Write a line to standard output immediately."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()

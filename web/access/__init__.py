@@ -1,1 +1,1 @@
-"""Who may call a view, and how often: marks, tokens, key proofs, rate limits."""
+"""Access to views: decorators, tokens, key proofs and rate limits."""

@@ -1,8 +1,9 @@
-"""Rate limits of the common endpoints for users, projects and groups, each with its setting.
+"""Rate limits of common endpoints for users, projects and groups, each with its own setting.
 
-An operation of the API states its family in its mark: `@operation(…, limit=Family.PROJECTS)`. It
-is counted once its caller is known: by user, and without a token by IP address. The limit of all
-API requests (API_RATE_LIMIT) counts beside it, and the headers tell which of them is nearer.
+An operation of the API declares its family in its decorator: `@operation(…,
+limit=Family.PROJECTS)`. It is counted once its caller is known: by user, or by IP address without a
+token. The limit of all API requests (API_RATE_LIMIT) applies in addition. The headers report
+whichever limit is closer to being exceeded.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,21 +19,21 @@ from web.settings.reader import Settings
 
 
 class Family(Enum):
-    """Operations that are counted together."""
+    """Family of operations that are counted together."""
 
-    #: Lists of users, and single ones.
+    #: Families for lists of users, and for single users.
     USERS = "users"
     USER = "user"
-    #: Lists of projects, and single ones.
+    #: Families for lists of projects, and for single projects.
     PROJECTS = "projects"
     PROJECT = "project"
-    #: Lists of groups, single ones, and the projects of one.
+    #: Families for lists of groups, for single groups, and for the projects of a group.
     GROUPS = "groups"
     GROUP = "group"
     GROUP_PROJECTS = "group_projects"
-    #: Members of a project or group.
+    #: Family for members of a project or group.
     MEMBERS = "members"
-    #: What is handed to the release checker, on its page as well.
+    #: Family for texts that are submitted to the release checker, including its page.
     RELEASE_CHECKS = "release_checks"
 
 
@@ -49,7 +50,7 @@ _SETTINGS: Mapping[Family, Setting] = {
     Family.MEMBERS: lambda each: each.members_api_rate_limit,
     Family.RELEASE_CHECKS: lambda each: each.release_check_rate_limit,
 }
-#: Families with another setting for callers without a token.
+#: Settings of families that differ for callers without a token.
 _ANONYMOUS_SETTINGS: Mapping[Family, Setting] = {
     Family.PROJECTS: lambda each: each.anonymous_projects_api_rate_limit,
 }
@@ -77,12 +78,12 @@ _SEARCHES = Limit(
 
 
 def count_search() -> None:
-    """Count a request that searches; raise 429 if it is above the rate of searches."""
+    """Count a search request, and raise 429 if it exceeds the search rate."""
     _SEARCHES.count()
 
 
 def count_request(family: Family) -> None:
-    """Count a request of a known caller; raise 429 if it is above the rate of its family."""
+    """Count a request of a known caller, and raise 429 if it exceeds the family's rate."""
     is_anonymous = g.get("limited_user_id") is None
     limit = _ANONYMOUS_LIMITS.get(family) if is_anonymous else None
     (limit or _LIMITS[family]).count()

@@ -15,12 +15,15 @@ from web.services import services, settings
 
 
 def check_key(found: Bearer, token: str, *, now: datetime) -> None:
-    """Raise KeyNotProvedError unless a token comes with a proof exactly if it is bound to a key."""
+    """Raise KeyNotProvedError for a missing, invalid or unexpected proof of the token's key.
+
+    A proof is required if the token is bound to a key, and not allowed otherwise.
+    """
     scheme = request.environ.get(_AUTHORIZATION, "")[:5].lower()
     is_with_proof = scheme == "dpop "
     if found.key_thumbprint is None and not is_with_proof:
-        return  # an ordinary token, which is nearly all of them
-    # The public URL from BASE_URL, never from the Host header.
+        return  # nearly all tokens are unbound
+    # The URL comes from BASE_URL and never from the Host header.
     url = f"{settings().base_url}{quote(decoded_reference(request.path))}"
     presented = PresentedToken(
         target=ProofTarget(request.method, url, token),
@@ -32,27 +35,27 @@ def check_key(found: Bearer, token: str, *, now: datetime) -> None:
     )
 
 
-#: The header that clients of the API use for personal access tokens.
+#: Header in which API clients send personal access tokens.
 PRIVATE_TOKEN = "PRIVATE-TOKEN"  # noqa: S105 - its name
 
 
 class TokenLocation(Enum):
-    """A part of a request that can carry a token."""
+    """Part of a request that can contain a token."""
 
-    #: `Authorization: Bearer …`, or `Authorization: DPoP …` (RFC 9449 section 7.1).
+    #: Header `Authorization: Bearer …` or `Authorization: DPoP …` (RFC 9449 section 7.1).
     HEADER = "header"
-    #: `access_token=…` in the form of a POST (section 2.2).
+    #: Parameter `access_token=…` in the form of a POST (section 2.2).
     FORM = "form"
-    #: `?access_token=…`
+    #: Query parameter `access_token=…`.
     QUERY = "query"
-    #: `PRIVATE-TOKEN: …` …
+    #: Header `PRIVATE-TOKEN: …`.
     PRIVATE_HEADER = "private header"
-    #: … and `?private_token=…`
+    #: Query parameter `private_token=…`.
     PRIVATE_QUERY = "private query"
 
 
 _AUTHORIZATION = "HTTP_AUTHORIZATION"
-#: Query parameters with a token; links never repeat them.
+#: Query parameters with a token, which links never repeat.
 QUERY_TOKENS = ("access_token", "private_token")
 _FORM = "application/x-www-form-urlencoded"
 OAUTH_LOCATIONS = (TokenLocation.HEADER, TokenLocation.QUERY)
@@ -66,10 +69,10 @@ API_LOCATIONS = (
 
 
 class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
-    """The request has different tokens: invalid_request with the challenge of section 3."""
+    """Error for different tokens in a request: invalid_request with the challenge of section 3."""
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the answer."""
+        """Return the headers of the response."""
         challenge = f'Bearer realm="Gatebell", error="{self.error}"'
         return [("Content-Type", "application/json"), ("WWW-Authenticate", challenge)]
 
@@ -91,7 +94,8 @@ def _tokens_in(location: TokenLocation, asked: Request) -> list[str]:
 def presented_token(*locations: TokenLocation) -> str | None:
     """Return the token of a request, or None.
 
-    The same token in several places is one token. Different tokens raise AmbiguousTokenError.
+    The same token in several places counts as one token. Raise AmbiguousTokenError for different
+    tokens.
     """
     asked = request_ctx.request  # each access through Flask's proxies is slow
     given = [token for location in locations for token in _tokens_in(location, asked) if token]

@@ -1,4 +1,7 @@
-"""The marks of views: who may call them. Every view has exactly one (`web/http/endpoints.py`)."""
+"""Decorators that declare who may call a view.
+
+Every view has exactly one of them (`web/http/endpoints.py`).
+"""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -42,7 +45,7 @@ from web.services import now, services, settings
 
 
 class CurrentUser(UserMixin):  # type: ignore[misc]
-    """The signed-in user of this browser, as Flask-Login's user object."""
+    """Signed-in user of this browser, as the user object of Flask-Login."""
 
     def __init__(self, token: str, sign_in: LiveSignIn) -> None:
         """Store the account and its sign-in."""
@@ -61,15 +64,15 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the sign-in is recent enough for an administrator."""
+        """Return whether the sign-in is recent enough for an administrator."""
         lifetime = timedelta(seconds=settings().administrator_proof_seconds)
         return self.has_proven and now() - self.auth_time <= lifetime
 
     @property
     def may_administer(self) -> bool:
-        """Whether the request has the rights of an administrator.
+        """Return whether the request has the rights of an administrator.
 
-        A change needs a recent sign-in, wherever it is made.
+        Any change requires a recent sign-in.
         """
         return self.is_admin and (request.method != "POST" or self.is_fresh)
 
@@ -86,31 +89,31 @@ def load_current_user(token: str) -> CurrentUser | None:
 
 
 def get_current_user() -> CurrentUser:
-    """Return the signed-in user; only for views that require one."""
+    """Return the signed-in user, in views that require one."""
     return cast("CurrentUser", current_user._get_current_object())  # noqa: SLF001 - the proxy's own
 
 
 def viewer() -> Viewer:
-    """Return the viewer of this request, signed in or anonymous."""
+    """Return the viewer of this request, who may be anonymous."""
     if not current_user.is_authenticated:
         return Viewer(user_id=None)
     return Viewer(user_id=current_user.id, is_admin=current_user.may_administer, today=now().date())
 
 
-#: Everybody may call the view.
+#: Decorator of views that anyone may call.
 open_to_anyone = Mark(access="anyone")
-#: The protocol checks: the view authenticates an OAuth client (RFC 6749 section 2.3).
+#: Decorator of views that authenticate an OAuth client themselves (RFC 6749 section 2.3).
 checks_its_client = Mark(access="an OAuth client")
-#: The receiver checks: the view compares an integration's key.
+#: Decorator of receivers, which check an integration's key themselves.
 checks_its_key = Mark(access="a sender with an integration key")
-#: The URL itself is the secret of a heartbeat.
+#: Decorator of heartbeat views, whose URL itself is the secret.
 checks_its_url = Mark(access="a job that knows the URL of its heartbeat")
-#: The view compares the secret of the registry's configuration.
+#: Decorator of views that compare the secret of the registry's configuration.
 checks_registry_secret = Mark(access="the container registry, with its secret")
 
 
 def to_sign_in() -> ResponseReturnValue:
-    """Redirect to the sign-in page, and back here afterwards."""
+    """Redirect to the sign-in page, which returns to this page afterwards."""
     return redirect(url_for("sessions.sign_in", next=short_address(current_path())))
 
 
@@ -124,14 +127,14 @@ def _for_users(view: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_signed_in_afresh() -> bool:
-    """Return whether the user of this browser signed in recently enough for an administrator."""
+    """Return whether the user signed in recently enough to act as an administrator."""
     return get_current_user().is_fresh
 
 
 def _asking_to_sign_in_again(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a view that redirects to a new sign-in where an old one was not enough for a change.
+    """Return a view that redirects to a new sign-in if an old sign-in was rejected.
 
-    With an old sign-in, an administrator changes only what their own roles allow.
+    With an old sign-in, administrators can only make changes that their own roles permit.
     """
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -147,7 +150,7 @@ def _asking_to_sign_in_again(view: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _administrating(*proven: str) -> Guard:
-    """Return the guard of administrators; the methods in `proven` need a recent sign-in."""
+    """Return the guard for administrators; the methods in `proven` require a recent sign-in."""
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -164,23 +167,24 @@ def _administrating(*proven: str) -> Guard:
     return guard
 
 
-#: Administrators of the instance may call the view; other users get 404. A change needs a recent
-#: sign-in, so that an unattended browser or a copied cookie is not enough.
+#: Decorator of views for administrators of the instance; other users get 404. A change requires a
+#: recent sign-in, so that an unattended browser or a copied cookie is not sufficient.
 administrator = Mark(
     access="an administrator, for changes freshly signed in", guard=_administrating("POST")
 )
-#: As `administrator`, and reading needs a recent sign-in too: what leaves the service.
+#: Decorator like `administrator` that requires a recent sign-in for reading as well. It protects
+#: data that is exported.
 administrator_afresh = Mark(
     access="an administrator, freshly signed in", guard=_administrating("POST", "GET", "HEAD")
 )
 
 
 def _needs_new_sign_in() -> bool:
-    """Return whether an administrator changes something with an old sign-in."""
+    """Return whether an administrator is making a change with an old sign-in."""
     return request.method == "POST" and current_user.is_admin and not is_signed_in_afresh()
 
 
-#: Signed-in users may call the view; others are redirected to the sign-in page.
+#: Decorator of views for signed-in users; others are redirected to the sign-in page.
 signed_in = Mark(
     access="a signed-in user", guard=lambda view: _asking_to_sign_in_again(_for_users(view))
 )
@@ -195,8 +199,8 @@ def _for_users_with_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
     return _for_users(guarded)
 
 
-#: As `signed_in`, but a POST of an administrator needs a recent sign-in: it makes a token that may
-#: have the rights of an administrator.
+#: Decorator like `signed_in`, but a POST of an administrator requires a recent sign-in. The view
+#: creates a token that may have an administrator's rights.
 signed_in_afresh = Mark(
     access="a signed-in user, an administrator freshly", guard=_for_users_with_tokens
 )
@@ -209,12 +213,13 @@ def _for_recent_users(view: Callable[..., Any]) -> Callable[..., Any]:
     return _for_users(guarded)
 
 
-#: As `signed_in`, with a recent sign-in, whoever it is: the view changes what opens the account.
+#: Decorator like `signed_in` that requires a recent sign-in of every user. The view changes the
+#: credentials of the account.
 recently_signed_in = Mark(access="a signed-in user, freshly", guard=_for_recent_users)
 
 
 def _to_sign_in_again() -> ResponseReturnValue:
-    """Redirect to a new sign-in, and back to the account or the page that the change belongs to."""
+    """Redirect to a new sign-in, which returns to the account or page of the change."""
     flash("Sign in again to confirm that it is you, then repeat the action.", "warning")
     user_id = (request.view_args or {}).get("user_id")
     begin = nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
@@ -224,10 +229,10 @@ def _to_sign_in_again() -> ResponseReturnValue:
 def project_member(
     *, at_least: Role, ability: Ability | None = None, in_archived: bool = False
 ) -> Mark:
-    """Require a role, or a custom one with an ability.
+    """Require a role, or a custom role with an ability.
 
-    The view gets the project as `project` instead of `project_path`. A part of the project that is
-    turned off has no pages, and an archived project takes no POST but those of views that say so.
+    The view gets the project as `project` instead of `project_path`. Disabled features of a project
+    have no pages. An archived project accepts a POST only in views with `in_archived`.
     """
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -248,19 +253,20 @@ def project_member(
     return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
 
 
-#: Rooms of the table of permissions whose changes say who has access.
+#: Groups of operations whose changes affect who has access.
 _GIVES_ACCESS = frozenset({"former_paths", "invitations", "members", "resource_tokens"})
 _SHARES = frozenset({"projects.share", "projects.unshare"})
 
 
 def permitted(name: str, *, to_post: str = "") -> Mark:
-    """Require what the action of this name asks for (`domain/access/permissions.py`).
+    """Require the permission of an action (`domain/access/permissions.py`).
 
     `to_post` names another action for POST. The view gets the project as `project` instead of
-    `project_path`, or the group as `group` instead of `group_path`; or either as `holder`, if it
-    has an argument of this name.
-    Administrators own everything: what only owners may change, and who has access (members and
-    access tokens), needs a recent sign-in of them.
+    `project_path`, or the group as `group` instead of `group_path`. It gets either as `holder` if
+    it has a parameter with this name.
+
+    Administrators count as owners of everything. They need a recent sign-in for changes that are
+    reserved for owners, and for changes of members and access tokens.
     """
     permission, posting = permission_of(name), permission_of(to_post or name)
     room = name.partition(".")[0]
@@ -299,7 +305,7 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
 
 
 def may_open_group(path: str, name: str) -> bool:
-    """Return whether the viewer may open the page of a group with the action of this name."""
+    """Return whether the viewer may open the page of a group with this action."""
     permission = permission_of(name)
     try:
         group = get_group(path, viewer(), session=db.session())
@@ -315,20 +321,26 @@ def _shown(project: ProjectView) -> ProjectView:
 
 
 def admit(accepted: tuple[str, ...]) -> Bearer:
-    """Return the bearer of the request's token, counted and checked for one of these scopes."""
+    """Count the request and return the bearer of its token.
+
+    Raise the matching error if the token is invalid or has none of the accepted scopes.
+    """
     _identify()
     return _admit(accepted)
 
 
 def find_bearer(*accepted: str) -> Bearer | None:
-    """Return the token of a request, or None without one; an invalid token is an error."""
+    """Return the bearer of a request, or None without a token.
+
+    Raise the matching error if the token is invalid.
+    """
     if presented_token(*API_LOCATIONS) is None:
         return None
     return admit(accepted)
 
 
 def admit_or_anonymous(accepted: tuple[str, ...]) -> Bearer | None:
-    """As `find_bearer`, and count the requests of an IP address that has no token."""
+    """Return the bearer as `find_bearer` does, and count requests without a token by IP address."""
     found = find_bearer(*accepted)
     if found is None:
         _count_anonymous()
@@ -341,7 +353,7 @@ def _count_anonymous() -> None:
 
 
 def _identify() -> None:
-    """Note the bearer, or why there is none: the request is counted before either is used."""
+    """Store the bearer or the error in `g`, since the request is counted before either is used."""
     try:
         found = _api_bearer(now())
     except (ProtocolError, BearerRefusedError) as refusal:
@@ -352,7 +364,10 @@ def _identify() -> None:
 
 @by_api_user
 def _admit(accepted: tuple[str, ...]) -> Bearer:
-    """Return the noted bearer if it has one of these scopes; raise the noted refusal."""
+    """Return the stored bearer if it has one of the scopes.
+
+    Raise the stored error if there is one.
+    """
     found: Bearer | ProtocolError | BearerRefusedError = g.api_caller
     if isinstance(found, Exception):
         raise found
@@ -373,7 +388,7 @@ def _api_bearer(moment: datetime) -> Bearer:
 
 
 def oauth_bearer(*accepted: str) -> Mark:
-    """Require an OAuth access token, not a personal one, with one of these scopes."""
+    """Require an OAuth access token with one of these scopes; personal tokens are rejected."""
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The mark of views for Git: a token as the password of HTTP Basic, or as a bearer token."""
+"""Decorators of views for Git, which accept a token as Basic password or as bearer token."""
 
 import logging
 from collections.abc import Callable
@@ -37,12 +37,12 @@ _log = logging.getLogger("gatebell.git")
 
 
 class GitAccess(NamedTuple):
-    """What the sender of a request may do."""
+    """Access of a Git client to a project."""
 
     project: ProjectView
     service: GitService
     user_id: int | None
-    #: Of a push: says whether its sender may still push, which `hooks/pre-receive` asks.
+    #: Function for `hooks/pre-receive` that checks whether the sender of a push may still push.
     answer: Answer | None = None
 
 
@@ -54,19 +54,19 @@ def _for_git_clients(view: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-#: A token whose scope and user may do what the request asks for, or nobody at a public project; the
-#: view gets the project and the service as `access`.
+#: Decorator of views for Git clients. It requires a token whose scope and user permit the request,
+#: unless the project is public. The view gets the project and the service as `access`.
 git_client = Mark(
     access="a Git client with a token, or anybody who reads a public project",
     guard=_for_git_clients,
     refinement={
         "is_heavy": False
-    },  # a transfer is passed on in pieces, and takes no time to compute
+    },  # a transfer is forwarded in chunks and needs little computation
 )
 
 
 def _service(name: str | None) -> GitService:
-    """Return the service; what asks for none or for an unknown one needs the rights of a reader."""
+    """Return the service; missing or unknown services require the permission to read."""
     return GitService.RECEIVE_PACK if name == GitService.RECEIVE_PACK else GitService.UPLOAD_PACK
 
 
@@ -88,7 +88,7 @@ def _counted(
         _check_scope(found, service)
     sender, session = _sender(found), db.session()
     project = get_project_for_git(path.removesuffix(".git"), service, sender, session=session)
-    # A transfer may last for hours, and what starts one may wait for a child.
+    # A transfer may take hours, and may first have to wait for a process.
     release_locks(session)
     if found is not None:
         connection = services().connections
@@ -105,10 +105,10 @@ def _sender(found: Bearer | None) -> Viewer:
 
 
 def _answering(project: ProjectView) -> Answer:
-    """Return what answers whether the sender may still push, at any later time.
+    """Return a function that checks whether the sender may still push at a later time.
 
-    The objects of a push may come for hours. Whether the token had expired counts at the start, as
-    for other requests; all else counts as it is now.
+    The objects of a push may take hours to arrive. As in other requests, the token's expiry is
+    checked as of the start. All other conditions are checked as of the call.
     """
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
     token, began_at = _presented() or "", now()
@@ -144,7 +144,10 @@ def _check_scope(found: Bearer, service: GitService) -> None:
 
 
 def _find_bearer() -> Bearer | None:
-    """Return the bearer, None without credentials; what is wrong with them is noted."""
+    """Return the bearer, or None without valid credentials.
+
+    The reason for a rejection is stored in `g`.
+    """
     token = _presented()
     if token is None:
         return None
@@ -155,7 +158,7 @@ def _find_bearer() -> Bearer | None:
     except BearerRefusedError as error:
         g.git_refusal = f"{error} Use a valid access token as the password."
     except OAuth2Error as error:
-        # Git has no way to prove a key (RFC 9449).
+        # Git cannot prove a key (RFC 9449).
         g.git_refusal = f"{error.description} Git cannot do that: use a personal access token."
     else:
         return found
@@ -163,7 +166,7 @@ def _find_bearer() -> Bearer | None:
 
 
 def _presented() -> str | None:
-    """Return the token of the request, or None; an unreadable header is a wrong token."""
+    """Return the token of the request, or None; an unreadable header counts as a wrong token."""
     if not request.headers.get("Authorization"):
         return None
     token = presented_token(TokenLocation.HEADER)

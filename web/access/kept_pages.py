@@ -1,7 +1,7 @@
-"""Return addresses for other URLs: a long one is stored, and a handle takes its place.
+"""Return addresses inside other URLs: a long address is stored and replaced by a handle.
 
 The sign-in page, the second factor, identity providers and the session carry the address of the
-page that the user asked for. Nested into another URL, a long address no longer fits into a request.
+requested page. Inside another URL, a long address would exceed the limits of a request.
 """
 
 from flask import request, url_for
@@ -13,15 +13,15 @@ from web.extensions import db
 from web.http.transactions import begin_to_write, prepared, session_writes
 from web.services import now, services
 
-#: In characters. Quoted inside another URL, an address may become three times as long; the session
-#: cookie has room for this many as well.
+#: Maximum length of an address in characters. Quoted inside another URL, it may become three times
+#: as long. The session cookie also has room for it.
 _LONGEST_NESTED = 1_500
-#: The parameter of /oauth/authorize that has the handle of the actual parameters.
+#: Parameter of /oauth/authorize with the handle of the actual parameters.
 KEPT_REQUEST = "kept"
 
 
 class LongAddressError(DomainError):
-    """An address is too long even to be stored."""
+    """Error for an address that is too long to be stored."""
 
     def __init__(self) -> None:
         """Set the message."""
@@ -29,9 +29,10 @@ class LongAddressError(DomainError):
 
 
 def short_address(path: str) -> str:
-    """Return an address of this service that leads to `path` and fits into another URL.
+    """Return an address that leads to `path` and fits into another URL.
 
-    Raises TooManyAttemptsError if a network stores too many addresses.
+    Raise LongAddressError if the path is too long to be stored. Raise TooManyAttemptsError if a
+    network stores too many addresses.
     """
     if len(path) <= _LONGEST_NESTED:
         return path
@@ -39,20 +40,20 @@ def short_address(path: str) -> str:
         raise LongAddressError
     handle = _keep(path)
     if path.partition("?")[0] == url_for("authorize.consent"):
-        # It may be too long for any URL, so nothing can redirect there.
+        # It may be too long for any URL, so no redirect can lead there.
         return url_for("authorize.consent", kept=handle)
     return url_for("sessions.go_on", handle=handle)
 
 
 def find_address(handle: str) -> str | None:
-    """Return the address that was stored with a handle, or None if it has expired."""
+    """Return the address that is stored under a handle, or None if it has expired."""
     return find_kept_page(handle, session=db.session(), keyring=services().keyring, now=now())
 
 
 def _keep(path: str) -> str:
     if session_writes():
         return _store(path, db.session())
-    # The request only reads, and may have begun to: the row is written in a session of its own.
+    # The request only reads, and may have begun to, so the row is written in a separate session.
     handles: list[str] = []
 
     def write(session: Session) -> None:

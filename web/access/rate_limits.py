@@ -1,7 +1,8 @@
-"""Rate limits, which Flask-Limiter counts: what each is for, whose requests it counts, the headers.
+"""Rate limits: their purposes, the requests that they count, and their headers.
 
-The API is limited by user, a few OAuth endpoints by IP address, receivers by integration and, if
-configured, pages by user. A limit that is switched off counts nothing and adds no headers.
+Flask-Limiter counts the requests. The API is limited by user, a few OAuth endpoints by IP address,
+receivers by integration and, if configured, pages by user. A disabled limit counts nothing and adds
+no headers.
 """
 
 from collections.abc import Callable
@@ -25,34 +26,37 @@ from web.settings.reader import Settings
 View = TypeVar("View", bound=Callable[..., Any])
 
 _PREFIX = "gatebell"
-#: In `g.counted` where the library knows what it has counted; else that holds the limits.
+#: Value of `g.counted` if the library keeps the counts; otherwise it holds the limits.
 _BY_LIBRARY = "by the library"
 
 
 class Limit:
-    """Counts requests, and refuses those above the rates (429): called, or as decorator of a view.
+    """Limit that counts requests and rejects requests above its rates with 429.
 
-    Flask-Limiter's own decorator counts in a shared store, and in memory while that is away. What
-    is counted on this host needs no fallback and goes to the strategy of the library at once: the
-    way through its decorator takes as long as a third of a token check
-    (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
+    It can be called, or used as the decorator of a view. Flask-Limiter's own decorator counts in a
+    shared store, or in memory while the store is unavailable. Counts on this host need no fallback
+    and use the library's storage directly. The library's decorator takes about a third of the time
+    of a token check (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
     """
 
     def __init__(
         self, rates: Callable[[Settings], str], scope: str, key: Callable[[], str]
     ) -> None:
-        """Count by key, all views of a scope together; `rates` is a setting, empty for no limit."""
+        """Count by key, together for all views of a scope.
+
+        `rates` returns a setting, which is empty for no limit.
+        """
         self._rates, self._scope, self._key = rates, scope, key
 
         def nothing() -> None: ...
 
-        # The library tells decorated functions apart by their names.
+        # The library distinguishes decorated functions by their names.
         nothing.__name__ = f"count_{scope}"
         decorate = limiter.shared_limit(lambda: rates(settings()), scope, key_func=key)
         self._count_in_store = decorate(nothing)
 
     def __call__(self, view: View) -> View:
-        """Return the view with the count before it."""
+        """Return a view that counts the request before it runs."""
 
         @wraps(view)
         def limited(*args: Any, **kwargs: Any) -> Any:
@@ -62,7 +66,7 @@ class Limit:
         return cast("View", limited)
 
     def count(self) -> None:
-        """Count this request; raise 429 if it is above a rate."""
+        """Count this request, and raise 429 if it exceeds a rate."""
         storage = limiter.storage
         if not isinstance(storage, HostStorage):
             try:
@@ -89,7 +93,7 @@ class Limit:
 
 
 def _add_counted(counted: "list[_Status]") -> None:
-    """Note limits for the headers, after those of another `Limit` that counted this request."""
+    """Store limits for the headers, after limits of another `Limit` that counted this request."""
     before = g.get("counted")
     if before is None:
         after_this_request(_add_headers)
@@ -98,25 +102,25 @@ def _add_counted(counted: "list[_Status]") -> None:
     g.counted = [*(before or ()), *counted]
 
 
-#: IP addresses, at all views with this mark together.
+#: Limit by IP address, shared by all OAuth views with this decorator.
 by_address = Limit(attrgetter("oauth_rate_limit"), "oauth", client_address)
-#: IP addresses that register clients.
+#: Limit by IP address for client registrations.
 by_registrar = Limit(attrgetter("client_registration_rate_limit"), "registrations", client_address)
-#: Users of the API, and IP addresses without a valid token.
+#: Limit by user of the API, or by IP address without a valid token.
 by_api_user = Limit(attrgetter("api_rate_limit"), "api", client_or_user)
-#: Users of Git, and IP addresses without a valid token.
+#: Limit by user of Git, or by IP address without a valid token.
 by_git_user = Limit(attrgetter("git_rate_limit"), "git", client_or_user)
-#: Integrations: the caller notes `g.integration_id`.
+#: Limit by integration, for which the caller sets `g.integration_id`.
 by_integration = Limit(attrgetter("alert_rate_limit"), "alerts", lambda: str(g.integration_id))
-#: IP addresses that send events as to PagerDuty.
+#: Limit by IP address for events in PagerDuty's format.
 by_events_address = Limit(
     attrgetter("events_address_rate_limit"), "events_addresses", client_address
 )
-#: IP addresses that ping heartbeats.
+#: Limit by IP address for pings of heartbeats.
 by_pinging_address = Limit(
     attrgetter("heartbeat_address_rate_limit"), "ping_addresses", client_address
 )
-#: Heartbeats: the caller notes `g.heartbeat`.
+#: Limit by heartbeat, for which the caller sets `g.heartbeat`.
 by_heartbeat = Limit(attrgetter("heartbeat_rate_limit"), "pings", lambda: str(g.heartbeat))
 
 
@@ -127,19 +131,20 @@ def limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
             settings_at_start.ratelimit_storage_uri, settings_at_start.trusted_ca_file
         ),
         "RATELIMIT_KEY_PREFIX": _PREFIX,
-        # All rates of a limit count, also those after the first one that is used up.
+        # All rates of a limit are counted, even after the first exceeded rate.
         "RATELIMIT_FAIL_ON_FIRST_BREACH": False,
-        # What the library checks before a view is called, which `start_limits` confines to pages.
+        # The library checks this limit before a view is called, which `start_limits` restricts to
+        # pages.
         "RATELIMIT_APPLICATION": lambda: settings().page_rate_limit,
     }
 
 
 def start_limits(app: Flask) -> None:
-    """Start Flask-Limiter, with its check before the view at pages alone.
+    """Start Flask-Limiter, and restrict its check before the view to pages.
 
-    All other limits are checked when a decorated function is called, and a check of nothing costs
-    a tenth of what a token check does. What the library does afterwards is for its own headers and
-    for counts that depend on the response, and there are none of either.
+    All other limits are checked when a decorated function is called. A check without limits costs a
+    tenth of a token check. The library's later hooks only serve its own headers and counts that
+    depend on the response, and we use neither.
     """
     limiter.init_app(app)
     check_application_limits = app.before_request_funcs[None].pop()
@@ -151,10 +156,10 @@ def start_limits(app: Flask) -> None:
 
 
 def _note_visitor() -> None:
-    """Note who opens a page.
+    """Store the user who opens a page.
 
-    The library takes every error below its own checks for one of the store, so that the database
-    is asked here.
+    The database is queried here, because the library treats every error during its checks as an
+    error of the store.
     """
     if not settings().page_rate_limit:
         return
@@ -165,23 +170,23 @@ def _note_visitor() -> None:
 
 
 class _Status(NamedTuple):
-    """How much of a rate is used up."""
+    """State of a rate after a request was counted."""
 
     is_exceeded: bool
     limit: int
-    #: Requests in this window, including this one and refused ones.
+    #: Number of requests in this window, including this request and rejected requests.
     observed: int
-    #: Requests left in this window.
+    #: Number of requests left in this window.
     remaining: int
     #: Start of the next window in seconds since the epoch.
     reset_at: int
 
 
 def _add_headers(response: Response) -> Response:
-    """Add the headers of the rate that a client has to heed first, to a request that was counted.
+    """Add the headers of the rate that a client must observe first.
 
-    The library's own writer has no RateLimit-Observed, adds Retry-After to every response, and
-    tells the shortest rate even if a longer one is nearly used up.
+    The library's own headers lack RateLimit-Observed and add Retry-After to every response. They
+    show the shortest rate even if a longer rate is nearly exceeded.
     """
     statuses = _counted_by_library() if g.counted is _BY_LIBRARY else g.counted
     if not statuses:

@@ -1,4 +1,4 @@
-"""Whether the signed-in user lacks a second factor that the instance or a group requires."""
+"""Checks whether the signed-in user lacks a second factor that the instance or a group requires."""
 
 from flask import g
 from flask_login import current_user
@@ -12,24 +12,24 @@ from web.settings.policies.accounts import second_factor_rule
 
 
 def must_set_up_second_factor() -> Requirement | None:
-    """Return what the signed-in user has to set one up for before anything else."""
+    """Return the requirement for which the signed-in user must set up a second factor now."""
     found = _unmet()
     return found if found is not None and found.begins <= now() else None
 
 
 def second_factor_to_come() -> Requirement | None:
-    """Return what the signed-in user needs a second factor for at a later time."""
+    """Return a later requirement for which the signed-in user will need a second factor."""
     found = _unmet()
     return found if found is not None and found.begins > now() else None
 
 
 def _unmet() -> Requirement | None:
-    """Return the earliest requirement of a second factor that the signed-in user does not have."""
+    """Return the earliest requirement of a second factor that the signed-in user does not meet."""
     if g.get("asks_no_database") or not current_user.is_authenticated:
         return None
     if current_user.methods == BY_PROVIDER_WITH_FACTOR:
-        return None  # the provider has asked for one, and is trusted in that
-    # Asked once for a request: it may be a page that sets one up.
+        return None  # the provider has required a second factor
+    # The result is kept for the request, which may be the page that sets up a factor.
     if "unmet_requirement" not in g:
         g.unmet_requirement = _look_up()
     found: Requirement | None = g.unmet_requirement

@@ -1,4 +1,4 @@
-"""The state of this host: free disk space, the store of rate limits, and ignored variables."""
+"""State of this host: free disk space, the store of rate limits, and ignored variables."""
 
 import os
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def host_metrics(settings: Settings) -> Iterator[Gauge]:
 
 
 def is_answering(storage: Storage) -> bool:
-    """Return whether the store of rate limits answers."""
+    """Return whether the store of rate limits responds."""
     try:
         return bool(storage.check())
     except Exception:  # noqa: BLE001 - each client has errors of its own

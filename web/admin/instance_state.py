@@ -1,4 +1,4 @@
-"""The state of the instance, for the overview page of the administration."""
+"""State of the instance, for the overview page of the administration and for metrics."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -46,37 +46,37 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceState:
-    """The state of the instance."""
+    """State of the instance."""
 
     release: str
     build: Build
     tier: str
     base_url: str
     database: str
-    #: The readiness problem in a few words; None if there is none.
+    #: Readiness problem in a few words, or None.
     missing: str | None
     worker_seen_at: datetime | None
     is_worker_alive: bool
-    #: The first administrator's user name while the generated password is still in use.
+    #: User name of the first administrator as long as the generated password is in use, or None.
     first_password_of: str | None
     risks: tuple[SecurityWarning, ...]
-    #: Tokens that administer the instance without the scope for that.
+    #: Tokens that administer the instance without the required scope.
     former_tokens: tuple[FormerToken, ...]
-    #: Destinations of the audit log that have taken nothing for a day.
+    #: Destinations of the audit log that have accepted nothing for a day.
     failing_streams: tuple[AuditStream, ...]
-    #: None while the self-monitor is off.
+    #: State of the self-monitor, or None while it is off.
     self_monitor: MonitorState | None
     backup: BackupState
     is_backup_overdue: bool
     #: Jobs of the worker that failed within the last hour.
     failed_jobs: tuple[FailedJob, ...]
-    #: A sentence for each environment variable that looks like a setting and is ignored.
+    #: Sentences about environment variables that look like settings and are ignored.
     ignored_variables: tuple[str, ...]
 
 
 def state_of_the_instance() -> InstanceState:
     """Return the state of the settings, the database and the background worker."""
-    # What looks whether the database can be used has a connection of its own.
+    # The readiness check uses its own connection, so no lock may be held.
     release_locks(db.session())
     missing = readiness_problem()
     current = settings_now(session=db.session())
@@ -114,12 +114,15 @@ def state_of_the_instance() -> InstanceState:
 
 
 def worker_seen_at() -> datetime | None:
-    """Return the time of the last worker heartbeat; None if none is known."""
+    """Return the time of the last worker heartbeat, or None if none is known."""
     return _last_turn(WORKER_HEARTBEAT)
 
 
 def _last_turn(job: str) -> datetime | None:
-    """Return when a job last had its turn; the last known one while the database is away."""
+    """Return the time of a job's last run, or None if it is unknown.
+
+    While the database is unavailable, return the last known time.
+    """
     known = services().last_turns
     try:
         found = last_turn(job, session=db.session())
@@ -134,9 +137,9 @@ def _last_turn(job: str) -> datetime | None:
 
 
 def lasting_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
-    """Return what is told even while the database is away: rules must not fall silent then.
+    """Return metrics that are also available while the database is unavailable.
 
-    `problem` is the readiness problem.
+    Alerting rules must keep working in that case. `problem` is the readiness problem.
     """
     return (
         Gauge(
@@ -178,7 +181,10 @@ def _timestamp(moment: datetime | None) -> float:
 
 
 def _known(unknown: str, read: Callable[[], Found], *, log: Logger = _log) -> Found | None:
-    """Return what is read; None, and a line in the log, while the database is away."""
+    """Return the result of `read`, or None if the database is unavailable.
+
+    The failure is logged with the message `unknown`.
+    """
     try:
         return read()
     except SQLAlchemyError as error:
@@ -188,7 +194,7 @@ def _known(unknown: str, read: Callable[[], Found], *, log: Logger = _log) -> Fo
 
 
 def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
-    """Return the state of the destinations of the audit log; none if it is unknown."""
+    """Return the states of the audit log's destinations, or none if they are unknown."""
     moment = now()
     found = _known(
         "the state of audit streams is unknown",
@@ -207,7 +213,7 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
 
 
 def self_monitor_state(current: Settings) -> MonitorState | None:
-    """Return what the last check found; None while the self-monitor is off."""
+    """Return the result of the last check, or None while the self-monitor is off."""
     if not current.self_monitor_project:
         return None
     period = timedelta(seconds=current.self_monitor_interval_seconds)
@@ -215,7 +221,7 @@ def self_monitor_state(current: Settings) -> MonitorState | None:
 
 
 def self_monitor_metrics() -> Sequence[Gauge]:
-    """Return the gauges of the last check; none if there was none or it is unknown."""
+    """Return the gauges of the last check, or none if there was no check or it is unknown."""
     found = _known(
         "the state of the self-monitor is unknown",
         lambda: self_monitor_state(settings()),
@@ -249,7 +255,7 @@ def _lengths(last: Check) -> Sequence[Gauge]:
 
 
 def job_metrics() -> Sequence[Gauge]:
-    """Return when a backup last succeeded and failed, and when jobs of the worker last failed."""
+    """Return the times of the last successful and failed backup and of the last job failures."""
     known = services().last_backup
     found = _known("the state of backups is unknown", lambda: backup_state(session=db.session()))
     if found is not None:
@@ -285,7 +291,7 @@ def job_metrics() -> Sequence[Gauge]:
 
 
 def webhook_metrics() -> Sequence[Gauge]:
-    """Return what waits for the webhooks of all projects; nothing if it is unknown."""
+    """Return the backlog of all projects' webhooks, or nothing if it is unknown."""
     found = _known("the state of webhooks is unknown", lambda: backlog(session=db.session()))
     if found is None:
         return ()
@@ -299,7 +305,7 @@ def webhook_metrics() -> Sequence[Gauge]:
 
 
 def integration_metrics() -> Sequence[Gauge]:
-    """Return how many integrations only reject deliveries; nothing if it is unknown."""
+    """Return the number of integrations that reject all deliveries, or nothing if it is unknown."""
     found = _known(
         "the state of integrations is unknown", lambda: count_rejecting(session=db.session())
     )
@@ -310,7 +316,7 @@ def integration_metrics() -> Sequence[Gauge]:
 
 
 def mail_metrics() -> Sequence[Gauge]:
-    """Return what waits in the outbox; nothing if it is unknown."""
+    """Return the state of the outbox, or nothing if it is unknown."""
     mail = _known("the state of e-mail is unknown", lambda: queue_state(session=db.session()))
     if mail is None:
         return ()
@@ -334,7 +340,7 @@ def _age(began_at: datetime | None, moment: datetime) -> float:
 
 
 def _database() -> str:
-    """Return the name and the version of the database: `Postgres 16.2`."""
+    """Return the name and version of the database, such as `Postgres 16.2`."""
     kind = {"postgresql": "Postgres", "sqlite": "SQLite"}
     dialect = db.engine.dialect
     numbers = dialect.server_version_info or ()

@@ -1,4 +1,4 @@
-"""The download of personal data, for people and for administrators."""
+"""Download of personal data, for users and for administrators."""
 
 import orjson
 from flask import Response
@@ -8,7 +8,7 @@ from web.http.work import work
 
 
 def export_file(user_id: int) -> Response:
-    """Return the stored data of a person as a file, without any secret."""
+    """Return a file with all stored data of a user except secrets."""
     exported = actions.export_user(work(), user_id).model_dump()
     text = orjson.dumps(exported, option=orjson.OPT_INDENT_2)
     answer = Response(text, mimetype="application/json")

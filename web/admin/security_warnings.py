@@ -21,14 +21,14 @@ _SHORT_PASSWORD = 12
 
 @dataclass(frozen=True, kw_only=True)
 class SecurityWarning:
-    """A setting with an insecure value."""
+    """Setting with an insecure value."""
 
     setting: str
     words: str
 
     @property
     def title(self) -> str:
-        """The setting's title."""
+        """Title of the setting."""
         return title_of(self.setting)
 
 
@@ -43,7 +43,7 @@ def _is_on_loopback(url: str) -> bool:
 
 
 def _is_database_unverified(settings: Settings) -> bool:
-    """Return whether the connection to a database elsewhere may be read or redirected."""
+    """Return whether the connection to a remote database may be read or redirected."""
     url = make_url(settings.database_url)
     is_elsewhere = not all(_is_on_loopback(_as_url(each)) for each in database_hosts(url))
     return is_elsewhere and url.query.get("sslmode") != "verify-full"
@@ -137,7 +137,7 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
 
 
 def security_warnings(settings: Settings) -> Iterator[SecurityWarning]:
-    """Return the risks of the settings in force, the worst first."""
+    """Yield the risks of the settings in force, highest risk first."""
     for setting, is_risky, words in _RISKS:
         if is_risky(settings):
             yield SecurityWarning(setting=setting, words=words)

@@ -1,4 +1,7 @@
-"""How administrators see and change settings; actions beside the table that only `web` knows."""
+"""Views and changes of settings for administrators.
+
+The actions are defined here and not in the domain, since only `web` knows the settings.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -31,27 +34,26 @@ from web.settings.reader import (
 from web.settings.sections import sections
 from web.settings.stored import current_settings
 
-#: Feature flags, which the page shows in a group of their own.
+#: Feature flags, which the page shows in their own group.
 _FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
 _FLAGS_TITLE = "Feature flags"
-#: The usual spelling of words in names.
+#: Usual spelling of words in names.
 _SPELLINGS = {
     "api": "API", "ca": "CA", "dpop": "DPoP", "git": "Git", "https": "HTTPS", "id": "ID",
     "json": "JSON", "min": "minimum", "oauth": "OAuth", "oauth2": "OAuth",
     "ratelimit": "rate limit", "sqlite": "SQLite", "tls": "TLS", "uri": "URI", "uris": "URIs",
     "url": "URL",
 }  # fmt: skip
-#: Suffixes of names that repeat the unit.
-#: A large number that is no part of a date, an address or a port.
+#: Pattern of large numbers that are not part of a date, an address or a port.
 _COUNT = re.compile(r"(?<![\w.:/-])[0-9]{4,}(?![\w:/-])")
 _UNITS = frozenset({"seconds", "ms", "bytes", "kib", "days"})
 _EXACT_UNITS = (86_400, 3_600, 60)
-#: Settings that say whether access tokens may never end.
+#: Settings that determine whether access tokens can exist without an expiry date.
 _DECIDE_ON_TOKENS = frozenset({"release", "personal_access_token_lifetime_days"})
 
 
 class ValueSource(Enum):
-    """The source of the value in force; the value is its name for people."""
+    """Source of the value in force. The enum's value is its name for users."""
 
     DEFAULT = "Default"
     ENVIRONMENT = "Environment"
@@ -60,18 +62,18 @@ class ValueSource(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class SettingView:
-    """A setting for display."""
+    """Setting for display."""
 
     name: str
     title: str
     doc: str
-    #: The allowed values, in words.
+    #: Description of the allowed values.
     allowed: str
-    #: The value in force for people; for a secret, only whether it is set.
+    #: Description of the value in force. For a secret, it only shows whether it is set.
     words: str
-    #: The value in force as text; empty for a secret.
+    #: Value in force as text, or an empty text for a secret.
     text: str
-    #: The value that applies without a stored one.
+    #: Description of the value that applies without a stored value.
     words_without_change: str
     source: ValueSource
     is_secret: bool
@@ -85,22 +87,25 @@ class SettingView:
 
     @property
     def variable(self) -> str:
-        """The name of the environment variable."""
+        """Name of the environment variable."""
         return self.name.upper()
 
     @property
     def allowed_in_words(self) -> str:
-        """The allowed values, as a sentence."""
+        """Allowed values as a sentence."""
         text = _COUNT.sub(lambda number: f"{int(number[0]):,}", self.allowed)
         return f"{text[0].upper()}{text[1:]}."
 
     @property
     def is_changed_here(self) -> bool:
-        """Whether a stored value replaces that of the environment."""
+        """Return whether a stored value replaces the environment's value."""
         return self.source is ValueSource.CHANGED_HERE
 
     def read(self, text: str) -> Any:
-        """Parse a text as a value; raise ValueError with a sentence if it is invalid."""
+        """Parse a text as a value of the setting.
+
+        Raise ValueError with a sentence if it is invalid.
+        """
         if not text and not self.may_be_empty:
             raise ValueError(f"Enter {self.allowed}.")
         try:
@@ -112,7 +117,7 @@ class SettingView:
 
 @dataclass(frozen=True, kw_only=True)
 class SectionView:
-    """A section of settings."""
+    """Section of settings."""
 
     key: str
     title: str
@@ -120,17 +125,17 @@ class SectionView:
 
     @property
     def changed_count(self) -> int:
-        """The number of settings with a stored value."""
+        """Number of settings with a stored value."""
         return sum(each.is_changed_here for each in self.settings)
 
     @property
     def live(self) -> tuple[SettingView, ...]:
-        """The settings that can change at run time."""
+        """Settings that can change at runtime."""
         return tuple(each for each in self.settings if each.is_live)
 
 
 def section_views(environment: Settings, stored: Mapping[str, str]) -> tuple[SectionView, ...]:
-    """Return every setting in its section, feature flags first."""
+    """Return all settings by section, feature flags first."""
     given = names_in_environment()
     flags: list[SettingView] = []
     found: list[SectionView] = []
@@ -144,7 +149,10 @@ def section_views(environment: Settings, stored: Mapping[str, str]) -> tuple[Sec
 
 
 def matching(found: Iterable[SectionView], search: str) -> tuple[SectionView, ...]:
-    """Return the settings whose name, title, explanation or section has every word of a search."""
+    """Return the settings that contain all words of a search.
+
+    The search covers the name, the title, the description and the section.
+    """
     words = search.casefold().split()
     kept = (
         replace(
@@ -192,15 +200,15 @@ def _view(
 
 
 def _change(name: str, stored: Mapping[str, str]) -> Any:
-    """Return the stored value that replaces the environment's, or None."""
+    """Return the stored value that replaces the environment's value, or None."""
     try:
         return read_change(name, stored[name]) if name in stored else None
     except SettingsError:
-        return None  # stored by an older release and not allowed any more
+        return None  # stored by an older release and no longer allowed
 
 
 def title_of(name: str) -> str:
-    """Return the title of a setting: `id_token_lifetime_seconds` becomes `ID token lifetime`."""
+    """Return the title of a setting: `ID token lifetime` for `id_token_lifetime_seconds`."""
     words = name.split("_")
     if words[-1] in _UNITS:
         words = words[:-1]
@@ -209,7 +217,7 @@ def title_of(name: str) -> str:
 
 
 def _shown(value: Any, known: SettingMetadata) -> str:
-    """Return what is shown of a secret setting, which may be nothing."""
+    """Return the visible part of a secret setting, which may be empty."""
     return known.kind.shown(value) if known.kind.shown else ""
 
 
@@ -223,13 +231,13 @@ def _in_words(value: Any, known: SettingMetadata) -> str:
     if isinstance(value, bool):
         return "On" if value else "Off"
     if isinstance(value, int):
-        # A number that counts nothing, such as a port, is written as it is.
+        # A number without a unit, such as a port, has no thousands separators.
         return _counted(value, known.kind.unit) if known.kind.unit else str(value)
     return str(value) or "None"
 
 
 def _counted(value: int, unit: str) -> str:
-    """Return a number with its unit and, where helpful, converted to a larger one."""
+    """Return a number with its unit and, if helpful, converted to a larger unit."""
     words = f"{value:,} {unit[:-1] if value == 1 else unit}".strip()
     if unit == "bytes" and value >= 1_024:  # noqa: PLR2004 - a KiB
         return f"{words} ({file_size(value)})"
@@ -239,15 +247,15 @@ def _counted(value: int, unit: str) -> str:
 
 
 def settings_now(*, session: Session) -> Settings:
-    """Return the settings as this transaction sees them; all processes follow within a second."""
+    """Return the settings as this transaction sees them; processes apply them within a second."""
     return current_settings(services().live_settings.environment, session=session)
 
 
 @action("instance_settings.change")
 def store_setting(work: Work, name: str, text: str) -> dict[str, Any]:
-    """Store a value in the database; every process applies it within a second.
+    """Store a value in the database, which every process applies within a second.
 
-    Raises SettingsError for a setting that cannot be changed or an invalid value.
+    Raise SettingsError if the setting cannot be changed or the value is invalid.
     """
     setting = changeable(name)
     value = read_change(name, text)
@@ -263,9 +271,9 @@ def store_setting(work: Work, name: str, text: str) -> dict[str, Any]:
 
 @action("instance_settings.change")
 def forget_setting(work: Work, name: str) -> dict[str, Any]:
-    """Delete a stored value, so that the environment's or the default applies again.
+    """Delete a stored value, so that the environment's value or the default applies again.
 
-    Raises SettingsError for a setting that cannot be changed.
+    Raise SettingsError if the setting cannot be changed.
     """
     setting = changeable(name)
     before = getattr(settings_now(session=work.session), setting.name)
@@ -281,10 +289,10 @@ def forget_setting(work: Work, name: str) -> dict[str, Any]:
 
 
 def _take_up(work: Work, name: str, *, before: object, after: object, **more: str) -> None:
-    """Record a change with its values, and let what is stored follow it.
+    """Record a change with its values, and update stored data that depends on it.
 
-    Settings that can change at run time are never secret. The worker does the rest, where there is
-    much.
+    Settings that can change at runtime are never secret. The worker updates the rest if there is
+    much data.
     """
     details = {"old": before, "new": after, **more}
     work.record(EventKind.SETTING_CHANGED, subject=name, details=details)
@@ -294,9 +302,9 @@ def _take_up(work: Work, name: str, *, before: object, after: object, **more: st
 
 
 def store_settings(work: Work, texts: Mapping[str, str]) -> None:
-    """Store those of several values that are not in force already.
+    """Store the given values that differ from the values in force.
 
-    Raises InvalidParametersError, which names every setting with an invalid value.
+    Raise InvalidParametersError, which names every setting with an invalid value.
     """
     current = settings_now(session=work.session)
     values = read_changes(texts)
@@ -306,7 +314,10 @@ def store_settings(work: Work, texts: Mapping[str, str]) -> None:
 
 
 def read_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
-    """Parse new values; raise InvalidParametersError for all that are invalid."""
+    """Parse new values and return them by name.
+
+    Raise InvalidParametersError, which names every setting with an invalid value.
+    """
     values: dict[str, Any] = {}
     problems: list[InvalidValue] = []
     for name, text in texts.items():

@@ -1,1 +1,1 @@
-"""Conventions of the REST API: pages, parameters, tokens."""
+"""Conventions of the REST API, such as pagination, parameters and tokens."""

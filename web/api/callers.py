@@ -1,4 +1,4 @@
-"""Who calls an operation of the API: the bearer, or whom an administrator acts as (`sudo`)."""
+"""Callers of API operations: the bearer of a token, or the user that an administrator acts as."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,15 +18,18 @@ from web.api.parameters import is_json_request, json_object
 from web.services import services
 
 SUDO = "Sudo"
-#: Of the query or the body: the id or the name of the user.
+#: Name of the query or body parameter that holds the id or name of the user to act as.
 _PARAMETER = "sudo"
-#: What a query says of who asks, and not of what is asked for.
+#: Query parameters that identify the caller and are not parameters of the operation.
 NO_PARAMETERS = frozenset({*QUERY_TOKENS, _PARAMETER, f"{_PARAMETER}[]"})
 _READING = frozenset({"GET", "HEAD"})
 
 
 def acting_or_anonymous(bearer: Bearer | None, named: Sequence[Any]) -> Bearer | None:
-    """As `acting`; raise BearerRefusedError for a request without a token that names a user."""
+    """Return the bearer as `acting` does, or None for an anonymous request.
+
+    Raise BearerRefusedError for a request that names a user without a token.
+    """
     if bearer is not None:
         return acting(bearer, named)
     if named:
@@ -35,13 +38,13 @@ def acting_or_anonymous(bearer: Bearer | None, named: Sequence[Any]) -> Bearer |
 
 
 def acting(bearer: Bearer, named: Sequence[Any]) -> Bearer:
-    """Return the bearer that the request acts with: another user's, if it names one.
+    """Return the bearer that the request acts as, which is another user if the request names one.
 
-    `named` is what the request says, in all places.
+    `named` holds the values from all places of the request. The request is carried out as the named
+    user or not at all.
 
-    No request is carried out as another user than the one that it names: raises
-    InsufficientScopeError or ForbiddenError for a token that may not do this, and InvalidError or
-    NotFoundError for a user who is no one person.
+    Raise InsufficientScopeError or ForbiddenError if the token does not permit this. Raise
+    InvalidError or NotFoundError if the values do not identify one user.
     """
     if not named:
         return bearer
@@ -53,7 +56,10 @@ def acting(bearer: Bearer, named: Sequence[Any]) -> Bearer:
 
 
 def _one_of(named: Sequence[Any]) -> str:
-    """Return the one user that is named, however often."""
+    """Return the single user that the request names, possibly more than once.
+
+    Raise InvalidError if several users are named.
+    """
     words = {str(each).strip() if type(each) in {str, int} else "" for each in named}
     if len(words) > 1 or "" in words:
         raise InvalidError("sudo must be the id or the name of one user.", field=_PARAMETER)
@@ -61,12 +67,12 @@ def _one_of(named: Sequence[Any]) -> str:
 
 
 def named_beside_the_body() -> list[Any]:
-    """Return what the header and the query say."""
+    """Return the users named by the header and the query."""
     return [*request.headers.getlist(SUDO), *_given_in(request.args)]
 
 
 def named_anywhere() -> list[Any]:
-    """Return what the header, the query and the body say."""
+    """Return the users named by the header, the query and the body."""
     return [*named_beside_the_body(), *_in_body()]
 
 
@@ -79,7 +85,7 @@ def _in_body() -> list[Any]:
         return []
     if not is_json_request():
         return [*_given_in(request.form)]
-    # What is wrong with a body is said where it is read for the operation.
+    # The operation reports errors in the body when it reads the body itself.
     with suppress(InvalidError):
         given = json_object(request.get_data())
         return [given[_PARAMETER]] if _PARAMETER in given else []
@@ -87,14 +93,14 @@ def _in_body() -> list[Any]:
 
 
 def get_ready_caller(permission: Permission) -> Bearer:
-    """Return the bearer of an operation that takes no parameters and asks for scopes alone."""
+    """Return the bearer of an operation that has no parameters and only requires scopes."""
     return acting(admit(permission.scopes), named_beside_the_body())
 
 
 def get_caller(permission: Permission, named: Sequence[Any]) -> Bearer | None:
-    """Return the bearer of a request, None for one without a token if that is allowed.
+    """Return the bearer of a request, or None if the operation permits requests without a token.
 
-    `named` is whom the request wants to act as. Raises the error of a token that is not enough.
+    `named` holds the users to act as. Raise the matching error if the token is not sufficient.
     """
     scopes = permission.scopes
     if permission.is_open:

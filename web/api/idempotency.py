@@ -1,4 +1,4 @@
-"""Idempotency-Key: a POST that is sent again is answered again, and done once."""
+"""Support for Idempotency-Key, with which a repeated POST runs only once."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,13 +23,16 @@ _CHARACTERS = frozenset(printable) - frozenset(whitespace)
 
 
 def once(bearer: Bearer | None, act: Callable[[], Response]) -> Response:
-    """Return the response of a request, which acts once for each key that the caller sends."""
+    """Return the response of a request that runs only once per key.
+
+    Requests without a key, without a token, or with other methods always run.
+    """
     key = request.headers.get(HEADER)
     if key is None or bearer is None or request.method != "POST":
         return act()
     wanted = _keyed_request(key, bearer)
     stored = claim(wanted, session=db.session(), keyring=services().keyring, now=now())
-    # Others see the claim at once, and it locks nothing while the request is carried out.
+    # Other requests see the claim immediately, and no lock is held during the request.
     release_locks(db.session())
     if stored is not None:
         return _repeated(stored)
@@ -49,7 +52,7 @@ def _keyed_request(key: str, bearer: Bearer) -> KeyedRequest:
 
 
 def _content() -> str:
-    """Return what was sent, but the token: another one may have been issued since."""
+    """Return the content of the request without its token, which may have been renewed since."""
     query = [pair for pair in request.args.items(multi=True) if pair[0] not in QUERY_TOKENS]
     form = list(request.form.items(multi=True))
     body = request.get_data().decode("latin-1")  # empty if it was a form
@@ -74,7 +77,7 @@ def _carried_out(wanted: KeyedRequest, act: Callable[[], Response]) -> Response:
             keep_response(wanted, kept, session=session, keyring=services().keyring)
     except Exception:
         session.rollback()
-        with suppress(SQLAlchemyError):  # the first error is the one to tell
+        with suppress(SQLAlchemyError):  # the first error is the relevant one
             release(wanted, session=session)
             release_locks(session)
         raise

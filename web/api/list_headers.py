@@ -1,4 +1,4 @@
-"""Headers of lists: pages and their neighbours (RFC 8288), and parameters that were ignored."""
+"""Headers of lists for pagination (RFC 8288) and ignored parameters."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
@@ -13,10 +13,10 @@ from web.services import settings
 def offset_headers(
     number: int, size: int, *, total: int, keyset_from: str | None = None
 ) -> Mapping[str, str]:
-    """Return the headers of a numbered page of a list of `total` items.
+    """Return the headers of a numbered page of a list with `total` items.
 
-    `keyset_from` is the cursor after this page in a list whose numbered pages a release removes:
-    its links lead to keyset pages, which stay.
+    `keyset_from` is the cursor after this page, for lists whose numbered pages a release removes.
+    Links then lead to keyset pages, which remain.
     """
     pages = -(-total // size)
     after = number + 1 if number < pages else None
@@ -41,9 +41,9 @@ def offset_headers(
 
 
 def cursor_headers(next_cursor: str | None, **changed: str) -> Mapping[str, str]:
-    """Return the headers of a page with a link to the next one, if there is one.
+    """Return the header with the link to the next page, or no header on the last page.
 
-    The link has the parameters of this page, but for those that are `changed`.
+    The link keeps the parameters of this page except those in `changed`.
     """
     if next_cursor is None:
         return {}
@@ -51,9 +51,9 @@ def cursor_headers(next_cursor: str | None, **changed: str) -> Mapping[str, str]
 
 
 def _link(relation: str, **changed: str | int) -> str:
-    """Return a link to this list with other parameters; all else in the query stays.
+    """Return a link to this list with some parameters replaced.
 
-    The token that the request was made with is left out: links end up in logs.
+    The link omits the token of the request, since links appear in logs.
     """
     # A keyset page has no number.
     left_out = {*QUERY_TOKENS, *changed, *(("page",) if "cursor" in changed else ())}
@@ -63,13 +63,13 @@ def _link(relation: str, **changed: str | int) -> str:
 
 
 IGNORED_PARAMETERS = "Gatebell-Ignored-Parameters"
-#: More names, and longer ones, are cut.
+#: Maximum number and length of names in the header. Further names and characters are cut.
 _MOST = 20
 _LONGEST = 50
 
 
 def name_ignored(names: Sequence[str]) -> None:
-    """Let the response to this request name parameters, percent-encoded."""
+    """Add a header to the response that lists ignored parameters, percent-encoded."""
     shown = ", ".join(quote(name[:_LONGEST], safe="[]") for name in names[:_MOST])
 
     @after_this_request

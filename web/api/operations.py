@@ -1,18 +1,18 @@
-"""The mark of an operation of the API: what it asks for, takes and returns.
+"""Decorators and routes for operations of the API.
 
     silences.bind_usual(actions, "/<int:silence_id>")
 
-An action of the domain (`domain/access/actions.py`) says what it asks for, takes and returns. For a
-view that has no action, its mark does:
+An action of the domain (`domain/access/actions.py`) declares its permission, parameters and result.
+A view without an action declares them in its decorator:
 
     @files.get("/projects/<path:reference>/files")
     @operation("files.index", query=FileQuery, returns=File)
     def index(project: ProjectView, query: FileQuery) -> Found[File]:
 
-The mark checks token, scope and role by the table (`domain/access/permissions.py`), reads the
-parameters by their schema, and writes what the view returns by another one. A view gets what it
-names among its arguments: `bearer`, `viewer`, `project`, `group` (or `holder`, for either),
-`query`, `body`, and the variables of its URL.
+The decorator checks the token, the scope and the role according to the table of permissions
+(`domain/access/permissions.py`). It parses the parameters by their schema and serializes the
+result. A view receives the values that its parameters name. They are `bearer`, `viewer`, `project`,
+`group` (or `holder` for either), `query`, `body`, and the variables of its URL.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -73,13 +73,13 @@ from web.releases.gate import Gate, open_gate
 from web.releases.usage_recording import record_operation, record_ready_operation
 from web.services import now
 
-#: A resource, a union of some, or `true` where clients wait for that.
+#: Type of a result: a resource, a union of resources, or `true` if clients expect that.
 Returns = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READING = frozenset({"GET", "HEAD"})
 _DONE = Done(True)  # noqa: FBT003 - what clients wait for
-#: What most resources can be asked for, by the verb in the table of permissions: the method, and
-#: whether the URL is that of one resource.
+#: Usual operations of a resource by their verb in the table of permissions. Each has a method and a
+#: flag, which is true for URLs of a single resource.
 _USUAL = {
     "index": ("GET", False),
     "show": ("GET", True),
@@ -92,41 +92,41 @@ _USUAL_STATUS = {"POST": HTTPStatus.CREATED, "DELETE": HTTPStatus.NO_CONTENT}
 
 
 class Arguments(NamedTuple):
-    """What an operation takes and returns."""
+    """Parameters and result of an operation."""
 
     name: str
     permission: Permission
     query: type[Query] | None
     body: type[Body] | None
-    #: None for no content, or for a response that the view makes itself.
+    #: Type of the result, or None if there is no content or the view creates its own response.
     returns: Returns | None
     is_list: bool
     status: int
-    #: The rate limit beside that of all requests.
+    #: Rate limit in addition to the limit of all requests.
     limit: Family | None
-    #: Reads the parameters of a body.
+    #: Function that reads the parameters of a body.
     reader: Callable[[], dict[str, Any]] = all_parameters
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether a POST can be sent again with the same Idempotency-Key."""
-        # Another reader leaves nothing that requests could be told apart by.
+        """Return whether a POST can be repeated with the same Idempotency-Key."""
+        # With another reader, repeated requests cannot be recognized by their content.
         return self.reader is all_parameters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation(Mark):
-    """The mark of a view of the API, with what its description needs."""
+    """Decorator of a view of the API, with the data for its description."""
 
     arguments: Arguments
 
-    # The guard makes a response of what the view returns.
+    # The guard turns the result of the view into a response.
     def __call__(self, view: Callable[..., Any]) -> Callable[..., Response]:  # type: ignore[override]
-        """Mark a view, which returns a resource, `Found`, None or a response."""
+        """Decorate a view, which returns a resource, `Found`, None or a response."""
         return cast("Callable[..., Response]", super().__call__(view))
 
     def reading(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
-        """Return this mark for a view whose body another function reads."""
+        """Return a copy of this decorator with another function that reads the body."""
         arguments = self.arguments._replace(reader=reader)
         return replace(self, guard=_guard(arguments), arguments=arguments)
 
@@ -140,11 +140,10 @@ def operation(
     status: int = HTTPStatus.OK,
     limit: Family | None = None,
 ) -> Operation:
-    """Return the mark of the operation with this name in the table of permissions.
+    """Return the decorator of the operation with this name in the table of permissions.
 
-    What it returns may be a union, such as what administrators see, or else what others do.
-
-    A `query` with page numbers or cursors makes it a list: the view returns `Found`.
+    `returns` may be a union, for example if administrators see more than other users. A `query`
+    with page numbers or cursors makes the operation a list, whose view returns `Found`.
     """
     arguments = Arguments(
         name=name,
@@ -160,21 +159,21 @@ def operation(
 
 
 class Resources(Blueprint):
-    """The URLs of a kind of resource, with the action of the domain that each carries out.
+    """URLs of a kind of resource, bound to actions of the domain.
 
-    silences = Resources("silences", __name__, url_prefix="/projects/<path:reference>/silences")
-    silences.bind_usual(actions, "/<int:silence_id>")
-    silences.bind("GET", "/preview", actions.preview_silence)
+        silences = Resources("silences", __name__, url_prefix="/projects/<path:reference>/silences")
+        silences.bind_usual(actions, "/<int:silence_id>")
+        silences.bind("GET", "/preview", actions.preview_silence)
 
-    An action of projects and groups alike takes either as `holder`; its URLs are below
+    An action for both projects and groups takes either as `holder`. Its URLs start with
     `/<any(projects, groups):kind>/<path:reference>`.
     """
 
     def bind_usual(self, actions: ModuleType, one: str) -> None:
-        """Let requests list, show, create, change and delete, where a module has an action for it.
+        """Bind the actions of a module that list, show, create, change and delete a resource.
 
-        It is the first one that the table of permissions names after these resources. `one` is what
-        the URL of a resource has after that of the list.
+        If several actions have the same verb, bind the first one. The URL of a single resource is
+        the URL of the list followed by `one`.
         """
         missing = dict(_USUAL)
         for each in operations_in(actions, self.name):
@@ -194,12 +193,12 @@ class Resources(Blueprint):
         writes: bool = False,
         around: Sequence[Callable[[Any], Any]] = (),
     ) -> None:
-        """Let requests of a method and URL carry out an action.
+        """Bind an action to a method and a URL.
 
-        By default a POST is answered with 201, a DELETE with 204, and all others with 200, and
-        with what the action returns unless something else `returns`. A GET that stores something,
-        such as an audit event, `writes`. `around` are decorators of the marked view, the innermost
-        first.
+        By default, the status is 201 for POST, 204 for DELETE, and 200 for other methods. The
+        response is the result of the action, unless `returns` names another. Set `writes` for a GET
+        that stores data, such as an audit event. `around` holds decorators of the marked view,
+        innermost first.
         """
         if status is None:
             status = _USUAL_STATUS.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
@@ -224,8 +223,8 @@ class Resources(Blueprint):
 
 
 def _view_of(act: Action[Any, Any], model: str, returns: Returns | None) -> Callable[..., Any]:
-    """Return a view that carries out an action with what the mark has read."""
-    # The mark passes what a view names: the name of the model is the mark's own.
+    """Return a view that runs an action with the parsed parameters."""
+    # The decorator passes values by name, and has its own name for the model.
     names = [model if each.name == act.model_name else each.name for each in act.parameters]
 
     def view(**given: Any) -> Any:
@@ -242,10 +241,10 @@ def _view_of(act: Action[Any, Any], model: str, returns: Returns | None) -> Call
 
 
 def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
-    """Return the mark of an operation that is asked thousands of times a second.
+    """Return the decorator of an operation that is called thousands of times per second.
 
-    The view takes the bearer alone and returns a dictionary, which is written as it is; `returns`
-    describes it. It takes no parameters, and ignores those of a request.
+    The view takes only the bearer and returns a dictionary, which is serialized unchanged.
+    `returns` only documents it. Parameters of the request are ignored.
     """
     permission = PERMISSIONS[name]
     arguments = Arguments(
@@ -299,9 +298,12 @@ def _guard(arguments: Arguments) -> Guard:
 
 
 def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a request that may do this; raise the error of one that may not."""
+    """Check the permissions of a request and return the arguments of its view.
+
+    Raise the matching error if the request is not permitted.
+    """
     permission = arguments.permission
-    # Only the operation itself can read a body that another reader is for.
+    # A body with its own reader can only be read by the operation itself.
     is_usual = arguments.reader is all_parameters
     bearer = get_caller(permission, named_anywhere() if is_usual else named_beside_the_body())
     if arguments.limit is not None:
@@ -325,7 +327,10 @@ def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]
 def _target(
     permission: Permission, variables: dict[str, Any], viewer: Viewer
 ) -> Mapping[str, Holder]:
-    """Return the project or group of the URL, which the viewer sees, by the name for views."""
+    """Return the project or group of the URL, keyed by the name of the view's parameter.
+
+    Raise NotFoundError if the viewer cannot see it.
+    """
     if permission.target is Target.INSTANCE:
         return {}
     session, reference = db.session(), decoded_reference(variables.pop("reference"))
@@ -339,7 +344,7 @@ def _target(
 
 
 def _given(arguments: Arguments) -> Mapping[str, Any]:
-    """Return the parameters as they were given, with numbers as they will be read."""
+    """Return the given parameters, with numbers written the way they are parsed."""
     given = given_parameters()
     return given if arguments.query is None else with_plain_numbers(arguments.query, given)
 
@@ -347,7 +352,7 @@ def _given(arguments: Arguments) -> Mapping[str, Any]:
 def _read_parameters(
     arguments: Arguments, given: dict[str, Any], gate: Gate | None
 ) -> Collection[str]:
-    """Add what the schemas make of a request's parameters, and return their names."""
+    """Add the parsed query or body to `given` and return the names of the sent parameters."""
     if arguments.body is not None:
         sent = gate.parameters() if gate else arguments.reader()
         given["body"] = read_body(arguments.body, sent)
@@ -364,7 +369,7 @@ def _read_parameters(
 
 
 def _none_of(query: Query | None) -> Found[Any] | None:
-    """Return the empty list where a query asks for what nothing here has."""
+    """Return an empty list if the query cannot match anything in Gatebell, and otherwise None."""
     if not (isinstance(query, GitLabQuery) and query.finds_nothing):
         return None
     has_numbers = isinstance(query, OffsetQuery) and query.pagination != "keyset"
@@ -372,7 +377,7 @@ def _none_of(query: Query | None) -> Found[Any] | None:
 
 
 def _known_names(arguments: Arguments) -> frozenset[str]:
-    """Return the names of parameters that records of calls may hold."""
+    """Return the names of parameters that records of API calls may contain."""
     schemas = [each for each in (arguments.query, arguments.body) if each is not None]
     return SCHEDULE_NAMES.union(*(each.model_fields for each in schemas))
 
@@ -411,13 +416,13 @@ def _page_headers(found: Found[Any], query: Query | None) -> Mapping[str, str]:
     if isinstance(query, OffsetQuery) and found.total is not None:
         cursor = found.next_cursor
         return offset_headers(query.page, query.size, total=found.total, keyset_from=cursor)
-    # A list with both kinds of pages can have chosen this one without being asked for it.
+    # A list that supports both kinds of pages may have chosen keyset pages on its own.
     kind = {"pagination": "keyset"} if isinstance(query, PagedQuery) else {}
     return cursor_headers(found.next_cursor, **kind)
 
 
 def _make_conditional(response: Response, content: bytes) -> None:
-    """Give a response an ETag, and make it 304 for a client that has it (RFC 9110 section 13)."""
+    """Add an ETag to a response, and make it 304 if the client has it (RFC 9110 section 13)."""
     digest = blake2b(content, digest_size=_ETAG_BYTES).hexdigest()
     response.headers["ETag"] = f'W/"{digest}"'
     if "HTTP_IF_NONE_MATCH" in request.environ:

@@ -1,4 +1,4 @@
-"""Reads the parameters of an API request, for schemas to check."""
+"""Reads the parameters of API requests for validation by schemas."""
 
 from typing import Any
 
@@ -12,24 +12,27 @@ _READING = frozenset({"GET", "HEAD"})
 
 
 def all_parameters() -> dict[str, Any]:
-    """Return the parameters of the query and the body (JSON object or form); the body wins."""
+    """Return the parameters of the query and the body.
+
+    The body is a JSON object or a form, and takes precedence.
+    """
     body = json_object(request.get_data()) if is_json_request() else pairs_of(request.form)
     return {**pairs_of(request.args), **body}
 
 
 def is_json_request() -> bool:
-    """Return whether a request says that its body is JSON."""
+    """Return whether the request declares a JSON body."""
     media_type = request.mimetype
     return media_type == "application/json" or media_type.endswith("+json")
 
 
 def given_parameters() -> dict[str, Any]:
-    """Return the parameters that a request of any method has: of reading ones, the query's."""
+    """Return the parameters of a request: only the query for reading methods."""
     return pairs_of(request.args) if request.method in _READING else all_parameters()
 
 
 def pairs_of(given: MultiDict[str, str]) -> dict[str, Any]:
-    """Return pairs as a mapping; a name such as `scopes[]` makes a list."""
+    """Return pairs as a mapping, with a list for each name such as `scopes[]`."""
     return {
         name.removesuffix("[]"): values if name.endswith("[]") else values[-1]
         for name, values in given.lists()
@@ -37,7 +40,10 @@ def pairs_of(given: MultiDict[str, str]) -> dict[str, Any]:
 
 
 def json_object(content: bytes) -> dict[str, Any]:
-    """Return the object of a JSON text, an empty one for none; raise InvalidError."""
+    """Return the object in a JSON text, or an empty one for an empty text.
+
+    Raise InvalidError if the text is not a JSON object.
+    """
     if not content.strip():
         return {}
     try:

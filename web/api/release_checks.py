@@ -1,4 +1,4 @@
-"""Reads what is handed to the release checker, and runs it; nothing of it is stored or logged."""
+"""Runs the release checker on submitted texts, which are neither stored nor logged."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,25 +20,25 @@ from web.http.extensions import client_address
 from web.http.request_bodies import read_bounded
 from web.services import settings
 
-#: Texts that one process holds, the one that is being read included.
+#: Maximum number of texts that one process holds at the same time.
 _MOST_AT_ONCE = 6
 _RETRY_AFTER_SECONDS = 5
-#: Of processor time for one text.
+#: Limit of processor time for one text, in seconds.
 _SECONDS = 2.0
 _MOST_PARTS = 20
 _FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 _at_once = BoundedSemaphore(_MOST_AT_ONCE)
-#: Texts of callers without a token or sign-in that one process holds, and those of one IP address.
-#: The remaining places are for users.
+#: Maximum number of texts from anonymous callers in one process, in total and per IP address. The
+#: remaining slots are for users.
 _MOST_ANONYMOUS = 2
 _MOST_OF_ADDRESS = 1
 
 
 def handed_in() -> dict[str, Any]:
-    """Return `name`, `content` and `release` of the body: JSON, or a form with `file`.
+    """Return `name`, `content` and `release` of the body, which is JSON or a form with `file`.
 
-    Raises BodyTooLargeError above the limit. Files stay in memory, where forms of pages may be
-    written to a temporary file.
+    Raise BodyTooLargeError if the body exceeds the limit. Files stay in memory, whereas forms of
+    pages may be written to a temporary file.
     """
     received = read_bounded(settings().release_check_limit_bytes)
     received.check()
@@ -67,7 +67,7 @@ def _of_form(content: bytes) -> dict[str, Any]:
 
 
 class _AnonymousPlaces:
-    """Counts the checks of anonymous callers that are held, by IP address."""
+    """Counter of the active checks of anonymous callers by IP address."""
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
@@ -75,7 +75,10 @@ class _AnonymousPlaces:
 
     @contextmanager
     def hold(self, address: str) -> Iterator[None]:
-        """Hold a place for an address; raise TooManyAttemptsError if there is none."""
+        """Hold a slot for an address during a check.
+
+        Raise TooManyAttemptsError if no slot is free.
+        """
         with self._lock:
             if self._held.total() >= _MOST_ANONYMOUS or self._held[address] >= _MOST_OF_ADDRESS:
                 message = (
@@ -89,14 +92,17 @@ class _AnonymousPlaces:
         finally:
             with self._lock:
                 self._held[address] -= 1
-                self._held += Counter()  # forgets addresses without a check
+                self._held += Counter()  # drops addresses without a check
 
 
 _anonymous = _AnonymousPlaces()
 
 
 def run_check(name: str, content: str, release: Release, *, is_anonymous: bool) -> Report:
-    """Return the report on a text, made in a thread; raise TooManyAttemptsError if many wait."""
+    """Check a text in a thread and return the report.
+
+    Raise TooManyAttemptsError if too many texts are waiting.
+    """
     if not content.strip() and not name:
         raise InvalidError("content is empty.", field="content")
     with _anonymous.hold(client_address()) if is_anonymous else nullcontext():

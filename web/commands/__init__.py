@@ -1,16 +1,16 @@
-"""The command line for operators: `gatebell users create …`.
+"""Command line for operators, such as `gatebell users create …`.
 
-Each command prints one JSON object, or a table with `--output table`; `releases check` prints what
-a consumer's CI reads.
+Each command prints one JSON object, or a table with `--output table`. `releases check` prints
+formats that CI systems can read.
 """
 
 from flask import Flask
 
 from web.commands.program import Program
 
-#: Where each command is in this package, or the actions of the domain that it is made from, and
-#: what it is about. Commands are imported when they are used: neither web processes nor help and
-#: completion wait for them.
+#: Location of each command in this package, or the actions that it is made from, and its short
+#: help. Commands are imported when they are used. Web processes, help and completion do not wait
+#: for them.
 _COMMANDS = {
     "alert-routes": (
         "domain.paging.escalations.actions",
@@ -118,5 +118,5 @@ gatebell = Program(
 
 
 def register_commands(app: Flask) -> None:
-    """Make our commands those of the app, for `flask --app app` and for tests."""
+    """Use our commands as the commands of the app, for `flask --app app` and for tests."""
     app.cli = gatebell

@@ -1,4 +1,4 @@
-"""The application of the command line: the database and the services, without any view."""
+"""Application of the command line, with the database and the services but without views."""
 
 from flask import Flask
 
@@ -9,7 +9,7 @@ from web.settings.reader import Settings, settings_from_environment
 
 
 def create_command_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:
-    """Build the application from its settings; by default those of the environment."""
+    """Build the application from the given settings, or from the settings of the environment."""
     settings = settings or settings_from_environment()
     app = Flask(__name__, instance_path=str(settings.instance_path))
     log_audit_events()

@@ -1,4 +1,4 @@
-"""Commands about OAuth clients."""
+"""Commands for OAuth clients."""
 
 from typing import Any
 

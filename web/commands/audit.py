@@ -1,4 +1,4 @@
-"""Commands about the audit log."""
+"""Commands for the audit log."""
 
 import sys
 
@@ -11,7 +11,7 @@ from web.commands.output import print_answer
 from web.extensions import db
 from web.services import now, services, settings
 
-#: A log that was wiped has a fault for each event; only the first ones are printed.
+#: Maximum number of faults that are printed. A log that was wiped has a fault for each event.
 _MOST_SHOWN = 100
 
 audit = AppGroup("audit", help="The audit log.")
@@ -55,7 +55,7 @@ def verify_command(*, head: Head | None) -> None:
 
 
 def _reading_session() -> Session:
-    """Open a session with one snapshot that blocks no writer."""
+    """Return a session with a single snapshot that blocks no writer."""
     options = (
         {"begin_mode": "DEFERRED"}
         if settings().uses_sqlite

@@ -1,4 +1,4 @@
-"""Commands for the contacts of users, and for the rules by which they are paged."""
+"""Commands for users' contacts and for the rules by which users are paged."""
 
 from flask.cli import AppGroup
 

@@ -1,4 +1,4 @@
-"""The command that looks for what is wrong with an installation."""
+"""Command that checks an installation for problems."""
 
 import json
 import os
@@ -55,26 +55,27 @@ from web.services import git, now, services
 from web.settings.reader import Settings, SettingsError, misspelt_in_environment
 
 _OTHERS = 0o077
-#: A worker reports each minute, unless it is very busy.
+#: Longest time between reports of a worker, which reports every minute unless it is very busy.
 _REPORTS_WITHIN = timedelta(seconds=100)
-#: Two periods of pruning, and some time for it to end.
+#: Longest time since the last pruning: two periods, and some time for it to end.
 _PRUNED_WITHIN = timedelta(minutes=30)
-#: Pages and e-mail usually leave within seconds and minutes.
+#: Waiting times of pages and email that cause a warning. Normally they are sent within seconds or
+#: minutes.
 _PAGES_WAIT, _MAIL_WAITS = timedelta(minutes=2), timedelta(minutes=15)
-#: What does not happen while changes of alerts wait.
+#: Consequences of waiting alert changes for each follower.
 _FOLLOWERS = {
     Follower.ESCALATIONS: "nobody is paged for them",
     Follower.INCIDENTS: "no rule opens incidents for them",
     Follower.WEBHOOKS: "no webhook gets them",
 }
 _SECONDS = 10.0
-#: An address of documentation (RFC 5737), which no client has.
+#: Documentation address (RFC 5737) that no client has.
 FORGED = "192.0.2.1"
 _OK = 200
 _MIB, _GIB = 1024**2, 1024**3
-#: With less than this, writes soon fail; with less than the other one, somebody should make room.
+#: Free space in bytes below which writes soon fail, and below which there is a warning.
 _TOO_LITTLE, _LITTLE = 256 * _MIB, 2048 * _MIB
-#: With fewer free entries for files, writes soon fail however much space is free.
+#: Number of free inodes below which writes soon fail, regardless of free space.
 _FEW_FILES = 1_000
 _OTHER_PYTHONS = (
     "Install an optimized one, remove .venv and start again: "
@@ -84,7 +85,7 @@ _KINDS = {"postgresql": "Postgres", "sqlite": "SQLite"}
 
 
 class State(StrEnum):
-    """How well something is, the worst last."""
+    """State of a check, from best to worst."""
 
     OK = "ok"
     WARNING = "warning"
@@ -92,18 +93,18 @@ class State(StrEnum):
 
 
 class Finding(NamedTuple):
-    """What a check has found, in a sentence."""
+    """Result of a check, as a state and a sentence."""
 
     state: State
     message: str
 
 
-#: All is well; somebody should look at it; something does not work.
+#: Constructors of findings: no problem, a warning, and a failure.
 ok, warning, failed = (partial(Finding, state) for state in State)
 
 
 class Check(NamedTuple):
-    """A check: where it is, and whether it needs a database that answers."""
+    """Check with its name, its function, and whether it needs a reachable database."""
 
     name: str
     check: Callable[[Settings], Iterator[Finding]]
@@ -136,7 +137,7 @@ def _findings(settings: Settings) -> Iterator[tuple[str, Finding]]:
             continue
         found = list(_found(check, settings))
         is_away = is_away or (name in {"database", "migrations"} and _is_worst(found))
-        # A remark says more than that the rest is well.
+        # Positive results are only shown if there are no others.
         shown = [each for each in found if each.state is not State.OK] or found
         yield from ((name, each) for each in shown)
 
@@ -146,13 +147,13 @@ def _is_worst(found: list[Finding]) -> bool:
 
 
 def _found(check: Callable[[Settings], Iterator[Finding]], settings: Settings) -> Iterator[Finding]:
-    """Return what a check finds; one that cannot be made has failed."""
+    """Run a check and yield its findings, or a failure if the check itself fails."""
     try:
         yield from check(settings)
     except (SQLAlchemyError, CannotStartError, OSError) as error:
         yield failed(sentence_about(error) or f"{type(error).__name__}: {error}")
     finally:
-        # The next check may need another connection, and a pooler may have but one.
+        # The next check may need another connection, and a pooler may have only one.
         roll_back()
 
 
@@ -164,7 +165,7 @@ def _print(found: list[tuple[str, Finding]]) -> None:
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
-    """Look for misspelt names, and for settings that weaken security."""
+    """Check for misspelled names and for settings that weaken security."""
     for sentence in misspelt_in_environment():
         yield warning(sentence)
     for risk in security_warnings(settings_now(session=db.session())):
@@ -175,7 +176,7 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
 
 
 def check_keys(settings: Settings) -> Iterator[Finding]:
-    """Look whether this host has the keys that the database was written with."""
+    """Check whether this host has the keys that the database was written with."""
     session, keyring = db.session(), services().keyring
     missing = missing_fingerprints(keyring, session=session)
     if missing:
@@ -192,13 +193,13 @@ def check_keys(settings: Settings) -> Iterator[Finding]:
 
 
 def _kept_private(file: Path) -> Iterator[Finding]:
-    # Nobody reaches a file in a folder that is closed to them.
+    # Files in a folder that is closed to other users are private in any case.
     if file.exists() and file.stat().st_mode & file.parent.stat().st_mode & _OTHERS:
         yield warning(f"Others can read {file}: chmod 600 it.")
 
 
 def check_certificate(settings: Settings) -> Iterator[Finding]:
-    """Look when the certificate of our own TLS ends."""
+    """Check when the certificate of our own TLS expires."""
     try:
         certificate = open_certificate(settings)
     except CertificateFilesError as error:
@@ -214,7 +215,7 @@ def check_certificate(settings: Settings) -> Iterator[Finding]:
 
 
 def check_counters(settings: Settings) -> Iterator[Finding]:
-    """Ask the store that rate limits are counted in."""
+    """Check the store in which rate limits are counted."""
     if settings.counts_on_host:
         return
     from limits.storage import storage_from_string  # noqa: PLC0415 - few installations need it
@@ -232,13 +233,13 @@ def check_counters(settings: Settings) -> Iterator[Finding]:
 
 
 def check_version(settings: Settings) -> Iterator[Finding]:
-    """Say which version this is."""
+    """Report the version of Gatebell."""
     del settings
     yield ok(f"Gatebell {running_build()}.")
 
 
 def check_python(settings: Settings) -> Iterator[Finding]:
-    """Look at how the Python that runs this was built."""
+    """Check whether Python was built with optimization."""
     del settings
     said = f"Python {describe_interpreter()}"
     if is_optimized():
@@ -248,7 +249,7 @@ def check_python(settings: Settings) -> Iterator[Finding]:
 
 
 def check_worker(settings: Settings) -> Iterator[Finding]:
-    """Look when a background worker was last heard of, and when it pruned."""
+    """Check when a background worker last reported, and when it last pruned."""
     del settings
     session, moment = db.session(), now()
     seen_at = last_turn(WORKER_HEARTBEAT, session=session)
@@ -257,7 +258,7 @@ def check_worker(settings: Settings) -> Iterator[Finding]:
         return
     silence = moment - seen_at
     if silence < -LONGEST_SILENCE:
-        # A worker that is running corrects this within a minute.
+        # A running worker corrects this within a minute.
         yield failed("The background worker has reported at a time ahead of the clock only.")
         return
     if silence > LONGEST_SILENCE:
@@ -273,7 +274,7 @@ def check_worker(settings: Settings) -> Iterator[Finding]:
 
 
 def check_jobs(settings: Settings) -> Iterator[Finding]:
-    """Look for jobs of the worker that failed within the last hour."""
+    """Check for jobs of the worker that failed within the last hour."""
     del settings
     moment = now()
     for job in list_failed_jobs(session=db.session()):
@@ -284,7 +285,7 @@ def check_jobs(settings: Settings) -> Iterator[Finding]:
 
 
 def check_queue(settings: Settings) -> Iterator[Finding]:
-    """Look for pages that wait too long."""
+    """Check for pages that have been waiting too long."""
     del settings
     moment = now()
     for each in states_by_type(session=db.session(), now=moment):
@@ -308,7 +309,7 @@ def check_queue(settings: Settings) -> Iterator[Finding]:
 
 
 def check_mail(settings: Settings) -> Iterator[Finding]:
-    """Sign in to the mail server, and look for e-mail that waits too long."""
+    """Sign in to the mail server, and check for email that has been waiting too long."""
     if not settings.mail_url:
         yield warning("MAIL_URL is not set: no e-mail is sent.")
         return
@@ -331,7 +332,7 @@ def _waiting_mail(session: Session) -> Iterator[Finding]:
 
 
 def check_hosts(settings: Settings) -> Iterator[Finding]:
-    """Compare the hosts that work on this database."""
+    """Check whether all hosts of this database run the same release."""
     del settings
     present = list_present(session=db.session(), now=now())
     revisions = {each.revision for each in present}
@@ -344,7 +345,7 @@ def check_hosts(settings: Settings) -> Iterator[Finding]:
 
 
 def check_separate_counts(settings: Settings) -> Iterator[Finding]:
-    """Look whether several hosts count rate limits, each for itself."""
+    """Check whether several hosts count rate limits separately."""
     if not settings.counts_on_host:
         return
     present = list_present(session=db.session(), now=now())
@@ -363,7 +364,7 @@ def _words(length: timedelta) -> str:
 
 
 def check_proxy(settings: Settings) -> Iterator[Finding]:
-    """Request BASE_URL with a forged X-Forwarded-For, and look what the service makes of it."""
+    """Request BASE_URL with a forged X-Forwarded-For and check how the service interprets it."""
     url = f"{settings.base_url}/healthz"
     context = outgoing_tls_context(settings.trusted_ca_file)
     headers = {HEADER: new_probe(), "X-Forwarded-For": FORGED, "User-Agent": "gatebell doctor"}
@@ -385,7 +386,7 @@ def _reason(error: HTTPError) -> str:
 
 
 def judge_headers(body: bytes, *, trusted: int) -> Finding:
-    """Judge what /healthz says of a request that came with a forged X-Forwarded-For."""
+    """Evaluate the response of /healthz to a request with a forged X-Forwarded-For."""
     try:
         said = json.loads(body)
         client, forwarded = str(said["client"]), str(said["forwarded_for"])
@@ -413,7 +414,7 @@ def judge_headers(body: bytes, *, trusted: int) -> Finding:
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
-    """Connect, and write a row."""
+    """Check the connection to the database, and write a row."""
     with reasons_in_a_sentence():
         pooler = find_pooler(settings)
         wrong = session_problem(settings, pooler)
@@ -430,7 +431,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
 
 
 def check_migrations(settings: Settings) -> Iterator[Finding]:
-    """Compare the shape of the database with this code."""
+    """Compare the schema of the database with this code."""
     del settings
     with db.engine.connect() as connection:
         state, wanted = schema_state(connection), newest_known_revision()
@@ -444,7 +445,7 @@ def check_migrations(settings: Settings) -> Iterator[Finding]:
 
 
 def check_clock(settings: Settings) -> Iterator[Finding]:
-    """Compare the clock of this host with the database's, and with the times that are stored."""
+    """Compare this host's clock with the database's clock and with stored times."""
     session, moment = db.session(), now()
     for remark in (ahead_remark, correction_remark):
         if said := remark(session=session, now=moment):
@@ -460,14 +461,14 @@ def check_clock(settings: Settings) -> Iterator[Finding]:
 
 
 def _shortest_lead(connection: Connection) -> int:
-    """Return the lead of the quickest of three answers."""
+    """Return the clock difference with the smallest absolute value out of three measurements."""
     connection.execute(text("SELECT 1"))
     leads = (clock_lead_ms(connection, clock=services().clock) for _ in range(3))
     return min((each for each in leads if each is not None), key=abs)
 
 
 def check_memory(settings: Settings) -> Iterator[Finding]:
-    """Compare the memory of this host with what its settings need."""
+    """Compare the memory of this host with the needs of its settings."""
     said, limit = memory_warning(settings), memory_limit_mib()
     if said:
         yield warning(said)
@@ -476,7 +477,7 @@ def check_memory(settings: Settings) -> Iterator[Finding]:
 
 
 def check_disk(settings: Settings) -> Iterator[Finding]:
-    """Look for room where the service writes."""
+    """Check for free space where the service writes."""
     seen: set[int] = set()
     for place in (settings.instance_path, settings.repositories_path):
         there = _existing(place)
@@ -492,7 +493,7 @@ def _existing(path: Path) -> Path:
 
 def _room(path: Path) -> Finding:
     files = os.statvfs(path)
-    # Some file systems count no files.
+    # Some file systems do not count files.
     if files.f_files and files.f_favail < _FEW_FILES:
         return failed(f"Only {files.f_favail} further files fit on the disk of {path}.")
     usage = shutil.disk_usage(path)
@@ -504,7 +505,7 @@ def _room(path: Path) -> Finding:
 
 
 def check_backups(settings: Settings) -> Iterator[Finding]:
-    """Compare pg_dump with the server: an older one cannot make a backup."""
+    """Check whether pg_dump is new enough for the server, which it needs for a backup."""
     if settings.uses_sqlite:
         yield ok("`gatebell backup` needs no other program.")
         return
@@ -543,7 +544,7 @@ def check_last_backup(settings: Settings) -> Iterator[Finding]:
 
 
 def check_git(settings: Settings) -> Iterator[Finding]:
-    """Look for a Git that repositories can be served with."""
+    """Check for a Git version that can serve repositories."""
     del settings
     problem = git().problem()
     if problem:

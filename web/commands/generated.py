@@ -1,9 +1,8 @@
-"""Commands that are made from actions of the domain: `gatebell silences create PROJECT --for 2h`.
+"""Commands generated from actions, such as `gatebell silences create PROJECT --for 2h`.
 
-They take what the action takes: the path of its project or group and the variables of its URL as
-arguments (for the id of a user, the name), the fields of its body or query as options, or as
-arguments where the types say so. They are carried out in this process as the
-operator, and print what the API would answer.
+Arguments are the path of the project or group and the variables of the URL; a user's id becomes the
+user's name. Fields of the body or query become options, or arguments where their types declare it.
+Commands run in this process as the operator and print the API's response.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,19 +39,20 @@ from web.http.work import work
 _MOST_LISTED = 1_000
 _PER_PAGE = 100
 _AS_NAMED = Option("")
-#: At the end of the name of a flag that sends null.
+#: Suffix of the name of a flag that sends null.
 _NULL = "__null"
-#: The variable of URLs that is the id of a user.
+#: Name of the URL variable that holds a user's id.
 _USER = "user_id"
-#: Lists are printed whole.
+#: Pagination parameters that commands omit, since they print several pages together.
 _OF_PAGES = PagedQuery.model_fields.keys() - {"order_by", "sort"} | KeysetQuery.model_fields.keys()
 
 
 def commands_of(name: str, places: str, help_text: str) -> click.Group:
-    """Return the command with this name, with a command below it for each action of some modules.
+    """Return a group of commands, with a command for each action of the given modules.
 
-    They are those whose names in the table of permissions begin with it, as `silences.`, or with
-    what a place says: `domain.paging.on_call.actions:on_call_schedules`. Commas separate places.
+    An action belongs to the group if its name in the table of permissions starts with the group's
+    name, such as `silences.`. A place may give another prefix, as in
+    `domain.paging.on_call.actions:on_call_schedules`. Commas separate places.
     """
     group = AppGroup(name, help=help_text)
     for place in places.split(","):
@@ -67,10 +67,10 @@ def commands_of(name: str, places: str, help_text: str) -> click.Group:
 def command_of(
     act: Action[Any, Any], *, is_for_user: bool = False, user_option: str = "", key: str = ""
 ) -> click.Command:
-    """Return the command of an action; what is done for a user takes a login first.
+    """Return the command of an action, which takes a login first if it is for a user.
 
-    With `user_option`, this required option has the login instead. A list is printed as `key`, if
-    its room has another name.
+    With `user_option`, this required option holds the login instead. `key` is the name of a list in
+    the output, if it differs from the action's prefix.
     """
 
     @one_transaction
@@ -95,7 +95,7 @@ def _help_of(act: Action[Any, Any]) -> str:
 
 
 def work_for_user(login: str) -> Work:
-    """Return a unit of work in which the operator does something for a user."""
+    """Return a unit of work in which the operator acts for a user."""
     unit = work()
     user = get_user(login, session=unit.session)
     return replace(unit, actor=replace(unit.actor, id=user.id))
@@ -117,7 +117,7 @@ def _params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
 
 
 def _of_pages(takes: type[BaseModel]) -> Iterator[click.Option]:
-    """Yield the option that leads to what follows the first entries of a list."""
+    """Yield the option for further entries of a list."""
     if issubclass(takes, KeysetQuery):
         yield click.Option(
             ["--cursor"], help="The value of next_cursor, for the entries that follow."
@@ -133,10 +133,10 @@ def _of_pages(takes: type[BaseModel]) -> Iterator[click.Option]:
 
 
 def _variable(name: str, kind: type, *, is_last: bool) -> click.Argument:
-    """Return the argument for a variable of a URL."""
+    """Return the argument for a URL variable."""
     if name == _USER:
         return click.Argument([name], metavar="USER")
-    # `silence_id` is the ID of `gatebell silences`; of what it belongs to, the name is said.
+    # In `gatebell silences`, `silence_id` is ID; variables of parent resources keep their name.
     word = "ID" if is_last and name.endswith("_id") else name.removesuffix("_id").upper()
     if kind in {int, str}:
         return click.Argument([name], type=kind, metavar=word)
@@ -167,13 +167,13 @@ def _option(name: str, field: FieldInfo, said: Option) -> click.Option:
     word = said.words or (f"--{dashed}/--no-{dashed}" if is_flag else f"--{dashed}")
     is_many = schema.get("type") == "array"
     is_required = field.is_required() and not said.null
-    # Flags that were not given would be false; a default would satisfy what is required.
+    # Omitted flags would be false, and a default would satisfy a required option.
     usual: dict[str, Any] = {} if is_required else {"default": None}
     return click.Option(
         [name, word, *([said.former] if said.former else [])],
         required=is_required,
         **usual,
-        # Words such as `--on/--off` say by themselves that they take no value.
+        # Names such as `--on/--off` already imply that the option takes no value.
         is_flag=True if is_flag and "/" not in word else None,
         multiple=is_many,
         type=None if is_flag else _type_of(schema["items"] if is_many else schema),
@@ -192,7 +192,7 @@ def _help(field: FieldInfo, *, is_many: bool) -> str | None:
 
 
 def _schema(field: FieldInfo) -> dict[str, Any]:
-    """Return the JSON schema of a field without null: of several choices the widest."""
+    """Return the JSON schema of a field without null, and the widest of several choices."""
     hint: Any = field.annotation
     if field.metadata:
         hint = Annotated[hint, *field.metadata]
@@ -200,7 +200,7 @@ def _schema(field: FieldInfo) -> dict[str, Any]:
     known = schema.get("$defs", {})
     choices = [_resolved(each, known) for each in schema.get("anyOf", [schema])]
     choices = [each for each in choices if each.get("type") != "null"]
-    # What takes a number or a text, as a length of time does, takes a text here.
+    # Fields that accept a number or a text, such as durations, accept a text here.
     wide = [each for each in choices if each.get("type") == "array"]
     texts = [each for each in choices if each.get("type") == "string"]
     return (wide or texts or choices)[0]
@@ -212,7 +212,7 @@ def _resolved(schema: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any
 
 
 def _type_of(schema: Mapping[str, Any]) -> click.ParamType[Any]:
-    """Return what click checks and completes; the action's own types check everything else."""
+    """Return the type for click's validation and completion; the action validates the rest."""
     if "enum" in schema:
         return click.Choice(schema["enum"])
     if schema.get("type") == "integer" and not schema.keys() & {"minimum", "maximum"}:
@@ -240,7 +240,11 @@ def _carry_out(act: Action[Any, Any], unit: Work, given: dict[str, Any]) -> Mapp
 
 
 def _sent(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that options and flags give; raise UsageError for both or none of one."""
+    """Return the fields given by options and flags.
+
+    Raise UsageError if a value and its flag are both given. Raise it as well if neither is given
+    for a required field.
+    """
     sent = {name: value for name, value in given.items() if value not in (None, ())}
     for name, field in (act.takes.model_fields if act.takes else {}).items():
         null, said = name + _NULL, _said(field)
@@ -265,7 +269,7 @@ def _target(act: Action[Any, Any], path: str) -> ProjectView | GroupView:
 def _whole_list(
     act: Action[Any, Any], unit: Work, arguments: list[Any], sent: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return a list from its first part to its last; at most 1,000 items, with their total."""
+    """Return a list with all its parts, up to 1,000 items, and the total."""
     items: list[Any] = []
     query = cast("type[Query]", act.takes)
     sent = dict(sent)
@@ -281,7 +285,7 @@ def _whole_list(
 
 
 def _first_part(query: type[Query], page: int) -> dict[str, Any] | None:
-    """Return the first part of a page of commands, which has 1,000 entries."""
+    """Return the parameters for the first part of a command's page of 1,000 entries."""
     first = (page - 1) * _MOST_LISTED // _PER_PAGE + 1
     return {"per_page": _PER_PAGE, **({"page": first} if issubclass(query, OffsetQuery) else {})}
 

@@ -1,4 +1,4 @@
-"""Creates what a plan asks for, or tries it and takes it all back."""
+"""Imports the objects of a plan, or simulates the import and rolls it back."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,46 +51,46 @@ from web.services import now, settings
 from web.settings.policies.accounts import password_rules
 
 _Made = TypeVar("_Made")
-#: Of passwords that nobody will ever have.
+#: Cost of hashing the passwords of a simulation, which are never used.
 _CHEAP = HashCost(memory_kib=64, passes=1)
-#: The lists of a report, by the kind of what they have.
+#: Names of the lists in a report, by kind of object.
 _LISTS = {
     "user": "users",
     "schedule": "schedules",
     "policy": "policies",
     "integration": "integrations",
 }
-#: What only a real import makes.
+#: Report fields that only a real import sets.
 _SECRETS = ("password", "key", "url")
-#: The ids of schedules by their keys in the export.
+#: Ids of schedules by their keys in the export.
 _Schedules = dict[str, int]
 
 
 class _Outcome(StrEnum):
-    """What became of something."""
+    """Result of importing an object."""
 
     CREATED = "created"
-    #: It was there already, and stays as it is.
+    #: Result for an object that already existed and is unchanged.
     EXISTS = "exists"
     LEFT_OUT = "left out"
 
 
 @dataclass(kw_only=True)
 class _Entry:
-    """One thing of an export."""
+    """Object of an export and its result."""
 
     kind: str
     name: str
     outcome: _Outcome
-    #: The project or group that it is for.
+    #: Project or group of the object.
     holder: Holder | None = None
-    #: In what it differs, or why it is left out.
+    #: Differences from the export, or reasons for an omission.
     notes: list[str] = field(default_factory=list)
-    #: Such as the URL of an integration.
+    #: Additional values, such as the URL of an integration.
     details: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Return its members."""
+        """Return the entry as a JSON object."""
         found: dict[str, Any] = {"name": self.name, "outcome": self.outcome.value}
         if self.holder is not None:
             found[self.holder.namespace.resource_type] = self.holder.path
@@ -100,7 +100,7 @@ class _Entry:
 def _report_of(
     entries: Sequence[_Entry], left_out: Sequence[LeftOut], *, is_dry_run: bool
 ) -> dict[str, Any]:
-    """Return the report of an import as one JSON object."""
+    """Return the report of an import as a JSON object."""
     counts = Counter(each.outcome for each in entries)
     counts[_Outcome.LEFT_OUT] += len(left_out)
     return {
@@ -118,20 +118,23 @@ def _report_of(
 
 @dataclass(frozen=True, kw_only=True)
 class _Places:
-    """Projects and groups of teams, and the one of everything else."""
+    """Projects and groups of teams, and defaults for all other objects."""
 
     #: Names of the export's teams by key.
     teams: Mapping[str, str]
-    #: By the name of a team, in lower case.
+    #: Projects and groups by lowercase team name.
     by_team: Mapping[str, Holder]
     otherwise: Holder | None
-    #: Of what goes into groups.
+    #: Project for the integrations of objects that are imported into groups.
     of_integrations: ProjectView | None
 
     def entry(
         self, kind: str, name: str, team: str | None
     ) -> tuple[_Entry, Holder] | tuple[_Entry, None]:
-        """Return the entry and the project or group of what a team owns, given by its key."""
+        """Return an entry for a team's object and its project or group.
+
+        `team` is the key of the team. Without a project or group, the entry holds the reason.
+        """
         holder = self.by_team.get(self.teams.get(team or "", "").lower(), self.otherwise)
         if holder is not None:
             entry = _Entry(kind=kind, name=name, outcome=_Outcome.EXISTS, holder=holder)
@@ -147,7 +150,7 @@ class _Places:
 
 
 def _create(entry: _Entry, make: Callable[[], _Made]) -> _Made | None:
-    """Return what was created, or None with the reason in the entry."""
+    """Return the created object, or None with the reason in the entry."""
     try:
         with db.session().begin_nested():
             made = make()
@@ -160,9 +163,9 @@ def _create(entry: _Entry, make: Callable[[], _Made]) -> _Made | None:
 
 
 def _import_integrations(found: Iterable[ImportedIntegration], places: _Places) -> list[_Entry]:
-    """Create the integrations that are not there; return what became of each.
+    """Create the missing integrations and return their entries.
 
-    Those that are new have their URL and key, which senders have to be given.
+    New integrations include the URL and the key for senders.
     """
     entries = []
     for integration in found:
@@ -197,19 +200,19 @@ def _import_integration(
 
 @dataclass(frozen=True, kw_only=True)
 class PeopleOptions:
-    """What may be done for people who are missing."""
+    """Permitted actions for missing users and members."""
 
-    #: Create accounts, and make them members.
+    #: `True` to create accounts and make them members.
     creates_users: bool = False
-    #: Make accounts that are there members.
+    #: `True` to make existing accounts members.
     adds_members: bool = False
-    #: Whether everything is taken back in the end.
+    #: `True` if everything is rolled back in the end.
     is_trial: bool = False
 
 
 @dataclass(kw_only=True)
 class _People:
-    """The people of an export by their keys."""
+    """Users of an export by their keys."""
 
     options: PeopleOptions
     entries: list[_Entry] = field(default_factory=list)
@@ -218,7 +221,7 @@ class _People:
     _created: set[int] = field(default_factory=set)
 
     def find(self, users: Sequence[ImportedUser]) -> None:
-        """Find the account of each, or create it."""
+        """Find or create the account of each user."""
         for user in users:
             entry = _Entry(kind="user", name=user.username or user.email, outcome=_Outcome.EXISTS)
             account = self._account(user, entry)
@@ -255,7 +258,7 @@ class _People:
         if self.options.is_trial:
             rules = replace(rules, cost=_CHEAP)
         else:
-            release_locks(session)  # A password takes a while to hash.
+            release_locks(session)  # hashing a password takes a while
         try:
             made = add_account(work(), new, rules)
         except (DomainError, ValueError) as error:
@@ -268,7 +271,7 @@ class _People:
         return made
 
     def reachable(self, keys: Sequence[str], holder: Holder, notes: list[str]) -> list[UserView]:
-        """Return those who can be on call and be paged here; notes say who cannot."""
+        """Return the users who can be on call and paged here, and note who cannot."""
         found = []
         for key in keys:
             account = self._accounts.get(key)
@@ -309,7 +312,7 @@ class _People:
 def _import_schedules(
     found: Iterable[ImportedSchedule], people: _People, places: _Places
 ) -> tuple[list[_Entry], _Schedules]:
-    """Create the schedules that are not there; return what became of each, and their ids."""
+    """Create the missing schedules and return their entries and ids."""
     entries, ids = list[_Entry](), _Schedules()
     for schedule in found:
         entry, holder = places.entry("schedule", schedule.name, schedule.team)
@@ -390,7 +393,7 @@ def _override(
 def _import_policies(
     found: Iterable[ImportedPolicy], people: _People, places: _Places, schedules: _Schedules
 ) -> list[_Entry]:
-    """Create the policies that are not there; return what became of each."""
+    """Create the missing policies and return their entries."""
     entries = []
     for policy in found:
         entry, holder = places.entry("policy", policy.name, policy.team)
@@ -474,10 +477,10 @@ def apply_plan(
     options: PeopleOptions,
     of_integrations: ProjectView | None = None,
 ) -> dict[str, Any]:
-    """Create what is not there, and return what became of each thing.
+    """Create the missing objects and return a report.
 
-    New accounts are stored one by one, everything else at once or not at all. What is there under
-    the same name stays as it is, so a second run changes nothing.
+    New accounts are stored one by one. All other objects are stored together or not at all.
+    Existing objects with the same name are unchanged, so a second run has no effect.
     """
     places = _Places(
         teams=plan.teams, by_team=by_team, otherwise=otherwise, of_integrations=of_integrations
@@ -492,7 +495,7 @@ def apply_plan(
 
 
 def try_plan(plan: ImportPlan, *, options: PeopleOptions, **places: Any) -> dict[str, Any]:
-    """Return what `apply_plan` would do; nothing of it stays."""
+    """Return the report of `apply_plan` without keeping any changes."""
     savepoint = db.session().begin_nested()
     try:
         report = apply_plan(plan, options=replace(options, is_trial=True), **places)

@@ -1,4 +1,4 @@
-"""Commands that take over what other on-call tools export."""
+"""Commands that import the exports of other on-call tools."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _options(command: _Command) -> _Command:
-    """Give a command the arguments that all imports have."""
+    """Add the arguments of all imports to a command."""
     for decorate in (
         click.option(
             "--dry-run", is_flag=True, help="Print what would be done, without changing anything."
@@ -75,7 +75,7 @@ def grafana_oncall_command(**options: Any) -> dict[str, Any]:
 @_options
 @one_transaction
 def opsgenie_command(**options: Any) -> dict[str, Any]:
-    """Import FILE, a folder or zip that opsgenie-configuration-backup has written."""
+    """Import FILE, a folder or zip written by opsgenie-configuration-backup."""
     return {"source": "opsgenie", **_run(read_opsgenie, **options)}
 
 

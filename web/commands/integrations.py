@@ -1,4 +1,4 @@
-"""Commands about the integrations that receive alerts, and about what senders posted."""
+"""Commands for integrations that receive alerts, and for their deliveries."""
 
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
@@ -23,7 +23,8 @@ from web.commands.transaction import one_transaction, project_at
 from web.http.work import work
 from web.services import now, reading
 
-#: In bytes: more than a sample can have, so that one of these is refused and not cut.
+#: Maximum number of bytes read. It exceeds the limit of a sample, so that large samples are
+#: rejected and not cut.
 _LONGEST_FILE = 1024 * 1024
 integrations = commands_of(
     "integrations", f"{actions.__name__}:alert_integrations", "Alert integrations of projects."
@@ -48,7 +49,7 @@ deliveries = commands_of(
 )
 @one_transaction
 def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dict[str, Any]:
-    """Create a new key of the integration ID of PROJECT and print it."""
+    """Create a new key for the integration ID of PROJECT and print it."""
     unit = work()
     rotation = KeyRotation(previous_key_expires_at=GracePeriod.of(overlap).until(unit.now))
     made = actions.rotate_key(unit, project_at(project), integration_id, rotation)
@@ -59,7 +60,7 @@ def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dic
 @click.argument("file", type=click.File("rb"))
 @one_transaction
 def recognize_payload_command(*, file: BinaryIO) -> dict[str, Any]:
-    """Say which tool posts what is in FILE (- for standard input), and propose a mapping."""
+    """Detect the tool that sends the payload in FILE (- for stdin) and propose a mapping."""
     body = file.read(_LONGEST_FILE)
     try:
         text = body.decode()
@@ -100,7 +101,7 @@ def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[st
 def replay_deliveries_command(
     *, project: str, integration_id: int, last: str | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
-    """Store the refused deliveries of a period, read with the current mapping: each once."""
+    """Store the rejected deliveries of a period once each, with the current mapping."""
     found, end = project_at(project), _moment(until, "until") if until else now()
     begin = _begin(last, since, end)
     replayed: list[int] = []

@@ -1,4 +1,4 @@
-"""Commands about e-mail."""
+"""Commands for email."""
 
 from socket import gethostname
 from typing import Any
@@ -25,9 +25,9 @@ mail = AppGroup("mail", help="E-mail that the worker sends.")
 @click.argument("address")
 @one_transaction
 def test_command(*, address: str) -> dict[str, Any]:
-    """Send a test message to ADDRESS, and print the answer of the mail server."""
+    """Send a test message to ADDRESS and print the mail server's response."""
     settings = settings_now(session=db.session())
-    # No lock is held while the server takes its time.
+    # No lock is held while the server responds.
     db.session.rollback()
     if not settings.mail_url:
         raise InvalidError("MAIL_URL is not set: no e-mail is sent.")
@@ -47,11 +47,11 @@ def test_command(*, address: str) -> dict[str, Any]:
 def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
     """Send a message that UNIT of systemd failed, such as gatebell-backup.service.
 
-    The message is sent immediately, since the worker may be what failed.
+    The message is sent immediately, since the worker itself may have failed.
     """
     settings = settings_now(session=db.session())
     recipients = list(addresses) or list_administrator_addresses(session=db.session())
-    # No lock is held while the server takes its time.
+    # No lock is held while the server responds.
     db.session.rollback()
     if not settings.mail_url:
         raise InvalidError("MAIL_URL is not set: no e-mail is sent.")

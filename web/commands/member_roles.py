@@ -1,4 +1,4 @@
-"""Commands for the custom member roles of the instance."""
+"""Commands for custom member roles of the instance."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ member_roles = commands_of("member-roles", actions.__name__, "Custom member role
 def create_command(
     *, name: str, base: str, permissions: tuple[str, ...], description: str
 ) -> dict[str, Any]:
-    """Create the role NAME, which adds permissions to the role BASE: Guest … Maintainer."""
+    """Create the role NAME, which adds permissions to the role BASE (Guest … Maintainer)."""
     given = {"name": name, "description": description, "base_access_level": base}
     new = read_body(NewMemberRole, {**given, **dict.fromkeys(permissions, True)})
     return actions.create_member_role(work(), new).model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""Commands for groups and projects, besides those that are made from their actions."""
+"""Commands for groups and projects, including the commands generated from actions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -52,7 +52,7 @@ def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
 @_OWNER
 @one_transaction
 def create_project_command(*, path: str, visibility: Any, owner: str | None) -> Mapping[str, Any]:
-    """Create the project GROUP/NAME. The group must exist, or be the name of the owner."""
+    """Create the project GROUP/NAME. The group must exist, or be the owner's name."""
     above, segment = _split(path)
     if not above:
         raise InvalidError("A project belongs to a group: enter GROUP/NAME.", field="path")
@@ -66,7 +66,7 @@ def create_project_command(*, path: str, visibility: Any, owner: str | None) -> 
 @click.argument("parent", required=False)
 @one_transaction
 def transfer_group(*, path: str, parent: str | None) -> Mapping[str, Any]:
-    """Move the group PATH into the group PARENT, or without one to the top level."""
+    """Move the group PATH into the group PARENT, or to the top level without PARENT."""
     transfer = GroupTransfer(group_id=_group(parent).id if parent else None)
     return group_actions.transfer_group(work(), _group(path), transfer).model_dump(mode="json")
 
@@ -76,7 +76,7 @@ def transfer_group(*, path: str, parent: str | None) -> Mapping[str, Any]:
 @_YES
 @one_transaction
 def delete_group(*, path: str, yes: bool) -> Mapping[str, Any]:
-    """Delete the group PATH with its subgroups and projects; this cannot be undone."""
+    """Delete the group PATH with its subgroups and projects. This cannot be undone."""
     group = _group(path)
     answer = _confirmed(group, yes)
     group_actions.delete_group(work(), group)
@@ -88,7 +88,7 @@ def delete_group(*, path: str, yes: bool) -> Mapping[str, Any]:
 @_YES
 @one_transaction
 def delete_project(*, path: str, yes: bool) -> Mapping[str, Any]:
-    """Delete the project PATH; this cannot be undone."""
+    """Delete the project PATH. This cannot be undone."""
     project = project_at(path.strip("/"))
     answer = _confirmed(project, yes)
     project_actions.delete_project(work(), project)
@@ -100,7 +100,7 @@ _list_group_projects = command_of(group_actions.list_group_projects)
 
 
 def list_projects(*, group: str | None, **options: Any) -> None:
-    """List projects, of a group with those of the groups below it."""
+    """List all projects, or the projects of a group and its subgroups."""
     if group is None:
         _list_projects.callback(**options)  # type: ignore[misc]
     else:
@@ -149,9 +149,12 @@ _add_former_paths(projects, "project")
 
 
 def _split(path: str) -> tuple[str, str]:
-    """Return the path of the group above and the last part; raise InvalidError for a wrong one."""
+    """Return the path of the parent group and the last segment.
+
+    Raise InvalidError if the path is invalid.
+    """
     clean = path.strip("/")
-    # The action says which names are reserved; a path that is too long has no group above.
+    # The action rejects reserved names. A path that is too long has no parent group.
     check_valid(clean, reserved=frozenset())
     above, _, segment = clean.rpartition("/")
     return above, segment
@@ -166,12 +169,15 @@ def _holder(path: str, word: str) -> Holder:
 
 
 def _work_for(owner: str | None) -> Work:
-    """Return a unit of work in which what the operator creates belongs to a user."""
+    """Return a unit of work in which a user owns what the operator creates."""
     return work() if owner is None else work_for_user(owner)
 
 
 def _confirmed(holder: Holder, is_confirmed: object) -> Mapping[str, Any]:
-    """Return what a group or project holds; raise InvalidError unless it is to be deleted."""
+    """Return the contents of a group or project.
+
+    Raise InvalidError unless the deletion is confirmed.
+    """
     found = contents_of(holder.namespace, session=db.session())
     if is_confirmed:
         contents = {each.plural: each.count for each in found}

@@ -1,4 +1,4 @@
-"""What commands print: one JSON object, or a table for people."""
+"""Output of commands: one JSON object, or a table for users."""
 
 import json
 import unicodedata
@@ -9,7 +9,7 @@ import click
 
 _KEY, _PARAMETER = "gatebell.output", "gatebell_output"
 _FORMATS = ("json", "table")
-#: Categories of characters that do something to a terminal: controls, and marks of direction.
+#: Unicode categories of control characters and direction marks, which affect a terminal.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _GAP = "  "
 
@@ -17,7 +17,10 @@ Row = Mapping[str, Any]
 
 
 def add_output_option(command: click.Command) -> None:
-    """Give a command the option --output, and all that are below it; those with two names once."""
+    """Add the option --output to a command and all its subcommands.
+
+    Commands with two names get it once.
+    """
     if any(each.name == _PARAMETER for each in command.params):
         return
     command.params.append(_option())
@@ -28,7 +31,7 @@ def add_output_option(command: click.Command) -> None:
 
 def _option() -> click.Option:
     return click.Option(
-        # A name of its own: commands may have a parameter that is called output.
+        # A unique name, because commands may have a parameter named output.
         ["--output", _PARAMETER],
         type=click.Choice(_FORMATS),
         help="Print JSON, which is the default, or a table.",
@@ -43,7 +46,7 @@ def _note(context: click.Context, _option: click.Parameter, value: str | None) -
 
 
 def print_answer(answer: Mapping[str, Any]) -> None:
-    """Print what a command has to say, as --output asks for it."""
+    """Print the result of a command in the format that --output selects."""
     if click.get_current_context().meta.get(_KEY) == "table":
         click.echo("\n".join(table_lines(answer)))
     else:
@@ -51,7 +54,7 @@ def print_answer(answer: Mapping[str, Any]) -> None:
 
 
 def table_lines(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Return an object as lines: its lists of objects as tables, and before them all the rest."""
+    """Return an object as lines, with lists of objects as tables after all other values."""
     tables = {name: value for name, value in answer.items() if _is_list_of_rows(value)}
     rest = [{"name": name, "value": answer[name]} for name in answer if name not in tables]
     if rest:
@@ -83,7 +86,7 @@ def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _cell(value: object) -> str:
-    """Return a value in one line that a terminal only shows."""
+    """Return a value in one line, without characters that affect a terminal."""
     return "".join(map(_shown, _words(value)))
 
 
@@ -104,7 +107,7 @@ def _shown(character: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the columns that a text takes: wide characters take two, combining ones none."""
+    """Return the number of columns of a text: wide characters take two, combining ones none."""
     return sum(
         0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
         for each in text

@@ -1,4 +1,4 @@
-"""Commands for what users do about their own time on call."""
+"""Commands for users' own on-call shifts."""
 
 from flask.cli import AppGroup
 

@@ -1,4 +1,4 @@
-"""The program `gatebell`: finds its commands, and says as JSON what went wrong."""
+"""Program `gatebell`, which loads its commands and reports errors as JSON."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from web.memory import without_collecting
 
 @click.command("version")
 def version_command() -> None:
-    """Print the version and, where it is known, the commit."""
+    """Print the version and, if known, the commit."""
     build = running_build()
     print_answer({"version": build.version, "commit": build.revision or None})
 
@@ -34,13 +34,13 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 class Program(AppGroup):
-    """A group whose commands are imported when they are asked for."""
+    """Command group whose commands are imported when they are used."""
 
     def __init__(self, *, places: Mapping[str, tuple[str, str]], **options: Any) -> None:
-        """Take for each command its place in this package (`module:name`), and its short help.
+        """Store the place (`module:name`) and the short help of each command.
 
-        Instead of its place, a command that is made from actions of the domain has their module or
-        modules (`module+module`), and the beginning of their names if that is another one
+        For a command generated from actions, the place is a module of the domain, or several
+        modules separated by commas. It may also give the prefix of the actions' names
         (`module:room`).
         """
         super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
@@ -62,7 +62,7 @@ class Program(AppGroup):
         return sorted(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; return None if there is none of this name."""
+        """Import a command, or return None if there is none with this name."""
         if cmd_name in self._places and cmd_name not in self.commands:
             with without_collecting():
                 command = _find(cmd_name, *self._places[cmd_name])
@@ -84,7 +84,7 @@ class Program(AppGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; a wrong name is answered with those that look like it."""
+        """Find a command, or suggest similar names for a wrong one."""
         try:
             return super().resolve_command(ctx, args)
         except NoSuchCommand as error:
@@ -92,7 +92,7 @@ class Program(AppGroup):
             raise NoSuchCommand(args[0], possibilities=known, ctx=ctx) from error
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run a command. Wrong arguments leave with 2 and everything else that fails with 1."""
+        """Run a command; exit with 2 for wrong arguments, and with 1 for all other failures."""
         named = {"prog_name": self.name, **options, "standalone_mode": False}
         try:
             status = super().main(*args, **named)
@@ -109,7 +109,7 @@ class Program(AppGroup):
 
 
 def _find(name: str, place: str, help_text: str) -> click.Command:
-    """Return a command of this package, or one made from actions of the domain."""
+    """Return a command of this package, or a command generated from actions."""
     if place.startswith("domain."):
         generated = import_module("web.commands.generated")
         made: click.Command = generated.commands_of(name, place, help_text)
@@ -120,7 +120,7 @@ def _find(name: str, place: str, help_text: str) -> click.Command:
 
 
 def _told(error: Exception) -> dict[str, str] | None:
-    """Return what is told of an error; None for a mistake of our own."""
+    """Return the error message as an object, or None for an internal error."""
     if isinstance(error, click.UsageError):
         more = {"help": f"{error.ctx.command_path} --help"} if error.ctx else {}
         return {"error": error.format_message(), **more}
@@ -140,9 +140,9 @@ def _told(error: Exception) -> dict[str, str] | None:
 def completion(context: click.Context, shell: str) -> None:
     """Print the completion script for SHELL.
 
-    For bash, `eval "$(gatebell completion bash)"` in ~/.bashrc; for zsh the same with zsh in
-    ~/.zshrc after compinit; for fish,
-    `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
+    For bash, add `eval "$(gatebell completion bash)"` to ~/.bashrc. For zsh, add the same line with
+    zsh to ~/.zshrc after compinit. For fish, run `gatebell completion fish >
+    ~/.config/fish/completions/gatebell.fish`.
     """
     found = get_completion_class(shell)
     assert found is not None  # noqa: S101 - click knows all three

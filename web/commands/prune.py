@@ -1,4 +1,4 @@
-"""The command that prunes the database."""
+"""Command that prunes the database."""
 
 import click
 from flask.cli import with_appcontext

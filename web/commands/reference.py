@@ -1,4 +1,4 @@
-"""The reference of the command line, docs/command-line.md; generated from the commands."""
+"""Reference of the command line in docs/command-line.md, generated from the commands."""
 
 import inspect
 import re
@@ -60,7 +60,7 @@ while the service is running. So run them with the environment of the service:
 - zsh: add `eval "$(gatebell completion zsh)"` to `~/.zshrc` after `compinit`.
 - fish: run `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
 """
-#: Output of commands that print something other than one resource or a list of the API.
+#: Output of commands that do not print one resource or one list of the API.
 OUTPUTS = {
     "users create": "the user, and `password` if it was generated",
     "users list": "`users`, and `next`: the value of `--before` for the next page",
@@ -159,7 +159,7 @@ def _command(command: click.Command, path: str, heading: str) -> Iterator[str]:
 
 
 def _paragraphs(command: click.Command) -> Iterator[str]:
-    """Yield the help text, with an empty line between two paragraphs."""
+    """Yield the help text, with an empty line between paragraphs."""
     text = inspect.cleandoc(command.help or "").partition("\f")[0].replace("\b\n", "")
     paragraphs = [" ".join(each.split()) for each in text.strip().split("\n\n")]
     yield from "\n\n".join(paragraphs).split("\n")
@@ -202,7 +202,7 @@ def _default_of(option: click.Option, context: click.Context) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a text for a cell of a table, in one line."""
+    """Return a text as a table cell in one line."""
     line = " ".join(text.split())
     return line.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 

@@ -1,4 +1,4 @@
-"""Commands about the container registry: its certificates, its keys, and a ready configuration."""
+"""Commands for the container registry's certificates, keys and configuration."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ registry.add_command(command_of(rotate_key))
 )
 @one_transaction
 def certificates_command(*, file: Path | None) -> dict[str, Any]:
-    """Print or write the certificates that registries have to trust (rootcertbundle)."""
+    """Print or write the certificates that registries must trust (rootcertbundle)."""
     get_signer(session=db.session(), keyring=services().keyring, now=now())
     listed = list_keys(session=db.session(), keyring=services().keyring, now=now())
     bundle = "".join(key.certificate for key in listed)
@@ -42,6 +42,6 @@ def certificates_command(*, file: Path | None) -> dict[str, Any]:
 @registry.command("configuration")
 @one_transaction
 def configuration_command() -> dict[str, str]:
-    """Print a complete configuration, with the secret of the notifications."""
+    """Print a complete configuration, including the notification secret."""
     ready = whole_configuration()
     return {"configuration": ready.text, "bundle": ready.bundle_url}

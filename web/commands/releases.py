@@ -1,4 +1,4 @@
-"""Commands about the release schedule: what breaks in a release, for whom."""
+"""Commands for the release schedule, which show the effects of a release."""
 
 import json
 import os
@@ -24,7 +24,7 @@ releases = AppGroup("releases", help="The release schedule.")
 _BREAKS, _UNREADABLE = 1, 2
 _LARGEST_BYTES = 64 * 1024 * 1024
 _STDIN = "-"
-#: Folders of what others wrote, or no program.
+#: Folders that contain third-party code or no programs.
 _SKIPPED = frozenset({"node_modules", "vendor", "__pycache__", "venv"})
 _FORMATS: Mapping[str, Callable[[Sequence[Checked]], str]] = {
     "text": as_text,
@@ -75,14 +75,14 @@ def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
 
 
 def _summary(files: int, breaks: int, release: Release) -> str:
-    """Return a line for people, who see nothing else if nothing breaks."""
+    """Return a summary for users, who see no other output if nothing breaks."""
     read = f"{files} file{'' if files == 1 else 's'} read"
     found = f"{breaks} finding{'' if breaks == 1 else 's'}" if breaks else "nothing breaks"
     return f"{read}: {found} up to release {release}."
 
 
 def _files(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the names of files, and whether the caller named them."""
+    """Yield the names of files, and whether the caller named them directly."""
     for name in names:
         if name == _STDIN or not Path(name).is_dir():
             yield name, True
@@ -104,12 +104,15 @@ def _is_known(name: str) -> bool:
 
 
 def _shown(name: str) -> str:
-    """Return the name that says what a file is; that of the standard input says nothing."""
+    """Return the name that identifies the type of a file, or an empty name for standard input."""
     return "" if name == _STDIN else name
 
 
 def _content(name: str) -> bytes:
-    """Return what a file holds; raise OSError, or UnreadableContentError for one too large."""
+    """Return the content of a file.
+
+    Raise OSError if it cannot be read, and UnreadableContentError if it is too large.
+    """
     if name == _STDIN:
         content = sys.stdin.buffer.read(_LARGEST_BYTES + 1)
     else:
@@ -139,7 +142,7 @@ releases.add_command(check_command)
 )
 @with_appcontext
 def rehearse_command(*, release: Release, output: str) -> None:
-    """List what RELEASE would break for whom, according to the recorded calls.
+    """List the calls that RELEASE would break and their consumers, based on recorded calls.
 
     The exit status is 0 if nothing breaks, 1 if something does, and 2 for a wrong argument.
     """

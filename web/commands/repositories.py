@@ -1,4 +1,4 @@
-"""Commands for Git repositories: check, backup, restoration."""
+"""Commands that check, back up and restore Git repositories."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ repositories = AppGroup("repositories", help="Git repositories.")
 
 
 def _found() -> tuple[Git, tuple[KeptRepository, ...]]:
-    """Return Git and the repositories, with no transaction left open."""
+    """Return Git and the repositories, without leaving a transaction open."""
     own = git()
     if problem := own.problem():
         raise GitUnavailableError(f"Git is {problem}.")

@@ -1,4 +1,4 @@
-"""Commands about SECRET_KEY and SECRET_KEY_FALLBACKS."""
+"""Commands for SECRET_KEY and SECRET_KEY_FALLBACKS."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ secrets = AppGroup("secrets", help="Rotation of the secret key.")
 @secrets.command("status")
 @with_any_key
 def status_command() -> dict[str, Any]:
-    """Show which hosts know which key, what still needs an older key, and the next step."""
+    """Show the keys of each host, the data that still needs older keys, and the next step."""
     seen = rotation(services().keyring, session=db.session(), now=now())
     return {
         "keys": [_key(fingerprint, seen) for fingerprint in seen.keyring.fingerprints],
@@ -32,7 +32,7 @@ def status_command() -> dict[str, Any]:
 @secrets.command("reencrypt")
 @one_transaction
 def reencrypt_command() -> dict[str, Any]:
-    """Re-encrypt with SECRET_KEY what older keys encrypted. Every host must have it."""
+    """Re-encrypt with SECRET_KEY what older keys encrypted. Every host must have this key."""
     session, keyring = db.session(), services().keyring
     seen = rotation(keyring, session=session, now=now())
     if ignorant := seen.hosts_without(keyring.fingerprints[0]):
@@ -45,7 +45,7 @@ def reencrypt_command() -> dict[str, Any]:
 @secrets.command("forget")
 @with_any_key
 def forget_command() -> dict[str, Any]:
-    """Give up lost keys and continue with SECRET_KEY. Data of the lost keys is void."""
+    """Discard lost keys and continue with SECRET_KEY. Data of the lost keys is void."""
     session, keyring = db.session(), services().keyring
     gone = forget_missing_keys(keyring, session=session)
     record_use(keyring, session=session, now=now())

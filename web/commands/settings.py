@@ -1,4 +1,4 @@
-"""Commands about settings that can change while the service runs."""
+"""Commands for settings that can change while the service runs."""
 
 import sys
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ _YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
     """Set NAME to VALUE for all processes. docs/settings.md lists the names.
 
-    Before it changes RELEASE, it prints what breaks for whom, and asks at a terminal.
+    Before a change of RELEASE, the command prints which calls break, and prompts at a terminal.
     """
     read_change(name, value)
     told = _tell_of_release(name, value, is_agreed=yes)
@@ -56,7 +56,7 @@ def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
 def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
     """Reset NAME to the value of the environment or to its default.
 
-    Before it changes RELEASE, it prints what breaks for whom, and asks at a terminal.
+    Before a change of RELEASE, the command prints which calls break, and prompts at a terminal.
     """
     at_start = services().live_settings.environment.release
     told = _tell_of_release(name, at_start, is_agreed=yes)
@@ -69,7 +69,7 @@ def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
 )
 @one_transaction
 def list_settings_command(*, changed: bool) -> dict[str, Any]:
-    """List all settings with their values and where these come from; secrets are not shown."""
+    """List all settings with their values and origins. Secrets are not shown."""
     listed = [_shown(section, view) for section, view in _views()]
     return {"settings": [each for each in listed if not changed or each["origin"] == _CHANGED]}
 
@@ -78,7 +78,7 @@ def list_settings_command(*, changed: bool) -> dict[str, Any]:
 @click.argument("name")
 @one_transaction
 def show_setting_command(*, name: str) -> dict[str, Any]:
-    """Show the setting NAME: its value, where it comes from, and what it is for."""
+    """Show the value, the origin and the purpose of the setting NAME."""
     for section, view in _views():
         if view.name == name.lower():
             allowed, about = view.allowed_in_words, view.doc
@@ -95,7 +95,7 @@ def _views() -> Iterator[tuple[str, SettingView]]:
 def _shown(section: str, view: SettingView) -> dict[str, Any]:
     return {
         "name": view.name,
-        # Of a secret it is only said whether there is one.
+        # For a secret, the output only shows whether it is set.
         "value": view.text or view.words.lower() if view.is_secret else view.text,
         "origin": _ORIGINS[view.source],
         "changeable": view.is_live,
@@ -104,15 +104,15 @@ def _shown(section: str, view: SettingView) -> dict[str, Any]:
 
 
 def _tell_of_release(name: str, release: str, *, is_agreed: bool) -> dict[str, Any]:
-    """Write to stderr what a new running release breaks, ask a person, and return it.
+    """Print what a new running release breaks, ask for confirmation, and return it.
 
-    Returns nothing for another setting. Nobody is asked who agreed, nor is a script.
+    Return nothing for other settings. There is no prompt if the user agreed or a script runs.
     """
     if changeable(name).name != "release":
         return {}
     session = db.session()
     found = rehearse_change(release, settings_now(session=session), session=session, now=now())
-    # A question takes its time: no lock is held meanwhile.
+    # No lock is held while the prompt waits.
     session.rollback()
     if found is None:
         return {}

@@ -1,4 +1,4 @@
-"""What commands share: one transaction, one JSON object, the operator, words for failures."""
+"""Functions that commands share: transactions, lookups by path, and error messages."""
 
 import json
 import sys
@@ -22,15 +22,15 @@ from web.logging import without_secrets
 from web.services import now, services
 from web.settings.reader import SettingsError
 
-#: The command line has all permissions.
+#: Viewer of the command line, which has all permissions.
 OPERATOR = Viewer(user_id=None, is_admin=True)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def one_transaction(command: Command) -> Command:
-    """Run a command in a transaction and print its result; or print the error and exit with 1.
+    """Run a command in a transaction and print its result, or print the error and exit with 1.
 
-    With a wrong secret key nothing is done: no host could read the result.
+    With a wrong secret key nothing is done, since no host could read the result.
     """
 
     @wraps(command)
@@ -51,14 +51,14 @@ def _refuse(sentence: str) -> NoReturn:
 def _take_up_key() -> None:
     try:
         register_use(services().keyring, session=db.session(), now=now())
-        # Committed first: the work may take long, and other hosts take up keys meanwhile.
+        # The work may take long while other hosts register keys, so this is committed first.
         db.session.commit()
     except DBAPIError as error:
         raise InvalidError(sentence_about(error) or "") from error
 
 
 def with_any_key(command: Command) -> Command:
-    """Run a command in a transaction without a check of the secret key, for key commands."""
+    """Run a command in a transaction without checking the secret key, for key commands."""
 
     @wraps(command)
     @with_appcontext
@@ -78,12 +78,18 @@ def with_any_key(command: Command) -> Command:
 
 
 def project_at(path: str) -> ProjectView:
-    """Return the project of a path, also of a former one, or raise NotFoundError."""
+    """Return the project at a path or former path.
+
+    Raise NotFoundError if there is none.
+    """
     return follow_to_project(path, OPERATOR, session=db.session())
 
 
 def holder_at(path: str) -> Holder:
-    """Return the project or group of a path, also of a former one, or raise NotFoundError."""
+    """Return the project or group at a path or former path.
+
+    Raise NotFoundError if there is none.
+    """
     with suppress(NotFoundError):
         return project_at(path)
     with suppress(NotFoundError):
@@ -93,7 +99,7 @@ def holder_at(path: str) -> Holder:
 
 
 def sentence_about(error: Exception) -> str | None:
-    """Return a sentence without secrets, or None for an error of the program itself."""
+    """Return an error message without secrets, or None for an internal error."""
     if isinstance(error, DBAPIError):
         reason = without_secrets(str(error.orig).strip().partition("\n")[0])
         return f"The database cannot be used, or `make migrate` was not run: {reason}"

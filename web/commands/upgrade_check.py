@@ -1,4 +1,4 @@
-"""The command that lists what an upgrade would turn off, before the database is migrated."""
+"""Command that lists what an upgrade would disable, before the database is migrated."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ from web.settings.reader import Settings, SettingsError, misspelt_in_environment
 
 
 class Effect(NamedTuple):
-    """Something that works no more, or needs a change, after the upgrade."""
+    """Object that no longer works, or needs a change, after the upgrade."""
 
     subject: str
     message: str
@@ -39,7 +39,7 @@ def upgrade_check() -> None:
     """List what an upgrade to this release turns off, before the migration.
 
     Run it with the code and the environment of the new release. It only reads the database, whose
-    schema may be that of an earlier release. The exit status is 1 if something is listed.
+    schema may belong to an earlier release. The exit status is 1 if something is listed.
     """
     settings = services().live_settings.environment
     with reasons_in_a_sentence(), db.engine.connect() as connection:
@@ -50,7 +50,7 @@ def upgrade_check() -> None:
 
 
 def _schema(connection: Connection) -> Iterator[Effect]:
-    """Return why this release cannot use the database at all."""
+    """Yield the reason why this release cannot use the database at all."""
     sentences = {
         SchemaState.TOO_OLD: f"Upgrade the database with {FIRST_RELEASE} first.",
         SchemaState.TOO_NEW: "A newer release has migrated the database.",
@@ -71,7 +71,7 @@ def _effects(connection: Connection, settings: Settings) -> Iterator[Effect]:
 
 
 def _urls(connection: Connection, keyring: Keyring) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Return the URLs that requests are sent to, each with a function that decrypts it."""
+    """Return the URLs of outgoing requests, each with a function that decrypts it."""
     for name, subject in (("webhook_endpoints", "webhook"), ("audit_streams", "audit stream")):
         for row in _rows(connection, name, "id", "url", "url_ciphertext"):
             cipher = row.get("url_ciphertext")
@@ -133,7 +133,10 @@ def _names(connection: Connection, name: str, wanted: str) -> Mapping[Any, str]:
 
 
 def _rows(connection: Connection, name: str, *wanted: str) -> list[Row]:
-    """Return the columns that the table of an earlier release has; nothing without the table."""
+    """Return rows with the given columns, as far as they exist.
+
+    The table may be missing in an earlier release, and then there are no rows.
+    """
     found = inspect(connection)
     if not found.has_table(name):
         return []

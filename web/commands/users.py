@@ -1,4 +1,4 @@
-"""Commands for user accounts, most of them made from actions."""
+"""Commands for user accounts, most of which are generated from actions."""
 
 import sys
 from typing import Any
@@ -22,9 +22,9 @@ from web.http.work import work
 from web.services import settings
 
 users = AppGroup("users", help="User accounts.")
-#: The largest page of a list.
+#: Maximum page size of a list.
 _MOST = 1_000
-#: What makes tables too wide.
+#: Fields that make tables too wide.
 _NOT_LISTED = {"avatar_url", "public_email", "web_url"}
 
 for each in (
@@ -68,9 +68,9 @@ def create_user_command(*, password_stdin: bool, **given: Any) -> dict[str, Any]
 @click.option("--all", "all_users", is_flag=True, help="Vouch for the addresses of all users.")
 @one_transaction
 def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
-    """Vouch for the e-mail address of the user NAME, or of all users with --all.
+    """Mark the email address of the user NAME, or of all users with --all, as verified.
 
-    Applications are told that it is verified.
+    Applications then receive the address as verified.
     """
     if (name is None) != all_users:
         raise InvalidError("Give the name of a user, or --all.")

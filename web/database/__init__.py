@@ -1,1 +1,1 @@
-"""Connections to SQLite and Postgres, and the schema."""
+"""Connections to SQLite and Postgres, and the database schema."""

@@ -1,7 +1,7 @@
-"""The lead of this host's clock over the database's, which all hosts share.
+"""Difference between this host's clock and the database's clock, which all hosts share.
 
-One host validates what another has issued, such as codes and DPoP proofs. Hosts whose clocks differ
-too much refuse each other's.
+A host validates values that another host issued, such as codes and DPoP proofs. If their clocks
+differ too much, hosts reject each other's values.
 """
 
 import logging
@@ -12,34 +12,37 @@ from sqlalchemy import Connection, text
 from domain.core.clock import Clock, system_clock
 
 _log = logging.getLogger("gatebell.clock")
-#: A smaller lead is harmless and could be due to a slow response.
+#: Tolerated difference in milliseconds. It is harmless and could be due to a slow response.
 _TOLERATED_MS = 2_000
 _ASK = text("SELECT clock_timestamp()")
 
 
 def clock_lead_ms(connection: Connection, *, clock: Clock = system_clock) -> int | None:
-    """Return the lead in milliseconds; None on SQLite, which uses this host's clock."""
+    """Return by how many milliseconds this host is ahead of the database.
+
+    Return None on SQLite, which uses this host's clock.
+    """
     if connection.dialect.name != "postgresql":
         return None
     before = clock()
     theirs: datetime = connection.execute(_ASK).scalar_one()
-    # The server's time is taken for the middle of the round trip.
+    # The server's time is assumed to be in the middle of the round trip.
     ours = before + (clock() - before) / 2
     return round((ours - theirs).total_seconds() * 1000)
 
 
 def is_too_much(lead_ms: int | None) -> bool:
-    """Return whether the lead is harmful."""
+    """Return whether the difference is harmful."""
     return lead_ms is not None and abs(lead_ms) > _TOLERATED_MS
 
 
 def in_words(lead_ms: int) -> str:
-    """Return a sentence about the lead."""
+    """Return a sentence about the difference."""
     where = "ahead of" if lead_ms > 0 else "behind"
     return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's."
 
 
 def warn_of_lead(lead_ms: int | None) -> None:
-    """Log a warning if the clocks are too far apart."""
+    """Log a warning if the clocks differ too much."""
     if lead_ms is not None and is_too_much(lead_ms):
         _log.warning(in_words(lead_ms), extra={"clock_lead_ms": lead_ms})

@@ -1,4 +1,4 @@
-"""A pool of connections in autocommit mode for the hot paths."""
+"""Pool of connections in autocommit mode for frequent statements."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -22,37 +22,38 @@ _MOST_TRIES = 5
 
 
 class _Waiter:
-    """Somebody who waits for a connection."""
+    """Waiting request for a connection."""
 
     def __init__(self) -> None:
         self.is_served = Event()
-        #: What was handed over; None stands for a connection to open.
+        #: Connection that was handed over, or None for a connection that is yet to be opened.
         self.kept: CoreStatements | None = None
 
 
 class _Shelf:
-    """Free connections, and those who wait for one in the order in which they came.
+    """Free connections and the requests that wait for them in order of arrival.
 
-    Who borrows one takes it from `free` itself, which needs no lock, or else waits.
+    Borrowers take a connection from `free`, which needs no lock, or else wait.
     """
 
     def __init__(self, *, size: int, patience: float) -> None:
-        """Have room for so many, for which others wait so many seconds."""
+        """Create `size` slots, for which others wait up to `patience` seconds."""
         self._patience = patience
-        #: None stands for a connection to open; the last used is reused first.
+        #: Free connections, last used first to be reused. None stands for a connection that is yet
+        #: to be opened.
         self.free: list[CoreStatements | None] = [None] * size
         self.waiters: deque[_Waiter] = deque()
-        #: Of those who wait and those who serve them.
+        #: Lock of the waiting requests and of the threads that serve them.
         self._lock = Lock()
 
     def close_last_used(self) -> None:
-        """Close the one that was used last, if any is free."""
+        """Close the free connection that was used last, if any."""
         with suppress(IndexError):
             _end(self.free.pop())
             self._give_back(None)
 
     def close(self) -> None:
-        """Close all that are free."""
+        """Close all free connections."""
         kept = []
         with suppress(IndexError):
             while True:
@@ -62,7 +63,10 @@ class _Shelf:
             self._give_back(None)
 
     def wait(self) -> CoreStatements | None:
-        """Return what others give back; raise PoolTimeoutError if nobody does in time."""
+        """Return a connection that another thread gives back.
+
+        Raise PoolTimeoutError if none is given back in time.
+        """
         waiter = _Waiter()
         with self._lock:
             self.waiters.append(waiter)
@@ -83,7 +87,7 @@ class _Shelf:
         return waiter.kept
 
     def serve(self) -> None:
-        """Hand over what is free to those who wait."""
+        """Hand free connections to waiting requests."""
         with self._lock:
             self._serve()
 
@@ -93,7 +97,7 @@ class _Shelf:
             self.serve()
 
     def _serve(self) -> None:
-        """Do so; the lock is ours."""
+        """Hand free connections to waiting requests; the caller holds the lock."""
         with suppress(IndexError):
             while self.waiters:
                 kept = self.free.pop()
@@ -103,7 +107,7 @@ class _Shelf:
 
 
 class KeptConnections:
-    """A pool of autocommit connections, each used by one statement or transaction at a time.
+    """Pool of autocommit connections, each used by one statement or transaction at a time.
 
     See `domain.core.database.statements.KeptConnection`.
     """
@@ -116,34 +120,37 @@ class KeptConnections:
         patience: float,
         held: Callable[[], KeptConnection | None] | None = None,
     ) -> None:
-        """Open up to `size` connections; wait up to `patience` seconds for a free one.
+        """Create a pool of up to `size` connections; wait up to `patience` seconds for a free one.
 
-        The engine is that of `web.database.engine.open_autocommit_engine`. A connection that
-        `held` returns does the reads of who holds it: if those who hold all connections of a pooler
-        waited for another one, nobody would go on.
+        The engine comes from `web.database.engine.open_autocommit_engine`. If `held` returns a
+        connection, reads use that connection. Otherwise requests could hold all connections of a
+        pooler and wait for each other.
         """
         self._engine = engine
-        #: `postgresql` or `sqlite`.
+        #: Name of the dialect, `postgresql` or `sqlite`.
         self.dialect_name = engine.dialect.name
         self._held = held
         self._writing = self._reading = _Shelf(size=size, patience=patience)
         if self.dialect_name == "sqlite":
-            # Who reads waits for no writer there; nor may it wait for the connections of those who
-            # do, since the one who has the lock reads settings as well.
+            # In SQLite, readers do not wait for writers. They must not wait for the writers'
+            # connections either, since the holder of the write lock reads settings as well.
             self._reading = _Shelf(size=size, patience=patience)
-        #: The connection of the current transaction.
+        #: Connection of the current transaction.
         self._own = local()
         self._make = _maker(engine)
-        #: Runs the writes of SQLite in threads.
+        #: Executor that runs SQLite's writes in threads.
         self._executor = ThreadExecutor(threads=size)
 
     def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
-        """Run a read and return its first row, or None; see `look_up`."""
+        """Run a read and return its first row, or None.
+
+        It is retried as in `look_up`.
+        """
         found = self.look_up(statement, parameters)
         return found[0] if found else None
 
     def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Row]:
-        """Run a read; retry it once on a new connection if the kept one was lost."""
+        """Run a read, and retry it once on a new connection if the kept connection was lost."""
         try:
             return self.all(statement, parameters)
         except DBAPIError as error:
@@ -156,7 +163,7 @@ class KeptConnections:
         statement: Executable,
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> Sequence[Row]:
-        """Run a statement once, without a retry: a lost one may have taken effect."""
+        """Run a statement without a retry, since a lost statement may have taken effect."""
         own: CoreStatements | None = getattr(self._own, "kept", None)
         if own is not None:
             return own.run(statement, parameters)
@@ -165,7 +172,7 @@ class KeptConnections:
         return self._lend(methodcaller("run", statement, parameters), is_read=statement.is_select)
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
-        """Run the work in a transaction; retry it after a deadlock or a conflict."""
+        """Run a function in a transaction, and retry it after a deadlock or a conflict."""
         tries = 0
         while True:
             tries += 1
@@ -177,7 +184,7 @@ class KeptConnections:
                     raise
 
     def close_last_used(self) -> None:
-        """Close the last used connection, to free the memory of its largest statement."""
+        """Close the last used connection to free the memory of its largest statement."""
         self._writing.close_last_used()
 
     def close(self) -> None:
@@ -200,7 +207,7 @@ class KeptConnections:
         return outcome
 
     def _lend(self, work: Callable[[CoreStatements], Outcome], *, is_read: bool) -> Outcome:
-        """Do the work on a free connection or a new one, and forget it if it breaks meanwhile."""
+        """Call a function with a free or new connection, which is discarded if it breaks."""
         shelf = self._reading if is_read else self._writing
         try:
             kept = shelf.free.pop()
@@ -212,7 +219,7 @@ class KeptConnections:
             kept = kept or self._open()
             if is_read or self.dialect_name != "sqlite":
                 return work(kept)
-            # It waits for locks and the disk in C.
+            # The statement waits for locks and the disk in C code.
             driver = kept.connection.connection.driver_connection
             stop = driver.interrupt if driver else None
             return self._executor.run_or_stop(partial(work, kept), stop=stop)
@@ -224,7 +231,7 @@ class KeptConnections:
             raise
         finally:
             shelf.free.append(kept)
-            # Whoever waits has said so before it looked for the last time.
+            # Waiting requests register before they check for a free connection the last time.
             if shelf.waiters:
                 shelf.serve()
 
@@ -233,14 +240,14 @@ class KeptConnections:
 
     def _forget_if_broken(self, kept: CoreStatements, error: BaseException) -> None:
         if not isinstance(error, Exception):
-            _end(kept)  # in the middle of a statement, perhaps
+            _end(kept)  # perhaps in the middle of a statement
         elif is_lost(error) or is_read_only(error):
             _end(kept)
             self.close()  # connections of the same age are broken, too
 
 
 def _maker(engine: Engine) -> Callable[[Connection], CoreStatements]:
-    """Return what runs statements on a new connection of this engine."""
+    """Return the function that wraps a new connection of this engine."""
     if engine.dialect.name != "postgresql":
         return CoreStatements
     from web.database import direct_statements  # noqa: PLC0415 - SQLite needs no psycopg
@@ -251,7 +258,7 @@ def _maker(engine: Engine) -> Callable[[Connection], CoreStatements]:
 
 def _roll_back(kept: CoreStatements, error: BaseException) -> None:
     if is_lost(error) or not isinstance(error, Exception):
-        return  # there is nothing to say it to
+        return  # the connection can no longer be used
     try:
         kept.connection.exec_driver_sql("ROLLBACK")
     except Exception:  # noqa: BLE001 - whatever it was, this connection is not used again

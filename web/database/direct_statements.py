@@ -1,7 +1,7 @@
-"""Runs the statements of the hot paths on the driver of Postgres.
+"""Frequent statements that bypass SQLAlchemy and run directly on the Postgres driver.
 
-They are passed to psycopg directly, because SQLAlchemy's work per execution costs about as much as
-Flask's for a whole request. See decision records 27 and 69.
+SQLAlchemy's overhead per execution is about as large as Flask's overhead for a whole request. See
+ADR 27 and ADR 69.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,18 +20,19 @@ from web.database.prepared_statements import PreparedStatements
 
 
 class CompiledStatements:
-    """A cache of compiled statements."""
+    """Cache of compiled statements."""
 
     def __init__(self, engine: Engine) -> None:
-        """Compile for the dialect of this engine."""
-        # With native placeholders ($1): psycopg parses its own and does not cache long statements.
+        """Use the dialect of this engine."""
+        # With native placeholders ($1), psycopg need not parse its own, and it does not cache long
+        # statements.
         options: dict[str, Any] = {"paramstyle": "numeric_dollar"}
         self._dialect = type(engine.dialect)(**options)
-        #: None for statements that only SQLAlchemy can run.
+        #: Compiled statements, or None for statements that only SQLAlchemy can run.
         self._known: dict[Executable, DirectStatement | None] = {}
 
     def find(self, statement: Executable) -> DirectStatement | None:
-        """Return the compiled statement for psycopg, or None if it cannot run it."""
+        """Return the compiled statement for psycopg, or None if psycopg cannot run it."""
         try:
             return self._known[statement]
         except KeyError:
@@ -39,13 +40,13 @@ class CompiledStatements:
 
     def _compiled(self, statement: Executable) -> DirectStatement | None:
         if isinstance(statement, Insert) and not _names_its_columns(statement):
-            return None  # they are those of the values, each time
+            return None  # its columns depend on the values
         compiled = statement.compile(dialect=self._dialect)  # type: ignore[attr-defined]
         return DirectStatement(compiled, statement) if _is_whole(compiled) else None
 
 
 class DirectStatements(CoreStatements):
-    """Runs compiled statements on psycopg."""
+    """Connection that runs compiled statements on psycopg."""
 
     def __init__(self, connection: Connection, compiled: CompiledStatements) -> None:
         """Use this connection and this cache."""
@@ -55,8 +56,11 @@ class DirectStatements(CoreStatements):
         self._prepared = PreparedStatements(driver)
 
     def run(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
-        """Run a statement and return its rows, if any; raises DBAPIError as SQLAlchemy does."""
-        # Statements with parameters are constants of their modules and are cached.
+        """Run a statement and return its rows, if any.
+
+        Raise DBAPIError as SQLAlchemy does.
+        """
+        # Statements with parameters are constants of their modules, so they can be cached.
         direct = self._compiled.find(statement) if isinstance(parameters, Mapping) else None
         if direct is None:
             return super().run(statement, parameters)
@@ -89,7 +93,7 @@ class DirectStatements(CoreStatements):
 
 
 def _is_whole(compiled: SQLCompiler) -> bool:
-    """Return whether the SQL does not depend on the values, unlike `IN` with a list."""
+    """Return whether the SQL is independent of the values, unlike `IN` with a list."""
     return not (compiled.literal_execute_params or compiled.post_compile_params)
 
 

@@ -1,7 +1,7 @@
-"""Runs the statements of the hot paths.
+"""Execution of frequent statements.
 
-SQLAlchemy compiles them, and on SQLite executes them as well; `direct_statements.py` passes them to
-the driver of Postgres.
+SQLAlchemy compiles them, and also executes them on SQLite. `direct_statements.py` passes them to
+the Postgres driver.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
 class CoreStatements:
-    """Runs statements on a connection through SQLAlchemy."""
+    """Connection that runs statements through SQLAlchemy."""
 
     def __init__(self, connection: Connection) -> None:
         """Use this connection."""
@@ -29,13 +29,13 @@ class CoreStatements:
 
 
 class RepeatedQuestion:
-    """A read that is asked several times a second, compiled once, on a connection of its own.
+    """Query that runs several times a second, compiled once and with its own connection.
 
-    SQLAlchemy's work per execution would be most of what it costs.
+    SQLAlchemy's overhead per execution would be most of its cost.
     """
 
     def __init__(self, statement: Select[*tuple[Any, ...]], engine: Engine) -> None:
-        """Compile the statement; the engine is in autocommit mode."""
+        """Compile the statement for an engine in autocommit mode."""
         self._is_sqlite = engine.dialect.name == "sqlite"
         self._dbapi: Any = engine.dialect.loaded_dbapi
         options: dict[str, Any] = {"paramstyle": "qmark" if self._is_sqlite else "numeric_dollar"}
@@ -43,22 +43,26 @@ class RepeatedQuestion:
         self._direct = DirectStatement(statement.compile(dialect=dialect), statement)
         self._engine = engine
         self._connection: Connection | None = None
-        #: That of the driver, which is asked.
+        #: Connection of the driver, on which the query runs.
         self._driver: Any = None
         self._last_write: Row | None = None
 
     def ask(self, parameters: Mapping[str, Any]) -> Row:
-        """Return the first row; raise SQLAlchemyError or the driver's error."""
+        """Run the query and return its first row.
+
+        Raise SQLAlchemyError or the driver's error.
+        """
         return self._run(self._direct.sql, self._direct.values(parameters))
 
     def may_have_changed(self) -> bool:
-        """Return whether somebody wrote to the database since the last call; True on Postgres.
+        """Return whether the database may have been written to since the last call.
 
-        It costs a fraction of a question. Raises as `ask` does.
+        Always return True on Postgres. The check costs a fraction of the query and raises the same
+        errors as `ask`.
         """
         if not self._is_sqlite:
             return True
-        # Of the file: another number after each commit of another connection (sqlite.org/pragma).
+        # The number is different after each commit of another connection (sqlite.org/pragma).
         former, self._last_write = self._last_write, self._run("PRAGMA data_version", ())
         return former != self._last_write
 
@@ -83,12 +87,12 @@ class RepeatedQuestion:
 
 
 class DirectStatement:
-    """A compiled statement."""
+    """Compiled statement."""
 
     def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
-        """Take what SQLAlchemy has compiled."""
+        """Prepare a statement that SQLAlchemy has compiled."""
         self.sql = str(compiled)
-        #: The same, as libpq takes it.
+        #: SQL as bytes, as libpq takes it.
         self.text = self.sql.encode()
         dialect = compiled.dialect
         # Repeated names share one value.
@@ -102,13 +106,13 @@ class DirectStatement:
             for name, bind in binds.items()
         }
         self._converters = [(name, convert) for name, convert in converters.items() if convert]
-        #: The parameter names of the placeholders.
+        #: Parameter names in the order of the placeholders.
         self._order: Sequence[str] = compiled.positiontup or ()
         columns: Iterable[Any] = getattr(statement, "exported_columns", ())
         self._results = [
             each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
         ]
-        #: Makes a row of the values that psycopg read.
+        #: Function that makes a row of the values that psycopg read.
         self.make_row: Callable[[Sequence[Any]], Row] = (
             self._converted if any(self._results) else tuple
         )

@@ -1,4 +1,4 @@
-"""Opens engines for SQLite and Postgres."""
+"""Engines for SQLite and Postgres."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -20,43 +20,47 @@ from web.database.sqlite import KEPT_BYTES, DeadlineSqliteConnection
 from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
-#: Connections used within so many seconds are not pinged.
+#: Number of seconds after its last use in which a connection is not pinged.
 _TRUSTED_SECONDS = 1.0
-#: Of errors with which Postgres ends the session.
+#: Severities of errors with which Postgres ends the session.
 _LAST_SEVERITIES = frozenset({"FATAL", "PANIC"})
-#: As Postgres names the zone; times are read as it sends them.
+#: Names of the UTC time zone in Postgres. Times are read as Postgres sends them.
 UTC_NAMES = frozenset({"UTC", "Etc/UTC"})
-#: The thread pool for SQLite in web processes.
+#: Thread pool for SQLite in web processes.
 _executor = ThreadExecutor(threads=512)
-#: By settings: the engines of `sharing_engine`.
+#: Engines of `sharing_engine` by settings.
 _shared: dict[Settings, Engine] = {}
 
 
 def count_last_connection_taken() -> None:
-    """Count that a pool has no further connection to the database."""
+    """Count that a pool has handed out its last database connection."""
     metrics = _metrics()
     if metrics is not None:
         metrics.count_last_connection_taken()
 
 
 def count_pool_timeout() -> None:
-    """Count a request that has waited for a connection to the database in vain."""
+    """Count a request that timed out while waiting for a database connection."""
     metrics = _metrics()
     if metrics is not None:
         metrics.count_pool_timeout()
 
 
 def _metrics() -> Any:
-    # `gunicorn.conf.py` asks the database before it says where the processes count, and the library
-    # reads that when it is imported. So this counts only where something else has imported it.
+    # `gunicorn.conf.py` uses the database before the directory of the metrics is set, which the
+    # library reads on import. Metrics are therefore only counted if something else has imported the
+    # module.
     return sys.modules.get("web.metrics")
 
 
 class CountedPool(QueuePool):
-    """SQLAlchemy's pool, counted."""
+    """SQLAlchemy's pool with metrics."""
 
     def connect(self) -> PoolProxiedConnection:
-        """Return a connection; raise TimeoutError if none was given back in time."""
+        """Return a connection.
+
+        Raise SQLAlchemy's TimeoutError if none was given back in time.
+        """
         try:
             taken = super().connect()
         except PoolTimeoutError:
@@ -79,7 +83,7 @@ def engine_options(settings: Settings) -> dict[str, Any]:
 
 
 def _connection_options(settings: Settings, **parameters: str) -> dict[str, Any]:
-    # Keeps bound secrets out of error messages.
+    # This option keeps bound secrets out of error messages.
     options: dict[str, Any] = {"hide_parameters": True}
     if settings.uses_sqlite:
         options["connect_args"] = {
@@ -93,20 +97,20 @@ def _connection_options(settings: Settings, **parameters: str) -> dict[str, Any]
 
 
 def pools_transactions(settings: Settings) -> bool:
-    """Return whether others may get a connection to Postgres after each transaction."""
+    """Return whether a pooler may give the Postgres connection away after each transaction."""
     return settings.database_pooler == "transaction" and not settings.uses_sqlite
 
 
 def connection_arguments(settings: Settings, **parameters: str) -> dict[str, Any]:
-    """Return what psycopg connects to Postgres with, and begins a session with these parameters.
+    """Return psycopg's arguments, which set these parameters at the start of a session.
 
-    Behind a pooler of transactions a session begins as its role's sessions do
-    (`web.database.sessions`), and has nothing prepared.
+    Behind a transaction pooler, a session starts with the defaults of its role
+    (`web.database.sessions`) and without prepared statements.
     """
     arguments: dict[str, Any] = {
         "connect_timeout": settings.database_connect_timeout_seconds,
         "application_name": "gatebell",
-        # Detects a vanished host before senders time out.
+        # These options detect a vanished host before senders time out.
         "keepalives_idle": 10,
         "tcp_user_timeout": settings.database_connect_timeout_seconds * 1000,
     }
@@ -123,13 +127,14 @@ def prepare_engine(
 ) -> None:
     """Set the statement timeout and the dialect's hooks of an engine.
 
-    `writes` is asked whether a transaction that begins may write, for SQLite. One that reads first
-    and writes later has to take the write lock at once: SQLite cannot upgrade a read transaction
-    after another write. The execution option `begin_mode` overrides it for a connection.
+    On SQLite, `writes` determines whether a new transaction may write. A transaction that reads
+    first and writes later must take the write lock immediately. SQLite cannot upgrade a read
+    transaction after another write. The execution option `begin_mode` overrides `writes` for a
+    connection.
     """
     if engine.dialect.name == "sqlite":
         limit = settings.database_statement_timeout_ms / 1000
-        # The hot paths do this for a whole transaction at once.
+        # Frequent statements use the executor for a whole transaction instead.
         executor = None if engine.get_execution_options().get("is_hot") else _executor
         event.listen(engine, "do_connect", _before_connect)
         event.listen(engine, "connect", partial(_open_sqlite, limit=limit, executor=executor))
@@ -143,9 +148,9 @@ def prepare_engine(
 
 
 def ends_session(error: BaseException) -> bool:
-    """Return whether Postgres said that it ends the session.
+    """Return whether Postgres reported that it ends the session.
 
-    The driver may learn of the end only with the next statement.
+    The driver may only notice the end with the next statement.
     """
     said = getattr(error, "diag", None)
     return getattr(said, "severity_nonlocalized", None) in _LAST_SEVERITIES
@@ -166,10 +171,10 @@ def _punctual_connections(settings: Settings) -> Callable[[Engine], None]:
 
 
 def _look_at_session(connection: Any, _record: Any) -> None:
-    """Refuse a session in another time zone; disable prepared statements behind a pooler.
+    """Reject a session in another time zone, and disable prepared statements behind a pooler.
 
-    Prepared statements belong to one server connection. A pooler, which may switch it, reports a
-    backend process id of its own.
+    Prepared statements belong to one server connection, which a pooler may switch. A pooler reports
+    its own backend process id.
     """
     zone = connection.info.parameter_status("TimeZone")
     if zone not in UTC_NAMES:
@@ -186,8 +191,8 @@ def _look_at_session(connection: Any, _record: Any) -> None:
 def _ask_who_was_idle(engine: Engine) -> None:
     """Replace a connection that was lost while idle.
 
-    A connection that was used a moment ago is not pinged, because a ping costs more than most
-    statements. If it was lost just then, one request fails and the pool replaces all of its age.
+    A connection that was used recently is not pinged, since a ping costs more than most statements.
+    If it was just lost, one request fails, and the pool replaces all connections of its age.
     """
 
     def rest(_connection: Any, record: ConnectionPoolEntry) -> None:
@@ -220,7 +225,7 @@ def _open_sqlite(
     executor: ThreadExecutor | None,
 ) -> None:
     connection.limit, connection.executor = limit, executor
-    # The driver must not begin transactions itself: it would do so too late.
+    # The driver must not begin transactions itself, since it would do so too late.
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
@@ -245,7 +250,7 @@ def psycopg_url(settings: Settings) -> str:
 
 
 def open_engine(settings: Settings) -> Engine:
-    """Open an engine outside of the web application."""
+    """Open an engine for use outside of the web application."""
     engine = create_engine(settings.database_url, **engine_options(settings))
     prepare_engine(engine, settings)
     return engine
@@ -253,7 +258,7 @@ def open_engine(settings: Settings) -> Engine:
 
 @contextmanager
 def engine_of(settings: Settings) -> Iterator[Engine]:
-    """Give the engine that this process shares, or one that is closed afterwards."""
+    """Provide the engine that this process shares, or an engine that is closed afterwards."""
     if settings in _shared:
         yield _shared[settings]
         return
@@ -266,7 +271,10 @@ def engine_of(settings: Settings) -> Iterator[Engine]:
 
 @contextmanager
 def sharing_engine(settings: Settings, *, connections: int) -> Iterator[None]:
-    """Let all threads share one engine of so many connections: to connect takes a while."""
+    """Let all threads share one engine, since connecting takes a while.
+
+    The engine has up to `connections` connections.
+    """
     with engine_of(replace(settings, database_pool_size=connections)) as engine:
         _shared[settings] = engine
         try:
@@ -277,8 +285,8 @@ def sharing_engine(settings: Settings, *, connections: int) -> Iterator[None]:
 
 def open_autocommit_engine(settings: Settings) -> Engine:
     """Open an engine without a pool for `web.database.connections`."""
-    # Its statements find rows by their keys, whatever the values. Before a large table is analyzed,
-    # Postgres would plan each execution anew, which takes longer than to execute it.
+    # Its statements find rows by their keys for any values. Before a large table is analyzed,
+    # Postgres would plan each execution again, which takes longer than the execution.
     options = _connection_options(settings, plan_cache_mode="force_generic_plan")
     engine = create_engine(settings.database_url, poolclass=NullPool, **options).execution_options(
         isolation_level="AUTOCOMMIT", is_hot=True

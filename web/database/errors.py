@@ -1,4 +1,4 @@
-"""The errors of SQLAlchemy, for views, which do not import SQLAlchemy."""
+"""SQLAlchemy's errors for views, which do not import SQLAlchemy."""
 
 from sqlalchemy.exc import SQLAlchemyError
 

@@ -1,9 +1,9 @@
-"""Locks of migrations: short beside traffic, and asked for again until they are free.
+"""Locks of migrations, which are short during traffic and retried until they succeed.
 
-While a migration waits for a table, all later requests for it wait behind the migration. If one of
-them holds what the migration wants next, Postgres ends one of the two after a second (its setting
-deadlock_timeout): it may be the request. So a migration gives up before that, lets the others pass,
-and tries again.
+While a migration waits for a table, all later requests for that table wait behind it. If one of
+these requests holds a lock that the migration needs next, there is a deadlock. Postgres resolves it
+after a second (its setting deadlock_timeout), possibly by cancelling the request. A migration
+therefore gives up earlier, lets other transactions pass, and retries.
 """
 
 import fcntl
@@ -24,21 +24,21 @@ from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
-#: For the first lock of a transaction, which cannot be part of a deadlock: longer than a vacuum
-#: goes on while somebody waits (deadlock_timeout), and shorter than requests wait for a connection
-#: (DATABASE_CONNECT_TIMEOUT_SECONDS).
+#: Timeout for the first lock of a transaction, which cannot be part of a deadlock. It exceeds the
+#: time for which a vacuum keeps its lock while others wait (deadlock_timeout). Requests wait longer
+#: for a connection (DATABASE_CONNECT_TIMEOUT_SECONDS).
 _FIRST_LOCK_MS = 1_200
-#: For all further ones together.
+#: Timeout for all further locks together.
 _FURTHER_LOCKS_MS = 800
-#: Others may pass in between; the pause grows.
+#: Pauses between attempts, in which other transactions may pass. They grow with each attempt.
 _FIRST_PAUSE_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 10.0
-#: A migration that could not begin for so long fails.
+#: Seconds after which a migration that could not begin fails.
 _PATIENCE_SECONDS = 600
-#: A transaction that lasts for so long is worth a warning.
+#: Age in seconds from which a transaction causes a warning.
 _LONG_SECONDS = 5
 _POLL_SECONDS = 0.5
-#: These let requests pass while they wait, for all transactions that are older than they are.
+#: Pattern of statements that wait for all older transactions, but let requests pass meanwhile.
 _PASSABLE = re.compile(r"\bCONCURRENTLY\b")
 _READS = re.compile(r"\s*(SELECT|SHOW|SET)\b", re.IGNORECASE)
 
@@ -52,14 +52,14 @@ _OTHERS = text(
 
 
 class MigrationBlockedError(Exception):
-    """Others did not let go of what a migration needs; the text says who."""
+    """Error with a sentence about the transactions that block a migration."""
 
 
 class _ShortLocks:
-    """The time that the statements of a Postgres connection wait for locks."""
+    """Lock timeouts for the statements of a Postgres connection."""
 
     def __init__(self, engine: Engine) -> None:
-        """Limit all connections of this engine, of which one is used at a time."""
+        """Limit the connections of this engine, which are used one at a time."""
         self._locks_since: float | None = None
         event.listen(engine, "begin", self._begin)
         event.listen(engine, "before_cursor_execute", self._limit)
@@ -89,9 +89,9 @@ class _ShortLocks:
 def run_beside_traffic(
     engine: Engine, work: Callable[[Connection], None], revision: Callable[[Connection], str | None]
 ) -> None:
-    """Run migrations on a connection, again and again until they get their locks.
+    """Run migrations on a connection, and retry until they get their locks.
 
-    What is committed stays. Raises MigrationBlockedError if nothing was for ten minutes.
+    Committed migrations are kept. Raise MigrationBlockedError if none succeeds for ten minutes.
     """
     if engine.dialect.name == "postgresql":
         _ShortLocks(engine)
@@ -109,15 +109,16 @@ def run_beside_traffic(
 
 
 class _Waiting:
-    """The pauses between the attempts of a migration."""
+    """Pauses between the attempts of a migration."""
 
     def __init__(self) -> None:
         self._reached, self._since, self._seconds = "", 0.0, 0.0
 
     def pause(self, reached: str, others: list[str]) -> None:
-        """Pause before the next attempt, or raise MigrationBlockedError.
+        """Pause before the next attempt.
 
-        Whenever a migration was done, patience begins anew.
+        The time limit starts again whenever a migration completes. Raise MigrationBlockedError when
+        it is exceeded.
         """
         if reached != self._reached:
             self._reached, self._since = reached, monotonic()
@@ -136,7 +137,7 @@ def _is_blocked(error: DBAPIError) -> bool:
 
 
 def _others(connection: Connection) -> list[str]:
-    """Return who has used tables the longest, in words; on SQLite nobody can tell."""
+    """Return descriptions of the longest transactions, or an empty list on SQLite."""
     if connection.dialect.name != "postgresql":
         return []
     return [_in_words(row) for row in connection.execute(_OTHERS)]
@@ -171,7 +172,7 @@ def _warn_of_long_transactions(engine: Engine) -> None:
 
 @contextmanager
 def migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
-    """Let one program migrate at a time; the others wait."""
+    """Hold a lock that lets one program migrate at a time, while others wait."""
     if settings.uses_sqlite:
         path = settings.instance_path / "migrate.lock"
         make_private_file(path)
@@ -179,8 +180,8 @@ def migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
         return
-    # Without a transaction: one that waits holds a snapshot, and a concurrent index of the program
-    # that it waits for would wait for that.
+    # The lock is held without a transaction, whose snapshot would delay concurrent index builds of
+    # the program that holds the lock.
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         lock = {"key": AdvisoryLock.MIGRATIONS.value}
         is_told = False

@@ -1,12 +1,12 @@
 """Postgres connections for greenlets, with a deadline for every statement.
 
-A frozen Postgres does not enforce its own `statement_timeout`, so the web server does. When a
-statement takes longer than a moment, a probe on a separate connection checks whether Postgres
-responds at all. If it does not, all statements fail at once until it does.
+A frozen Postgres does not enforce its own `statement_timeout`, so the web server does. If a
+statement takes long, a probe on a separate connection checks whether Postgres responds at all. If
+it does not, all statements fail immediately until it does.
 
-Behind a pooler of transactions, statement and probe may have to wait for a connection to Postgres,
-so both get as long as a request may wait for one. Nothing is cancelled there: the pooler ends the
-session of a client that is gone, and Postgres the statement (`web.database.sessions`).
+Behind a transaction pooler, the statement and the probe may have to wait for a connection. Both
+therefore get the time that a request may wait for one. Nothing is cancelled there. The pooler ends
+the session of a disconnected client, and Postgres ends the statement (`web.database.sessions`).
 """
 
 from contextlib import suppress
@@ -28,48 +28,51 @@ from sqlalchemy import Engine, event
 
 Value = TypeVar("Value")
 
-#: Between two looks for a Postgres that does not respond.
+#: Seconds between two checks of a Postgres that does not respond.
 _PAUSE_SECONDS = 0.3
-#: Seconds beyond `statement_timeout` before a statement is abandoned.
+#: Seconds in addition to `statement_timeout` before a statement is abandoned.
 _MARGIN_SECONDS = 2.0
 
 _FROZEN = "Postgres does not answer."
 _TOO_LONG = "Postgres took too long for a statement."
-#: What gevent's loop calls the event.
+#: Number of the read event in gevent's loop.
 _READABLE = 1
 
 
 class Patience(NamedTuple):
-    """How long is waited, in seconds."""
+    """Times to wait, in seconds."""
 
-    #: For a statement, before the probe is used.
+    #: Time that a statement may take before the probe is used.
     for_statement: float = 0.3
-    #: For the probe, which is tried twice.
+    #: Time limit of the probe, which is tried twice.
     for_probe: float = 0.35
 
 
 class PostgresProbe:
-    """Checks whether Postgres responds; one for each process."""
+    """Probe that checks whether Postgres responds, one per process."""
 
     def __init__(self, patience: Patience, *, may_cancel: bool) -> None:
-        """Start without a connection; say whether the process ids of others are Postgres' own."""
+        """Create a probe without a connection.
+
+        Set `may_cancel` if process ids come from Postgres itself and not from a pooler.
+        """
         self.patience = patience
         self._may_cancel = may_cancel
-        #: Opens a connection with the options of the engine.
+        #: Function that opens a connection with the options of the engine.
         self.connect: partial[Connection[Any]] | None = None
         self._own: Connection[Any] | None = None
         self._process = 0
         self._asking = Semaphore()
-        #: Postgres did not respond, and has not since.
+        #: `True` if Postgres did not respond at the last check.
         self.is_known_to_be_away = False
         self._asked_at = float("-inf")
 
     def is_there(self) -> bool:
-        """Return whether Postgres responds; takes at most twice the patience for the probe."""
+        """Return whether Postgres responds, within twice the time limit of the probe."""
         began = monotonic()
         with self._asking:
             if self._asked_at < began:
-                # Twice: at the first time this process itself may have been too busy.
+                # At the first attempt, this process itself may have been too busy.
                 is_there = self._ask("SELECT 1") or self._ask("SELECT 1")
                 self._asked_at = monotonic()
                 if not is_there and not self.is_known_to_be_away:
@@ -90,7 +93,7 @@ class PostgresProbe:
                 self._ask("SELECT pg_cancel_backend(%s)", backend)
 
     def _ask(self, question: str, *values: int) -> bool:
-        if self._process != getpid():  # a connection is not to be shared with a parent
+        if self._process != getpid():  # connections must not be shared with a parent process
             self._own, self._process = None, getpid()
         try:
             with Timeout(self.patience.for_probe, OperationalError(_FROZEN)):
@@ -111,25 +114,25 @@ class PostgresProbe:
 
 
 class DeadlineConnection(Connection[Any]):
-    """A connection that abandons a statement at its deadline, or if Postgres is frozen.
+    """Connection that abandons a statement at its deadline or if Postgres is frozen.
 
-    The connection is closed then, in the middle of the statement; SQLAlchemy treats it as lost.
+    The connection is then closed in the middle of the statement, and SQLAlchemy treats it as lost.
     """
 
     _probe: PostgresProbe | None = None
     _limit = float("inf")
-    #: Of the hub that waits for this connection: made once, since making them costs as much as to
-    #: wait does.
+    #: Hub that waits for this connection, and its watchers. They are created once, since that costs
+    #: as much as waiting.
     _hub: Any = None
     _readable: Any
     _patience: Any
 
     def set_deadlines(self, probe: PostgresProbe, limit: float) -> None:
-        """Limit statements to so many seconds, and to the probe's verdict."""
+        """Set the probe, and the time limit for statements in seconds."""
         self._probe, self._limit = probe, limit
 
     def wait(self, gen: PQGen[Value], interval: float = 0.1, timeout: float | None = None) -> Value:
-        """Run psycopg's generator and wait for the socket where it asks for it."""
+        """Run psycopg's generator, and wait for the socket when it requires that."""
         if timeout is not None or self._probe is None:
             return super().wait(gen, interval, timeout)
         if self._probe.is_known_to_be_away:
@@ -138,7 +141,7 @@ class DeadlineConnection(Connection[Any]):
             return self._wait(gen, self._probe)
         except Error:
             raise
-        except BaseException:  # the time of the request is over, or the greenlet was killed
+        except BaseException:  # the request timed out, or the greenlet was killed
             backend = self.info.backend_pid
             self.close()
             spawn(self._probe.cancel, backend)
@@ -161,7 +164,7 @@ class DeadlineConnection(Connection[Any]):
             return value
 
     def _wait_for_socket(self, state: Wait, seconds: float) -> None:
-        """Wait for a moment; raise HasWaited after it."""
+        """Wait for the socket, and raise HasWaited after the given time."""
         if state is not Wait.R:
             wait_readwrite(self.fileno(), seconds)
             return
@@ -170,7 +173,8 @@ class DeadlineConnection(Connection[Any]):
             self._hub = hub
             self._readable = hub.loop.io(self.fileno(), _READABLE)
             self._patience = hub.loop.timer(seconds, seconds)
-        # Begun by `start`, as gevent's Timeout does, it would go on with what was left of it.
+        # After `start`, which gevent's Timeout uses, the timer would continue with its remaining
+        # time.
         self._patience.again(getcurrent().throw, HasWaited)
         try:
             hub.wait(self._readable)
@@ -189,10 +193,10 @@ class DeadlineConnection(Connection[Any]):
 
 
 class DeadlineConnections:
-    """Opens such connections for SQLAlchemy engines, with one shared probe."""
+    """Factory of such connections for SQLAlchemy engines, with one shared probe."""
 
     def __init__(self, *, statement_seconds: float, pooler_seconds: float | None) -> None:
-        """Take the `statement_timeout`, and how long a pooler of transactions may keep waiting."""
+        """Store the `statement_timeout` and the longest time to wait for a transaction pooler."""
         self._limit = statement_seconds + _MARGIN_SECONDS
         if pooler_seconds is None:
             self._probe = PostgresProbe(Patience(), may_cancel=True)
@@ -201,7 +205,7 @@ class DeadlineConnections:
             self._probe = PostgresProbe(patience, may_cancel=False)
 
     def serve(self, engine: Engine) -> None:
-        """Open all connections of this engine from now on."""
+        """Open all further connections of this engine."""
         event.listen(engine, "do_connect", self._open)
 
     def _open(

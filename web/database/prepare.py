@@ -1,4 +1,4 @@
-"""Prepares a database for this release, before it is served."""
+"""Preparation of a database for this release, before it is served."""
 
 import sys
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ from web.standard_streams import say
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
-    """The first administrator's credentials, and the file that holds them until a change."""
+    """Credentials of the first administrator, and the file that stores them until a change."""
 
     username: str
     password: str = field(repr=False)
@@ -43,9 +43,9 @@ class Credentials:
 
 
 def prepare(settings: Settings) -> None:
-    """Migrate the database, and create what a new installation needs.
+    """Migrate the database and create the data that a new installation needs.
 
-    Several may do so at once. Raises CannotStartError.
+    Several processes may do so at the same time. Raise CannotStartError if that fails.
     """
     if may_migrate(settings):
         with reasons_in_a_sentence():
@@ -62,9 +62,9 @@ def prepare(settings: Settings) -> None:
 
 
 def _print_first_administrator(first: Credentials) -> None:
-    """Print the first administrator's name, and on a terminal the password.
+    """Print the first administrator's name, and the password only on a terminal.
 
-    Other outputs end in logs, which must not contain the password.
+    Other outputs may be logged, and logs must not contain the password.
     """
     if sys.stdout.isatty():
         say(f"The first administrator is {first.username}, the password {first.password}")
@@ -74,7 +74,7 @@ def _print_first_administrator(first: Credentials) -> None:
 
 
 def ensure_first_administrator(settings: Settings) -> Credentials | None:
-    """Create an administrator if there is no user yet; return the credentials, or None."""
+    """Create an administrator if there is no user yet and return the credentials, or None."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session:
@@ -90,7 +90,7 @@ def ensure_first_administrator(settings: Settings) -> Credentials | None:
 
 
 def _require_change(settings: Settings) -> None:
-    """Make an administrator change the first password, who did not have to in an older release."""
+    """Require an administrator to change the first password, which older releases did not."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session, session.begin():

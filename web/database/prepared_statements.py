@@ -1,8 +1,8 @@
-"""Prepared statements of one connection to Postgres, on psycopg's layers below its cursors.
+"""Prepared statements of a Postgres connection, on psycopg's layers below its cursors.
 
-A cursor took as long as the rest of a query on the hot paths (docs/evidence/performance.md). These
-statements are known beforehand, run one after another, and only need the conversions of a cursor,
-which `psycopg.adapt` provides.
+A cursor took as long as the rest of a frequent query (docs/evidence/performance.md). These
+statements are known in advance and run one after another. They only need the conversions of a
+cursor, which `psycopg.adapt` provides.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,22 +18,23 @@ from psycopg.waiting import Ready, Wait
 
 from domain.core.database.statements import Row
 
-#: Of one connection: a statement counts once for each combination of types of its values.
+#: Maximum number of prepared statements per connection. A statement counts once for each
+#: combination of parameter types.
 _MOST = 100
 
 
 class PreparedStatements:
-    """Runs statements with native placeholders ($1), each prepared when it first runs."""
+    """Runner of statements with native placeholders ($1), each prepared when it first runs."""
 
     def __init__(self, driver: Connection[Any]) -> None:
-        """Use this connection, which is in autocommit mode, and of one greenlet at a time."""
+        """Use this connection, which is in autocommit mode and used by one greenlet at a time."""
         self._driver = driver
         self._pgconn = driver.pgconn
         self._transformer = Transformer(driver)
-        #: Prepared statements belong to a server connection; a pooler may switch it, and the same
-        #: name stands for another statement there.
+        #: `False` behind a pooler. Prepared statements belong to a server connection. If a pooler
+        #: switches it, the same name stands for another statement.
         self._may_prepare = driver.prepare_threshold is not None
-        # At a rollback psycopg would forget what it prepared itself, and ours with it.
+        # On a rollback, psycopg would deallocate its own prepared statements and ours as well.
         driver.prepare_threshold = None
         self._names: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
         self._prepared = 0
@@ -41,7 +42,10 @@ class PreparedStatements:
     def run(
         self, sql: bytes, values: Sequence[Any], make_row: Callable[[Sequence[Any]], Row]
     ) -> Sequence[Row]:
-        """Run a statement and return its rows, if any; raises psycopg's errors."""
+        """Run a statement and return its rows, if any.
+
+        Raise psycopg's errors.
+        """
         convert, pgconn = self._transformer, self._pgconn
         parameters = convert.dump_sequence(values, [PyFormat.AUTO] * len(values))
         types, formats = convert.types, convert.formats
@@ -69,7 +73,10 @@ class PreparedStatements:
         return name
 
     def _result(self) -> PGresult:
-        """Wait for the result of what was sent, or raise its error."""
+        """Wait for the result of the sent statement and return it.
+
+        Raise the error of the statement if it failed.
+        """
         result = self._driver.wait(_communicate(self._pgconn))
         if result.status == ExecStatus.FATAL_ERROR:
             raise error_from_result(result, encoding=self._driver.info.encoding)
@@ -77,7 +84,7 @@ class PreparedStatements:
 
 
 def _communicate(pgconn: PGconn) -> PQGen[PGresult]:
-    """Send what libpq has buffered, and return the result of the statement."""
+    """Send the data that libpq has buffered and return the result of the statement."""
     while pgconn.flush():
         if (yield Wait.RW) & Ready.R:
             pgconn.consume_input()

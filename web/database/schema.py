@@ -1,4 +1,4 @@
-"""The schema version: required, present, and how to migrate.
+"""Version of the database schema, and migration to the required version.
 
 Alembic is only imported if there is something to migrate, so that other processes start faster.
 """
@@ -21,37 +21,39 @@ from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
 _NEWER = "the database has a newer shape (%s) than this release made (%s), which it can work with"
-#: The first migration makes its tables: no other release upgrades what is older.
+#: Release whose tables the first migration creates. No other release upgrades older schemas.
 FIRST_RELEASE = "0.1.0"
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
 
 class IncompatibleSchemaError(Exception):
-    """Another release has migrated the database, and this one cannot work with it or upgrade it."""
+    """Error for a schema of another release that this code can neither use nor upgrade."""
 
 
 class UnknownRevisionError(Exception):
-    """There is no such migration."""
+    """Error for a migration that does not exist."""
 
 
 class SchemaState(Enum):
-    """The state of the schema compared with this code."""
+    """State of the schema compared with this code."""
 
     OLDER = "older"
     RIGHT = "right"
-    #: Migrated by a newer release, compatibly.
+    #: State after a compatible migration by a newer release.
     NEWER = "newer"
-    #: Migrated by a newer release, incompatibly.
+    #: State after an incompatible migration by a newer release.
     TOO_NEW = "too new"
-    #: Migrated by a release from which this one cannot upgrade.
+    #: State of a release from which this release cannot upgrade.
     TOO_OLD = "too old"
 
 
 def migrate(settings: Settings) -> None:
     """Migrate the database to the newest schema; concurrent calls wait for the first.
 
-    A newer schema is left alone. Raises IncompatibleSchemaError if this code cannot use it, and
-    SharedConnectionsError behind a pooler of transactions, which the role is made ready for.
+    A newer schema is not changed. Behind a transaction pooler, set the defaults of the role.
+
+    Raise IncompatibleSchemaError if this code cannot use the schema. Raise SharedConnectionsError
+    if the connection leads through a transaction pooler.
     """
     with _migrating(settings) as engine:
         if pools_transactions(settings):
@@ -67,9 +69,10 @@ def migrate(settings: Settings) -> None:
 
 
 def move_to(settings: Settings, revision: str) -> None:
-    """Migrate the database to an earlier or later revision, which this code has to know.
+    """Migrate the database to an earlier or later revision that this code knows.
 
-    Going back removes what later migrations have added. Raises UnknownRevisionError.
+    Going back removes the data that later migrations added. Raise UnknownRevisionError for an
+    unknown revision.
     """
     if not is_known_revision(revision):
         raise UnknownRevisionError(
@@ -83,7 +86,7 @@ def move_to(settings: Settings, revision: str) -> None:
 
 @contextmanager
 def _migrating(settings: Settings) -> Iterator[Engine]:
-    """Open the database, without others who migrate it."""
+    """Open the database and hold the migration lock."""
     # Migrations, and the wait for them, may take longer than a request.
     engine = open_unlimited_engine(settings)
     try:
@@ -97,7 +100,7 @@ def _move(connection: Connection, *, revision: str) -> None:
     from alembic import command  # noqa: PLC0415 - see above
 
     configuration, current = alembic_configuration(connection), _revision(connection)
-    connection.rollback()  # each migration begins a transaction of its own
+    connection.rollback()  # each migration begins its own transaction
     is_back = current is not None and revision < current
     (command.downgrade if is_back else command.upgrade)(configuration, revision)
 
@@ -115,8 +118,8 @@ def alembic_configuration(connection: Connection) -> Any:
 def schema_state(connection: Connection) -> SchemaState:
     """Return the state of the database's schema.
 
-    During a rolling update, or after a rollback, old code works on a newer schema. Migrations only
-    add; one that does not names the code that it breaks.
+    During a rolling update, or after a rollback, old code works on a newer schema. Most migrations
+    only add. Any other migration records the oldest code that it supports.
     """
     current = _revision(connection)
     if current == newest_known_revision():
@@ -148,7 +151,7 @@ def refuse_incompatible(shape: SchemaState, connection: Connection) -> None:
 
 
 def _revision(connection: Connection) -> str | None:
-    """Return the current Alembic revision; None if the database is empty."""
+    """Return the current Alembic revision, or None if the database is empty."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     noted: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
@@ -163,7 +166,7 @@ def _oldest_supported(connection: Connection) -> str | None:
 
 @cache
 def _known_revisions() -> frozenset[str]:
-    """Return the revisions from the migrations' file names; tests compare them with Alembic."""
+    """Return the revisions in the migrations' file names, which tests compare with Alembic."""
     files = (MIGRATIONS / "versions").glob("[0-9]*.py")
     return frozenset(file.name.partition("_")[0] for file in files)
 
@@ -174,7 +177,7 @@ def is_known_revision(revision: str) -> bool:
 
 
 def precedes_known_revisions(revision: str) -> bool:
-    """Return whether a migration is one of those that led to the first release."""
+    """Return whether a migration belongs to the time before the first release."""
     return revision < min(_known_revisions())
 
 

@@ -1,8 +1,8 @@
-"""Sessions of Postgres, and poolers between it and the service.
+"""Sessions of Postgres, and poolers between Postgres and the service.
 
-A pooler of transactions gives a connection to Postgres to somebody else after each one. What the
-service would set for its session, its role has then (`set_session_defaults`). Migrations and
-backups cannot do without a session of their own.
+A transaction pooler may assign a Postgres connection to another client after each transaction.
+Parameters that the service would set for its session are then set for its role
+(`set_session_defaults`). Migrations and backups need their own session.
 """
 
 from dataclasses import replace
@@ -23,14 +23,15 @@ from web.database.engine import (
 )
 from web.settings.reader import Settings
 
-#: Two connections that share a server may miss each other while others use it.
+#: Number of attempts to detect that two connections share a server. They may miss each other while
+#: others use it.
 _MEETINGS = 10
 _WHO = "SELECT pg_backend_pid()"
 _HOW = (
     "SELECT current_user, current_setting('TimeZone'), setting::int FROM pg_settings"
     " WHERE name = 'statement_timeout'"
 )
-#: Milliseconds after which Postgres ends the statement of a client that is gone.
+#: Milliseconds after which Postgres ends the statement of a disconnected client.
 _CLIENT_CHECK_MS = 1_000
 _UNDECLARED = (
     "DATABASE_URL: a pooler shares connections between transactions, which loses prepared "
@@ -54,7 +55,7 @@ _WRONG_DEFAULTS = (
 
 
 class Pooler(Enum):
-    """What is between the service and Postgres."""
+    """Kind of pooler between the service and Postgres."""
 
     NONE = "none"
     OF_SESSIONS = "sessions"
@@ -62,11 +63,14 @@ class Pooler(Enum):
 
 
 class SharedConnectionsError(Exception):
-    """A pooler shares the connections that need a session of their own; the text is a sentence."""
+    """Error with a sentence for a pooler that shares connections which need their own session."""
 
 
 def find_pooler(settings: Settings) -> Pooler:
-    """Return what kind of pooler DATABASE_URL leads to; raise psycopg's errors."""
+    """Return the kind of pooler to which DATABASE_URL leads.
+
+    Raise psycopg's errors if the connection fails.
+    """
     if settings.uses_sqlite:
         return Pooler.NONE
     connect = partial(
@@ -77,7 +81,7 @@ def find_pooler(settings: Settings) -> Pooler:
         connect_timeout=settings.database_connect_timeout_seconds,
     )
     with connect() as one:
-        # Poolers give their clients process ids of their own.
+        # Poolers report their own process ids to clients.
         if _backend(one) == one.info.backend_pid:
             return Pooler.NONE
         with connect() as other:
@@ -98,11 +102,11 @@ def _backend(connection: psycopg.Connection) -> Any:
 
 
 def session_problem(settings: Settings, pooler: Pooler) -> str | None:
-    """Return why the service cannot work with its sessions, in a sentence that says what to do."""
+    """Return a sentence with the problem of the service's sessions and its remedy, or None."""
     if pooler is Pooler.OF_TRANSACTIONS and not pools_transactions(settings):
         return _UNDECLARED
     if pooler is Pooler.NONE and not pools_transactions(settings):
-        return None  # a session begins as the service asks for
+        return None  # a session starts with the parameters that the service sets
     limit = settings.database_statement_timeout_ms
     try:
         with psycopg.connect(psycopg_url(settings), **connection_arguments(settings)) as connection:
@@ -118,7 +122,7 @@ def session_problem(settings: Settings, pooler: Pooler) -> str | None:
 
 
 def set_session_defaults(connection: Connection, settings: Settings) -> None:
-    """Let the sessions of this role begin as the service needs them; any role may do so."""
+    """Set the session defaults that the service needs for its own role, which any role may do."""
     quoted = connection.dialect.identifier_preparer.quote
     database = quoted(connection.scalar(select(func.current_database())) or "")
     for change in (
@@ -130,13 +134,13 @@ def set_session_defaults(connection: Connection, settings: Settings) -> None:
 
 
 def open_unlimited_engine(settings: Settings) -> Engine:
-    """Open an engine with sessions of its own, whose statements may take as long as they need.
+    """Open an engine with its own sessions and without a statement timeout.
 
-    Raises SharedConnectionsError behind a pooler of transactions.
+    Raise SharedConnectionsError behind a transaction pooler.
     """
     if find_pooler(settings) is Pooler.OF_TRANSACTIONS:
         raise SharedConnectionsError(_SHARED)
-    # Not by startup parameters, which poolers of sessions may refuse or ignore.
+    # Poolers of sessions may reject or ignore startup parameters, so none are used.
     plain = replace(settings, database_pooler="transaction", database_statement_timeout_ms=0)
     engine = open_engine(plain)
     if not settings.uses_sqlite:

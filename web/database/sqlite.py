@@ -1,7 +1,7 @@
-"""SQLite connections with a deadline for every statement, and with a queue of those who write.
+"""SQLite connections with a deadline for every statement and a queue of writers.
 
-SQLite has no statement timeout. It waits in C for locks and the disk, which would block all
-greenlets of a web process, so there it runs in threads.
+SQLite has no statement timeout. It waits in C code for locks and the disk, which would block all
+greenlets of a web process. Web processes therefore run it in threads.
 """
 
 import fcntl
@@ -24,40 +24,41 @@ from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.wal")
 Outcome = TypeVar("Outcome")
-#: Virtual machine steps between checks of the deadline, about a millisecond.
+#: Number of virtual machine steps between checks of the deadline, about a millisecond.
 _STEPS = 20_000
-#: Statements that take the write lock where no transaction has it.
+#: Pattern of statements that take the write lock outside of a transaction.
 _WRITES = re.compile(r"\s*(BEGIN IMMEDIATE|INSERT|UPDATE|DELETE)\b")
-#: Milliseconds for which SQLite looks for the lock before it is asked anew. It looks after one, two
-#: and five milliseconds, and so on: with a longer time the lock would be free while nobody looks.
+#: Milliseconds for which SQLite waits for the lock before it is called again. SQLite checks after
+#: one, two and five milliseconds, and so on. With a longer time, the lock would be free between
+#: checks.
 _LOOK_MS = 3
 #: Size in bytes above which the log is truncated. SQLite itself checkpoints every four megabytes.
 LONGEST_BYTES = 16 * 2**20
 #: Size in bytes that the file keeps when SQLite restarts the log.
 KEPT_BYTES = 2 * LONGEST_BYTES
 _PAUSE_SECONDS = 2.0
-#: How long writers wait for a reader; then the log is left for the next run.
+#: Seconds that writers wait for a reader before the log is left to the next run.
 _PATIENCE_SECONDS = 0.25
 
 
 class WriterQueue:
-    """The queue of those who want SQLite's one write lock, in all threads of all processes.
+    """Queue for SQLite's single write lock, for all threads of all processes.
 
-    SQLite has none: all who wait look again at growing intervals, and whoever comes when the lock
-    is free has it at once, so a writer may wait in vain while others write many times. Here only
-    the first in the queue looks. The kernel keeps the queue, and takes out who was killed.
+    SQLite has no queue: waiting writers check at growing intervals, and a new writer may get the
+    free lock first. A writer may thus wait in vain while others write many times. Here only the
+    first writer in the queue checks. The kernel maintains the queue and removes killed processes.
     """
 
     def __init__(self, database: str) -> None:
-        """Take the path of the database; the file that all of them lock is beside it."""
+        """Store the path of the lock file, which is next to the database."""
         self._path = f"{database}-writers"
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Be the first in the queue, once all who came before have the lock or have given up."""
+        """Wait for the first place in the queue and hold it."""
         try:
             file = os.open(self._path, os.O_RDONLY | os.O_CREAT, 0o600)
-        except OSError:  # SQLite will say itself what is wrong with the disk
+        except OSError:  # SQLite itself will report what is wrong with the disk
             yield
             return
         try:
@@ -70,16 +71,16 @@ class WriterQueue:
 
 
 class DeadlineSqliteConnection(sqlite3.Connection):
-    """A connection whose statements have a time limit, and wait in the queue to write."""
+    """Connection whose statements have a time limit and wait in the queue to write."""
 
-    #: Seconds; 0 for no limit.
+    #: Time limit in seconds, or 0 for no limit.
     limit = 0.0
-    #: The thread pool to run in, if any.
+    #: Thread pool in which the connection runs, if any.
     executor: ThreadExecutor | None = None
 
     def __init__(self, database: str, timeout: float = 5.0, **kwargs: Any) -> None:
         super().__init__(database, timeout=timeout, **kwargs)
-        #: Seconds to wait for the write lock, those in the queue among them.
+        #: Seconds to wait for the write lock, including the queue.
         self.patience = timeout
         self._queue = WriterQueue(database)
         #: Seconds that the current statement has taken.
@@ -88,7 +89,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         self.set_progress_handler(self._is_over, _STEPS)
 
     def work(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
-        """Run SQLite and add up its time; a statement that takes the write lock waits its turn."""
+        """Run SQLite and measure its time; a statement that takes the write lock waits its turn."""
         if sql and not self.in_transaction and _WRITES.match(sql):
             work = partial(self._when_first, work)
         self._seen_at = monotonic()
@@ -97,9 +98,10 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         return self.executor.run_or_stop(work, stop=self.interrupt)
 
     def _when_first(self, run: Callable[[], Outcome]) -> Outcome:
-        """Run what takes the lock; raise the error of SQLite if others have it for too long.
+        """Run a function that takes the write lock, once this connection is first in the queue.
 
-        Who is before us came before us and gives up before us.
+        Raise SQLite's error if others hold the lock for too long. Earlier writers in the queue also
+        give up earlier.
         """
         deadline = monotonic() + self.patience
         usual = int(self.patience * 1000)
@@ -122,7 +124,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         return 0 < self.limit < self.spent
 
     def cursor(self, factory: Any = None) -> Any:
-        """Return a cursor with the limit."""
+        """Return a cursor with the time limit."""
         return super().cursor(factory or DeadlineCursor)
 
     def commit(self) -> None:
@@ -135,7 +137,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
 
 
 class DeadlineCursor(sqlite3.Cursor):
-    """A cursor with the limit of its connection."""
+    """Cursor with the time limit of its connection."""
 
     connection: DeadlineSqliteConnection
 
@@ -160,12 +162,12 @@ class DeadlineCursor(sqlite3.Cursor):
         return self.connection.work(partial(super().fetchmany, size or self.arraysize))
 
     def fetchall(self) -> list[Any]:
-        """Return the rest of the rows."""
+        """Return the remaining rows."""
         return self.connection.work(super().fetchall)
 
 
 def start_wal_truncation(settings: Settings) -> None:
-    """Start the thread, a daemon."""
+    """Start truncating SQLite's log regularly, in a daemon thread."""
     file = make_url(settings.database_url).database
     if settings.uses_sqlite and file:
         Thread(target=_keep_on, args=(Path(file),), name="wal keeper", daemon=True).start()
@@ -181,13 +183,13 @@ def _keep_on(file: Path) -> None:
 
 
 def shorten_wal(file: Path) -> bool:
-    """Truncate the log if it is long; return whether it was truncated."""
+    """Truncate the log if it is long and return whether it was truncated."""
     if wal_bytes(file) <= LONGEST_BYTES:
         return False
     connection = sqlite3.connect(file, timeout=_PATIENCE_SECONDS, isolation_level=None)
     with closing(connection):
         connection.execute("PRAGMA synchronous = FULL")
-        # First a passive checkpoint, which does not block writers.
+        # A passive checkpoint comes first, since it does not block writers.
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         with WriterQueue(str(file)).turn():
             is_hindered, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -1,4 +1,4 @@
-"""Start-up checks of the database: its sessions, its schema and the secret key."""
+"""Startup checks of the database: its sessions, its schema and the secret key."""
 
 import logging
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _NOT_MIGRATED = (
 )
 _WHEN_OFF = "(MIGRATE_ON_START is off)."
 _WHEN_POOLED = "with an address of Postgres itself: a pooler shares the connection of this one."
-#: Errors whose text is a sentence for people.
+#: Errors whose text is a sentence for users.
 _REASONS = (
     *(IncompatibleSchemaError, MigrationBlockedError),
     *(SharedConnectionsError, WrongSecretKeyError),
@@ -40,12 +40,12 @@ _REASONS = (
 
 @contextmanager
 def reasons_in_a_sentence() -> Iterator[None]:
-    """Turn errors of the database into CannotStartError."""
+    """Convert database errors to CannotStartError."""
     try:
         yield
     except _REASONS as error:
         raise CannotStartError(str(error)) from error
-    except OSError as error:  # of the file of SQLite
+    except OSError as error:  # an error of SQLite's file
         place = f"{error.filename}: " if error.filename else ""
         message = f"DATABASE_URL: the database cannot be used: {place}{error.strerror}"
         raise CannotStartError(message) from error
@@ -56,7 +56,7 @@ def reasons_in_a_sentence() -> Iterator[None]:
 
 
 def require_schema(settings: Settings) -> None:
-    """Raise CannotStartError unless the database has a schema that this code can use."""
+    """Raise CannotStartError unless this code can use the schema of the database."""
     with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:
         shape = schema_state(connection)
         refuse_incompatible(shape, connection)
@@ -65,13 +65,13 @@ def require_schema(settings: Settings) -> None:
 
 
 def may_migrate(settings: Settings) -> bool:
-    """Return whether the database is to be migrated at the start, on a connection of its own."""
+    """Return whether the database should be migrated at the start, which needs its own session."""
     with reasons_in_a_sentence():
         return settings.migrate_on_start and find_pooler(settings) is not Pooler.OF_TRANSACTIONS
 
 
 def require_sessions(settings: Settings) -> None:
-    """Raise CannotStartError unless sessions of Postgres, or of a pooler, are as we need them."""
+    """Raise CannotStartError unless the sessions of Postgres or a pooler meet our requirements."""
     with reasons_in_a_sentence():
         problem = session_problem(settings, find_pooler(settings))
     if problem:
@@ -79,7 +79,10 @@ def require_sessions(settings: Settings) -> None:
 
 
 def register_secret_key(settings: Settings) -> None:
-    """Register the secret key; raise CannotStartError if it is the wrong one."""
+    """Register the secret key.
+
+    Raise CannotStartError if it is the wrong key.
+    """
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with (
         reasons_in_a_sentence(),
@@ -91,9 +94,9 @@ def register_secret_key(settings: Settings) -> None:
 
 
 def check_if_available(settings: Settings) -> None:
-    """Run the checks for programs that can wait for an unavailable or unmigrated database.
+    """Run the checks of programs that can wait for an unavailable or unmigrated database.
 
-    Raises CannotStartError for what does not resolve by waiting.
+    Raise CannotStartError for problems that waiting does not resolve.
     """
     try:
         require_sessions(settings)

@@ -2,8 +2,8 @@
 
 
 class CannotStartError(Exception):
-    """The service cannot start for an external reason; the text is one sentence."""
+    """Error with one sentence for an external reason that prevents the start."""
 
 
 class DatabaseUnavailableError(CannotStartError):
-    """The database is unavailable."""
+    """Error for an unavailable database."""

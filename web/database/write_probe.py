@@ -1,4 +1,4 @@
-"""Checks that the database accepts writes: a full disk, a lock or a standby refuse them."""
+"""Checks that the database accepts writes, which a full disk, a lock or a standby prevents."""
 
 from datetime import datetime
 from time import monotonic
@@ -11,13 +11,13 @@ from domain.core.database.rows import insert_into
 from models import JobTurn
 from web.database.sqlite import DeadlineSqliteConnection
 
-#: Results are cached for so long, because anybody may request the health check.
+#: Seconds for which results are cached, because anyone may request the health check.
 _FRESH_SECONDS = 1.0
-#: How long it waits for other writers of SQLite.
+#: Seconds that the probe waits for other writers of SQLite.
 _PATIENCE_SECONDS = 1.5
-#: The row that only the probe writes.
+#: Name of the row that only the probe writes.
 _ROW = "write probe"
-#: Problems by error code; for SQLite by primary result code.
+#: Problems by error code, which is the primary result code for SQLite.
 _WORDS: dict[int | str | None, str] = {
     5: "locked",
     6: "locked",
@@ -29,15 +29,15 @@ _WORDS: dict[int | str | None, str] = {
 
 
 class WriteProbe:
-    """Writes a row, at most once a second, and caches the result."""
+    """Probe that writes a row, at most once a second, and caches the result."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
+        """Start without a cached result."""
         self._asked_at = float("-inf")
         self._write_problem: str | None = None
 
     def problem(self, engine: Engine, *, now: datetime) -> str | None:
-        """Return the write problem in a few words, or None."""
+        """Return the problem with writes in a few words, or None."""
         if monotonic() - self._asked_at > _FRESH_SECONDS:
             self._write_problem = self._ask(engine, now)
             self._asked_at = monotonic()

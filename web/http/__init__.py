@@ -1,1 +1,1 @@
-"""Requests and responses: access, errors, transactions, CORS, headers, bodies, logs."""
+"""Handling of requests and responses: errors, transactions, CORS, headers, bodies and logs."""

@@ -1,4 +1,4 @@
-"""Who makes the current request, for the audit log."""
+"""Actor and source of the current request, for the audit log."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,10 @@ def event_source() -> EventSource:
 
 
 def _actor() -> Actor | None:
-    """Return the token's user, or the signed-in user of a page; other requests load no session."""
+    """Return the token's user, or the signed-in user of a page.
+
+    Other requests do not load the session.
+    """
     bearer = g.get("bearer")
     if bearer is not None:
         return Actor(id=bearer.user_id, name=bearer.username)
@@ -43,9 +46,9 @@ def _administrator_behind() -> Actor | None:
 
 
 def prepare_event(event: Event) -> Callable[[], None]:
-    """Return what stores an event of this request in a transaction of its own, at any later time.
+    """Return a function that later stores an event of this request in its own transaction.
 
-    For what happens after the view has returned. What it returns raises the errors of the database.
+    Use it for events after the view has returned. The function raises database errors.
     """
     source = event_source()
     keep = stream_event if event.kind in STREAMED_ONLY else store_event

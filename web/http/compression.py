@@ -1,8 +1,8 @@
-"""Compresses pages and static files with gzip (RFC 9110 section 8.4.1.3), and nothing else.
+"""Compresses pages and static files, and no other responses, with gzip (RFC 9110 section 8.4.1.3).
 
-An attacker who makes a browser request a page with chosen texts, and sees the length of the
-encrypted response, can guess the rest of a compressed page (BREACH). So a page is compressed only
-if the request came from this site, and never if the page shows a secret (ADR 56).
+In a BREACH attack, a browser requests a page with text that the attacker chooses. The length of the
+compressed page then reveals its content. Pages are therefore only compressed if the request came
+from this site, and never if they show a secret (ADR 56).
 """
 
 import gzip
@@ -16,19 +16,22 @@ from werkzeug.security import safe_join
 from domain.core.threads import reading
 from web.http.endpoints import STATIC_FILES, page_blueprints
 
-#: Bytes from which a response takes fewer packets.
+#: Minimum response size in bytes. Smaller responses need no fewer packets when compressed.
 _LEAST = 1024
-#: Bytes that are compressed within a millisecond or two.
+#: Maximum size in bytes that is compressed within a millisecond or two.
 _SHORT = 128 * 1024
 _PAGE_LEVEL, _FILE_LEVEL = 5, 9
 _TEXTS = frozenset({"text/css", "text/javascript", "application/javascript", "image/svg+xml"})
-#: `Sec-Fetch-Site` of requests that no other site can cause (W3C Fetch Metadata): links of this
-#: site, and addresses that somebody typed or kept.
+#: `Sec-Fetch-Site` values of requests that no other site can cause (W3C Fetch Metadata). They come
+#: from links of this site, and from URLs that the user typed or bookmarked.
 _OWN_REQUESTS = frozenset({"same-origin", "none"})
 
 
 def compress_pages_and_files(app: Flask) -> None:
-    """Compress responses of pages and static files; call it when the blueprints are registered."""
+    """Compress pages and static files.
+
+    Call this after the blueprints are registered.
+    """
     for name in page_blueprints(app):
         app.after_request_funcs.setdefault(name, []).append(_compress_page)
     app.view_functions[STATIC_FILES] = partial(_static_file, app)
@@ -36,7 +39,7 @@ def compress_pages_and_files(app: Flask) -> None:
 
 def _compress_page(response: Response) -> Response:
     if response.mimetype != "text/html" or response.is_streamed or response.content_encoding:
-        return response  # no page, or compressed for a blueprint within this one
+        return response  # not a page, or already compressed for a nested blueprint
     response.vary.update(("Accept-Encoding", "Sec-Fetch-Site"))
     if not (_takes_gzip() and _is_asked_for_here()) or response.cache_control.no_store:
         return response
@@ -52,7 +55,10 @@ def _takes_gzip() -> bool:
 
 
 def _is_asked_for_here() -> bool:
-    """Return whether this site or its user asks, as browsers say under TLS; http hides nothing."""
+    """Return whether the request came from this site or its user, as browsers report under TLS.
+
+    Over plain http the content is not secret anyway, so every request counts.
+    """
     return not request.is_secure or request.headers.get("Sec-Fetch-Site") in _OWN_REQUESTS
 
 
@@ -74,7 +80,7 @@ def _static_file(app: Flask, filename: str) -> Response:
     response = Response(packed, headers=plain.headers)
     response.headers["Content-Encoding"] = "gzip"
     response.content_length = len(packed)
-    # The same content in another form; a browser that has either of them gets a 304.
+    # Both forms have the same content, so a browser with either form gets a 304.
     response.set_etag(plain.get_etag()[0] or "", weak=True)
     return response
 

@@ -4,7 +4,7 @@
 def cookie_name(name: str, base_url: str) -> str:
     """Return the name of a cookie for a base URL.
 
-    Under https, browsers refuse prefixed cookies that were set without https or by a sibling host
+    Under https, browsers reject prefixed cookies that were set without https or by a sibling host
     (RFC 6265bis section 4.1.3). `__Host-` cookies apply to a whole host, so a service below a path
     uses `__Secure-`.
     """

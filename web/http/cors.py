@@ -1,7 +1,7 @@
-"""CORS (Fetch standard): what scripts of other origins may do, always without credentials.
+"""CORS policies (Fetch standard) for scripts of other origins, always without credentials.
 
-Flask-Cors writes the headers, of the policies that stand beside the views. The specification of
-this service wants one thing stricter, `refuse_in_whole`.
+Flask-Cors writes the headers according to the policies that the views declare. Gatebell handles
+preflight requests more strictly, with `refuse_in_whole`.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,21 +15,22 @@ from flask_cors import CORS
 
 #: CORS-safelisted request headers, and Authorization.
 SIMPLE_HEADERS = ("Accept", "Accept-Language", "Content-Language", "Content-Type", "Authorization")
-#: What tells scripts how often they may ask.
+#: Response headers that inform scripts about rate limits.
 LIMIT_HEADERS = (
     *("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"),
     "Retry-After",
 )
 _KEPT_SECONDS = 7_200
-#: A header that browsers send with preflight requests alone, and the library answers with each.
+#: Header that browsers send only with preflight requests. The library responds to it in any
+#: request.
 _TO_PRIVATE_NETWORK = "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorsPolicy:
-    """What scripts of any origin may do: read responses, errors included, and what it adds."""
+    """Permissions of scripts of any origin, which may always read responses, including errors."""
 
-    #: Allowed by preflight requests.
+    #: Methods allowed by preflight requests.
     methods: tuple[str, ...] = ()
     #: Request headers allowed by preflight requests.
     headers: tuple[str, ...] = SIMPLE_HEADERS
@@ -38,10 +39,10 @@ class CorsPolicy:
 
 
 def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
-    """Install Flask-Cors with the policies of URLs, given by regular expressions.
+    """Install Flask-Cors with policies for URLs, given as regular expressions.
 
-    It is asked once what all responses at a URL without variables have; preflight requests are its
-    own.
+    For a URL without variables, Flask-Cors is called once and its headers are reused. It handles
+    all preflight requests.
     """
     CORS(
         app,
@@ -54,7 +55,7 @@ def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
             for pattern, policy in policies.items()
         },
         origins="*",
-        send_wildcard=True,  # for requests without an origin as well: caches may serve a script
+        send_wildcard=True,  # also without an Origin header, since caches may serve scripts
         max_age=_KEPT_SECONDS,
         intercept_exceptions=False,  # errors are rendered before
     )
@@ -68,7 +69,7 @@ def _add_headers(
 ) -> Response:
     asked = request_ctx.request
     rule = asked.url_rule
-    # A rule with variables takes URLs of several policies.
+    # A rule with variables may match URLs with different policies.
     is_plain = asked.method != "OPTIONS" and _TO_PRIVATE_NETWORK not in asked.environ
     if rule is None or rule.arguments or not is_plain:
         written: Response = write(response)
@@ -84,9 +85,9 @@ def _add_headers(
 
 
 def refuse_in_whole(response: Response) -> None:
-    """Give a preflight request no header at all if its method or one header is not allowed.
+    """Remove all CORS headers from a preflight response if the method or a header is not allowed.
 
-    Flask-Cors tells it what else is allowed, and allows parts of names of methods.
+    Flask-Cors would list what else is allowed, and it accepts parts of method names.
     """
     if not _is_allowed(response):
         for name in [name for name, _ in response.headers if name.startswith("Access-Control-")]:
@@ -95,7 +96,7 @@ def refuse_in_whole(response: Response) -> None:
 
 def _is_allowed(response: Response) -> bool:
     method = request.headers.get("Access-Control-Request-Method")
-    if method is None:  # no preflight request
+    if method is None:  # not a preflight request
         return True
     asked = _names(request.headers.get("Access-Control-Request-Headers", ""))
     allowed = _names(response.headers.get("Access-Control-Allow-Headers", ""))

@@ -1,8 +1,8 @@
-"""What is true of each endpoint: who may call it, the format of its errors, whether it writes.
+"""Properties of each endpoint: permitted callers, error format and whether it writes.
 
-A blueprint declares what its views have in common. The mark of a view (`web/access/decorators.py`)
-declares who may call it and what differs. `describe_endpoints` joins both when the application
-starts.
+A blueprint declares the properties that its views share. The decorator of a view
+(`web/access/decorators.py`) declares who may call the view and how it differs. `describe_endpoints`
+combines both when the application starts.
 """
 
 import re
@@ -19,38 +19,38 @@ from werkzeug.routing import Rule
 from web.http.cors import CorsPolicy
 
 View = TypeVar("View", bound=Callable[..., Any])
-#: Makes a view of a view, with the check before it.
+#: Function that wraps a view in a check.
 Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _EXTENSION = "gatebell_endpoints"
-#: A larger body takes several milliseconds to read.
+#: Size in bytes above which parsing a body takes several milliseconds.
 _LARGE_BODY_BYTES = 64 * 1024
-#: The key of the WSGI environment for when a relayed request began, by `time.perf_counter`.
+#: Key in the WSGI environment for the start of a relayed request, by `time.perf_counter`.
 BEGAN = "gatebell.began"
-#: Flask's own view.
+#: Name of Flask's own view for static files.
 STATIC_FILES = "static"
 
 
 class ErrorFormat(Enum):
-    """The format of an endpoint's errors."""
+    """Error format of an endpoint."""
 
-    #: A page for people; as MESSAGE at URLs that end with `.json`.
+    #: HTML page, or MESSAGE at URLs that end with `.json`.
     PAGE = "page"
-    #: `{"message": …}`.
+    #: JSON object of the form `{"message": …}`.
     MESSAGE = "message"
-    #: GitLab's REST API: as MESSAGE, but `{"error": …}` for parameters.
+    #: Format of GitLab's REST API: MESSAGE, but `{"error": …}` for parameters.
     API = "api"
-    #: RFC 6749 section 5.2.
+    #: OAuth error (RFC 6749 section 5.2).
     OAUTH = "oauth"
-    #: A sentence, which Git shows.
+    #: Sentence of plain text, which Git displays.
     TEXT = "text"
-    #: Docker's registry: `{"errors": [{"code": …, "message": …}]}`.
+    #: Format of Docker's registry: `{"errors": [{"code": …, "message": …}]}`.
     REGISTRY = "registry"
-    #: PagerDuty's Events API v2: `{"status": …, "message": …, "errors": […]}`.
+    #: Format of PagerDuty's Events API v2: `{"status": …, "message": …, "errors": […]}`.
     EVENTS = "events"
 
 
-#: How URLs of interfaces begin, besides those of their views.
+#: URL prefixes of interfaces, in addition to the URLs of their views.
 _INTERFACES = {
     ErrorFormat.API: ("/api/",),
     ErrorFormat.MESSAGE: ("/.well-known/", "/oauth/discovery/"),
@@ -58,10 +58,10 @@ _INTERFACES = {
 
 
 class Refinement(TypedDict, total=False):
-    """What a view may say beside who may call it, where it differs from its blueprint."""
+    """Properties of a view that differ from its blueprint."""
 
     errors: ErrorFormat
-    #: Only at a URL without variables.
+    #: CORS policy, only for a URL without variables.
     cross_origin: CorsPolicy
     writes: bool
     open_before_password_change: bool
@@ -71,43 +71,48 @@ class Refinement(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """What is true of an endpoint."""
+    """Properties of an endpoint."""
 
-    #: Who may call it, in words.
+    #: Permitted callers, in words.
     access: str
     errors: ErrorFormat
-    #: Whether browsers show it: with a session, and forms that carry a token.
+    #: `True` for browser pages, which have a session and forms with tokens.
     is_page: bool
-    #: Whether an application can lead people here, and its forms back there.
+    #: `True` if applications may link to it and its forms may redirect back to them.
     leads_to_applications: bool = False
-    #: None where no script of another origin may read the response.
+    #: CORS policy, or None if no script of another origin may read the response.
     cross_origin: CorsPolicy | None = None
-    #: Whether its session writes; None if its method says so (RFC 9110 section 9.2.1). A POST that
-    #: writes through the kept connections alone says False: a lock of the session would block them.
+    #: `True` if its session writes, or None if the method decides (RFC 9110 section 9.2.1). A POST
+    #: that only writes through kept connections sets False, since a lock of the session would block
+    #: them.
     writes: bool | None = None
-    #: Whether people reach it who have to change their password first.
+    #: `True` if users can open it before a required password change.
     open_before_password_change: bool = False
-    #: Whether people reach it who have to set up a second factor first.
+    #: `True` if users can open it before they set up a required second factor.
     open_before_second_factor: bool = False
-    #: Whether a heavy process answers it (web/server/heavy_requests.py); None if its body decides.
+    #: `True` if a heavy process handles it (web/server/heavy_requests.py); None if the body
+    #: decides.
     is_heavy: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Decorator of a view: who may call it, and in what it differs from its blueprint."""
+    """Decorator that declares who may call a view and how the view differs from its blueprint."""
 
     access: str
-    #: None if everybody reaches the view.
+    #: Check before the view, or None if anyone may call it.
     guard: Guard | None = None
     refinement: Refinement = field(default_factory=Refinement)
 
     def but(self, **refinement: Unpack[Refinement]) -> Self:
-        """Return this mark for a view that differs from its blueprint."""
+        """Return a copy of this decorator for a view that differs from its blueprint."""
         return replace(self, refinement={**self.refinement, **refinement})
 
     def __call__(self, view: View) -> View:
-        """Mark a view, and put the guard before it."""
+        """Mark a view and wrap it in the guard.
+
+        Raise TypeError if the view has a mark already.
+        """
         if find_mark(view) is not None:
             raise TypeError(f"{view.__name__} has two marks")
         marked: Any = wraps(view)(self.guard(view)) if self.guard else view
@@ -121,7 +126,7 @@ def find_mark(view: Callable[..., Any]) -> Mark | None:
 
 
 class PageBlueprint(Blueprint):
-    """Views for browsers, with session, form tokens and the limits of pages."""
+    """Blueprint of browser pages, with sessions, form tokens and the rate limits of pages."""
 
     def __init__(
         self,
@@ -131,12 +136,12 @@ class PageBlueprint(Blueprint):
         url_prefix: str | None = None,
         leads_to_applications: bool = False,
     ) -> None:
-        """Take Flask's arguments, and whether applications lead people to these pages."""
+        """Store Flask's arguments, and whether applications may link to these pages."""
         super().__init__(name, import_name, url_prefix=url_prefix)
         self._leads_to_applications = leads_to_applications
 
     def describe(self, mark: Mark) -> Endpoint:
-        """Return what is true of a view with this mark."""
+        """Return the properties of a view with this mark."""
         usual = Endpoint(
             access=mark.access,
             errors=ErrorFormat.PAGE,
@@ -147,21 +152,21 @@ class PageBlueprint(Blueprint):
 
 
 class NamespaceBlueprint(PageBlueprint):
-    """Pages of a project, and the same ones of a group: a view gets either as `holder`."""
+    """Blueprint of pages that exist for both projects and groups, which views get as `holder`."""
 
     def __init__(self, name: str, import_name: str, *, below: str) -> None:
-        """Take Flask's arguments, and the part of the URL after that of the project or group."""
+        """Store Flask's arguments, and the part of the URL after the project or group."""
         super().__init__(name, import_name)
         self._below = below
 
     def add_url_rule(self, rule: str, *args: Any, **options: Any) -> None:
-        """Add a view at two URLs; `url_for` chooses by `holder.url_values`."""
+        """Register a view at two URLs, between which `url_for` chooses by `holder.url_values`."""
         for place in ("/<names:project_path>", "/groups/<names:group_path>"):
             super().add_url_rule(f"{place}/-/{self._below}{rule}", *args, **options)
 
 
 class MachineBlueprint(Blueprint):
-    """Views for programs, which read and write no cookie."""
+    """Blueprint of views for programs, which neither read nor write cookies."""
 
     def __init__(
         self,
@@ -172,13 +177,13 @@ class MachineBlueprint(Blueprint):
         url_prefix: str | None = None,
         cross_origin: CorsPolicy | None = None,
     ) -> None:
-        """Take Flask's arguments, the format of errors, and the policy for all below the prefix."""
+        """Store Flask's arguments, the error format, and the CORS policy of all URLs."""
         super().__init__(name, import_name, url_prefix=url_prefix)
         self._errors = errors
         self.cross_origin = cross_origin
 
     def describe(self, mark: Mark) -> Endpoint:
-        """Return what is true of a view with this mark."""
+        """Return the properties of a view with this mark."""
         usual = Endpoint(
             access=mark.access,
             errors=self._errors,
@@ -190,16 +195,19 @@ class MachineBlueprint(Blueprint):
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoints:
-    """The endpoints of an application."""
+    """Endpoints of an application."""
 
-    #: By Flask's name of the endpoint.
+    #: Endpoints by Flask's name.
     by_name: Mapping[str, Endpoint]
-    #: How the URLs of interfaces begin, by the format of their errors.
+    #: URL prefixes of interfaces by error format.
     beginnings: Mapping[ErrorFormat, tuple[str, ...]]
 
 
 def describe_endpoints(app: Flask) -> None:
-    """Look at every view of the application; raise TypeError for one without a mark."""
+    """Collect the properties of all views of the application.
+
+    Raise TypeError if a view has no mark.
+    """
     by_name = {
         name: _describe(app, name, view)
         for name, view in app.view_functions.items()
@@ -213,7 +221,7 @@ def _describe(app: Flask, name: str, view: Callable[..., Any]) -> Endpoint:
     if mark is None:
         message = f"{name} does not say who may call it: give it a mark of web/access/decorators.py"
         raise TypeError(message)
-    # What is nested in a blueprint is of its kind.
+    # Nested blueprints are of the same kind as the outer one.
     blueprint = app.blueprints.get(name.partition(".")[0])
     if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
         raise TypeError(f"{name} is neither a page nor for machines: see web/http/endpoints.py")
@@ -239,13 +247,13 @@ def endpoints_of(app: Flask) -> Endpoints:
 
 
 def find_endpoint() -> Endpoint | None:
-    """Return the endpoint of this request, or None if no view takes its URL and method."""
+    """Return the endpoint of this request, or None if no view matches its URL and method."""
     endpoints: Endpoints = current_app.extensions[_EXTENSION]
     return endpoints.by_name.get(request.endpoint or "")
 
 
 def is_heavy_request() -> bool:
-    """Return whether this request may compute for long.
+    """Return whether this request may take long to compute.
 
     A body of unknown length may be large.
     """
@@ -264,7 +272,7 @@ def is_heavy_request() -> bool:
 
 
 def error_format() -> ErrorFormat:
-    """Return the format of errors of this request."""
+    """Return the error format of this request."""
     endpoint = find_endpoint()
     found = endpoint.errors if endpoint else _format_without_view(request.path)
     asks_for_json = found is ErrorFormat.PAGE and request.path.endswith(".json")
@@ -272,9 +280,9 @@ def error_format() -> ErrorFormat:
 
 
 def _format_without_view(path: str) -> ErrorFormat:
-    """Return the format where no view takes the URL or the method: that of the URL's interface.
+    """Return the error format of a URL that no view handles, according to its prefix.
 
-    It is a program that calls an interface, even with a mistyped URL.
+    A request below an interface's prefix comes from a program, even if the URL is mistyped.
     """
     formats = endpoints_of(current_app).beginnings.items()
     return next(
@@ -283,15 +291,15 @@ def _format_without_view(path: str) -> ErrorFormat:
 
 
 def page_blueprints(app: Flask) -> tuple[str, ...]:
-    """Return the names of the blueprints with pages; blueprints in them belong to them."""
+    """Return the names of page blueprints, which include their nested blueprints."""
     found = app.blueprints.items()
     return tuple(name for name, blueprint in found if isinstance(blueprint, PageBlueprint))
 
 
 def cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
-    """Return the policies of blueprints and views, by regular expressions of their URLs.
+    """Return the CORS policies of blueprints and views by regular expressions of their URLs.
 
-    Raises TypeError for a view whose URL has variables.
+    Raise TypeError if a view has a policy but its URL has variables.
     """
     of_blueprints = {
         f"{re.escape(blueprint.url_prefix or '')}/.*": blueprint.cross_origin

@@ -1,4 +1,4 @@
-"""Errors in the formats of pages, sentences, OAuth, Docker's registry and PagerDuty."""
+"""Error formats of pages, plain text, OAuth, Docker's registry and PagerDuty."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -25,13 +25,13 @@ _REGISTRY_CODES = {
 
 
 def as_sentence(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
-    """Render an error as a sentence."""
+    """Render an error as a sentence of plain text."""
     words = sentence or HTTP_STATUS_CODES.get(status, "Error")
     return Response(f"{words}\n", status, headers=dict(headers), mimetype="text/plain")
 
 
 def for_registry(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
-    """Render an error as clients of Docker's registry show it (HTTP API V2, Errors)."""
+    """Render an error in the format of Docker's registry (HTTP API V2, Errors)."""
     text = sentence or HTTP_STATUS_CODES.get(status, "Error")
     body = {"errors": [{"code": _REGISTRY_CODES.get(status, "UNKNOWN"), "message": text}]}
     return written_json(body, status, {**headers, "Cache-Control": "no-store"})
@@ -40,7 +40,10 @@ def for_registry(status: int, sentence: str | None, headers: Mapping[str, str]) 
 def for_event(
     status: int, sentence: str | None, headers: Mapping[str, str], extra: Mapping[str, Any]
 ) -> Response:
-    """Render an error as PagerDuty's Events API v2 does; its clients know 400, 429 and 5xx."""
+    """Render an error in the format of PagerDuty's Events API v2.
+
+    Its clients understand 400, 429 and 5xx.
+    """
     said = sentence or HTTP_STATUS_CODES.get(status, "Error")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return written_json({"status": "throttle exceeded", "message": said}, status, headers)
@@ -51,23 +54,23 @@ def for_event(
     return written_json(body, status if status in _EVENT_STATUSES else 400, headers)
 
 
-#: Others of the caller's mistakes are 400 there.
+#: Statuses that are kept; other client errors become 400 in this format.
 _EVENT_STATUSES = frozenset({405, 408, 413})
 
 
 def written_json(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
-    """Return an error as JSON, with straight quotes around the names in its sentences."""
+    """Return an error as JSON, with straight quotes around names in its sentences."""
     response = json_response(_plain(body), status)
     response.headers.update(headers)
     return response
 
 
-#: Pages show these quotes; programs and their logs get straight ones.
+#: Translation of the quotes on pages to straight quotes for programs and their logs.
 _STRAIGHT = str.maketrans({"“": '"', "”": '"'})
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that orjson can write; U+FFFD stands for lone surrogates."""
+    """Return a value that orjson can encode, with U+FFFD in place of lone surrogates."""
     if isinstance(value, str):
         return (
             value.encode("utf-8", "surrogatepass").decode("utf-8", "replace").translate(_STRAIGHT)
@@ -97,9 +100,9 @@ _SENTENCES = {
     ),
     503: ("Service unavailable", "Try again in a moment; nothing was changed."),
 }
-#: Title and advice for a list with parameters that it does not have.
+#: Title and advice for a list request with unknown parameters.
 UNKNOWN_QUERY = ("Invalid list parameters", "Correct the URL, or start again.")
-#: Title and advice for a form that was sent too late, or not from its page.
+#: Title and advice for a form that was sent too late or from another page.
 EXPIRED_FORM = (
     "This form has expired",
     "Nothing was changed. Go back, reload the page and try again.",
@@ -113,18 +116,21 @@ def as_page(
     *,
     words: tuple[str, str] | None = None,
 ) -> Response:
-    """Render an error as a page; `words` are a title and an advice instead of the status's own."""
+    """Render an error as a page.
+
+    `words` is a title and advice that replace the default texts of the status.
+    """
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
     title, advice = words or _SENTENCES.get(status, _SENTENCES[usual])
     if sentence and status == HTTPStatus.NOT_FOUND:
-        advice = ""  # what is missing says it already
+        advice = ""  # the message already names what is missing
     html = render_template(
         "errors/page.html",
         status=status,
         title=title,
         message=sentence,
         advice=advice,
-        # Who may see the project finds its list; others would find another error.
+        # Users who may see the project can open its list; for other users the link would fail.
         above=list_above() if status == HTTPStatus.NOT_FOUND and g.get("project") else None,
         plain_list=with_base_path(request.path) if words is UNKNOWN_QUERY else None,
         request_id=g.get("request_id", ""),
@@ -134,12 +140,12 @@ def as_page(
     return response
 
 
-#: The page that explains the codes.
+#: Path of the page that explains error codes.
 HELP_PATH = "/help/errors"
 
 
 def explained(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an error with the link to its explanation and the id of this request in our log.
+    """Return an error with a link to its explanation and the id of this request in the log.
 
     `error_uri` is defined in RFC 6749 section 5.2.
     """
@@ -148,7 +154,7 @@ def explained(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def advice(status: int) -> str | None:
-    """Return advice for a request that should have been a POST, or to a URL without a slash."""
+    """Return advice for a request that should be a POST or whose URL has a trailing slash."""
     bare = request.path.rstrip("/")
     if status not in {404, 405} or not existing_methods(["POST"], path=bare):
         return None

@@ -1,6 +1,7 @@
-"""Renders every error as a response.
+"""Renders all errors as responses.
 
-The mark of a view says in which format (`web/http/endpoints.py`), `STATUSES` with which status.
+The view's blueprint and decorator determine the format (`web/http/endpoints.py`), and `STATUSES`
+the status.
 """
 
 import logging
@@ -81,13 +82,13 @@ from web.http.transactions import roll_back
 from web.services import settings
 
 _log = logging.getLogger("gatebell.error")
-#: Retry-After in seconds while the database is unavailable.
+#: Value of Retry-After in seconds while the database is unavailable.
 _DATABASE_RETRY_AFTER = 2
 _READING = frozenset({"GET", "HEAD"})
-#: As GitLab's clients know it.
+#: Message that clients written for GitLab know.
 _NOT_MOVED = "Non GET methods are not allowed for moved projects"
 
-#: The first matching class decides, so subclasses come first.
+#: Statuses of errors. The first matching class decides, so subclasses come first.
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (BodyTooLargeError, 413),
     (WrongKeyError, 401),
@@ -130,7 +131,7 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     # The rest of the body is unread, so the connection has to be closed.
     BodyTooLargeError: {"Connection": "close"},
     GitBodyTooLargeError: {"Connection": "close"},
-    # RFC 9110 section 12.5.3.
+    # RFC 9110 section 12.5.3 recommends this header with status 415.
     GitEncodingError: {"Accept-Encoding": "gzip", "Connection": "close"},
     CredentialsNeededError: {
         "WWW-Authenticate": 'Basic realm="Gatebell", charset="UTF-8"',
@@ -138,7 +139,7 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     },
     GitUnavailableError: {"Retry-After": "60"},
     GitFailedError: {"Retry-After": "10"},
-    # Allow is empty: such a token may use no method (RFC 9110 section 15.5.6).
+    # Allow is empty because such a token may use no method (RFC 9110 section 15.5.6).
     NotPersonalError: {"Allow": ""},
 }
 
@@ -161,7 +162,7 @@ _OAUTH_CODES = {
 
 
 def status_of(error: Exception) -> int:
-    """Return the HTTP status of an error, or None if it is not the caller's fault."""
+    """Return the HTTP status of an error, or 500 if the error is not listed."""
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
 
 
@@ -183,14 +184,14 @@ def _answer_known(error: Exception) -> Response:
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return _bearer_answer(error, headers)
     if isinstance(error, NotFoundError) and is_read_of_receiver():
-        # No page: it would name the URL, which may have a key, in its links.
+        # A page would contain the URL in its links, and the URL may contain a key.
         message = _message(405, "Send alerts with POST.")
         return written_json({"message": message}, 405, {"Allow": "POST"})
     if error_format() is ErrorFormat.API and (body := _body_of_parameter(error)):
         return written_json({**body, **_details_of(error)}, 400, headers)
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
         return as_page(400, str(error), headers, words=UNKNOWN_QUERY)
-    # Docker's registry knows no 422.
+    # Docker's registry does not use 422.
     is_registry = _is_of_parameter(error) and error_format() is ErrorFormat.REGISTRY
     status = 400 if is_registry else status_of(error)
     return _answer(status, str(error), headers, extra=_details_of(error))
@@ -201,9 +202,9 @@ def _is_of_parameter(error: Exception) -> bool:
 
 
 def _body_of_parameter(error: Exception) -> dict[str, Any]:
-    """Return what the API says of parameters, or nothing for other errors."""
+    """Return the body of the API's error for a parameter, or an empty one for other errors."""
     if isinstance(error, TakenError):
-        # The words that clients written for GitLab look for; ours are in `errors`.
+        # Clients written for GitLab look for this text; our own message is in `errors`.
         return {"message": {error.field: ["has already been taken"]}}
     return {"error": str(error)} if _is_of_parameter(error) else {}
 
@@ -214,10 +215,10 @@ def _answer_moved(error: MovedError) -> Response:
 
 
 def _moved_answer(error: MovedError) -> Response | None:
-    """Return the response for a request to a former path; None where the URL has no such part.
+    """Return the response for a request to a former path, or None if the URL has no such path.
 
-    Pages redirect, and a form that was open during the move is sent on (RFC 9110 section 15.4.8).
-    Neither redirect is kept by browsers: a path can become the present one again.
+    Pages redirect. A form that was open during a transfer is sent again (RFC 9110 section 15.4.8).
+    Browsers store neither redirect, since the former path may be used again.
     """
     name = next(
         (key for key, value in (request.view_args or {}).items() if _is_asked(value, error)), None
@@ -297,19 +298,19 @@ def _is_of_api_parameter(error: Exception) -> bool:
 
 
 def refusal(error: DomainError) -> Response:
-    """Return the response for an error, for views that have to return it to commit."""
+    """Return the response for an error, for views that must return it to commit."""
     return _answer(status_of(error), str(error), _headers_of(error), extra=_details_of(error))
 
 
 def bearer_refusal(error: BearerRefusedError) -> Response:
-    """Return the response for a refused token, for views that have to return it to commit."""
+    """Return the response for a rejected token, for views that must return it to commit."""
     return _bearer_answer(error, _headers_of(error))
 
 
 def _bearer_answer(
     error: BearerRefusedError | InsufficientScopeError, headers: dict[str, str]
 ) -> Response:
-    """Render RFC 6750 section 3.1 in the formats of the API's clients."""
+    """Render an error of RFC 6750 section 3.1 in the formats of the API's clients."""
     if isinstance(error, InsufficientScopeError):
         refusal = {"error": "insufficient_scope", "error_description": str(error)}
         return written_json(
@@ -330,7 +331,7 @@ def _answer_protocol(error: OAuth2Error) -> Response:
 
 
 def _answer_broken(error: ParseException) -> Response:
-    """Handle a body that violates HTTP, which the web server detects while it is read."""
+    """Handle a body that violates HTTP, which the web server only detects while reading it."""
     del error
     roll_back()
     return _answer(400, "The request is not valid HTTP.", {"Connection": "close"})
@@ -340,7 +341,7 @@ def _answer_http(error: HTTPException) -> Response:
     roll_back()
     error = _corrected(error)
     status = error.code or 500
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:  # the deadline of all requests, and where it hit
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:  # deadline exceeded; the log shows where
         _log.error("a request took too long", exc_info=error)
     if error.response is not None:
         return make_response(error.response)
@@ -355,7 +356,10 @@ def _answer_http(error: HTTPException) -> Response:
 
 
 def _corrected(error: HTTPException) -> HTTPException:
-    """Return what is true of the URL, which Werkzeug matches with the rules of others too."""
+    """Return the error that is correct for this URL.
+
+    Werkzeug also matches rules that do not apply to it.
+    """
     if not isinstance(error, MethodNotAllowed | NotFound):
         return error
     if is_delivery_to_part_of_a_receiver():
@@ -368,7 +372,10 @@ def _corrected(error: HTTPException) -> HTTPException:
 
 
 def _answer_database(error: SQLAlchemyError) -> Response:
-    """Handle an unavailable, busy or full database: nothing was stored, and a retry may succeed."""
+    """Handle an unavailable, busy or full database.
+
+    Nothing was stored, and a retry may succeed.
+    """
     roll_back()
     g.asks_no_database = True
     if isinstance(error, DataError):
@@ -389,7 +396,7 @@ def _answer_unknown(error: Exception) -> Response:
     roll_back()
     original = getattr(error, "original_exception", None) or error
     if isinstance(original, SQLAlchemyError) and original is not error:
-        # The commit has failed, or the page of another error could not be rendered.
+        # The commit failed, or the page of another error could not be rendered.
         return _answer_database(original)
     g.asks_no_database = True
     _log.error("unexpected error", exc_info=original)
@@ -421,7 +428,7 @@ def _oauth(status: int, sentence: str | None, headers: Mapping[str, str]) -> Res
     return written_json(body, status, {**headers, "Cache-Control": "no-store"})
 
 
-#: Of the formats in which an error is a status and a sentence.
+#: Render functions of the formats in which an error is a status and a sentence.
 _RENDERERS: Mapping[ErrorFormat, Callable[[int, str | None, Mapping[str, str]], Response]] = {
     ErrorFormat.OAUTH: _oauth,
     ErrorFormat.TEXT: as_sentence,
@@ -430,7 +437,7 @@ _RENDERERS: Mapping[ErrorFormat, Callable[[int, str | None, Mapping[str, str]], 
 
 
 def _explained(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an OAuth error with its explanation; errors of the API stay short."""
+    """Return an error with its explanation for OAuth, or unchanged for the API."""
     return explained(body) if error_format() is ErrorFormat.OAUTH else body
 
 

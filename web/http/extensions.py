@@ -1,4 +1,4 @@
-"""The Flask extensions for requests, which `web/setup.py` gives to the application."""
+"""Flask extensions for requests, which `web/setup.py` initializes."""
 
 from flask import g, request
 from flask_limiter import Limiter
@@ -9,17 +9,17 @@ from domain.core.ip_addresses import client_prefix
 
 
 def client_address() -> str:
-    """Return the client's IP address, for counting; only trusted proxies can set it."""
+    """Return the client's IP address for counting, which only trusted proxies can set."""
     return client_prefix(request.remote_addr or "")
 
 
 def client_or_user() -> str:
-    """Return the user whom an access check noted in `g.limited_user_id`, or the IP address."""
+    """Return the user in `g.limited_user_id`, set by an access check, or else the IP address."""
     user_id = g.get("limited_user_id")
     return client_address() if user_id is None else f"user-{user_id}"
 
 
 login_manager = LoginManager()
 csrf = CSRFProtect()
-#: The limits themselves are in `web/access/rate_limits.py`.
+#: Rate limiter. `web/access/rate_limits.py` defines the limits.
 limiter = Limiter(client_or_user)

@@ -1,4 +1,4 @@
-"""Flask for an application without coroutines, whose URLs of one kind may look like another."""
+"""Flask application without coroutines that can relay heavy requests."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -16,17 +16,18 @@ from web.http.routes import existing_methods
 
 
 class SynchronousFlask(Flask):
-    """Flask without the check whether each view and hook is a coroutine.
+    """Flask application without the check whether each view and hook is a coroutine.
 
-    Its answer to OPTIONS names the methods that a path really has.
+    Responses to OPTIONS list only the methods that a path really has.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        """Take Flask's arguments."""
+        """Store Flask's arguments."""
         super().__init__(*args, **options)
-        #: By scheme, host and base path.
+        #: URL adapters by scheme, host and base path.
         self._url_adapters: dict[tuple[str, str | None, str], MapAdapter] = {}
-        #: Passes heavy requests to another process; the web server sets it in web processes.
+        #: Function that passes heavy requests to another process. The web server sets it in web
+        #: processes.
         self.relay: Callable[[dict[str, Any]], Any] | None = None
 
     def full_dispatch_request(self) -> Response:
@@ -43,7 +44,7 @@ class SynchronousFlask(Flask):
         return response
 
     def answer_relayed(self, environ: dict[str, Any], start_response: Any) -> Any:
-        """Answer a request that another process relays: its environment has passed middlewares."""
+        """Handle a relayed request, whose environment has already passed the middlewares."""
         return super().wsgi_app(environ, start_response)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,9 +52,10 @@ class SynchronousFlask(Flask):
         return func
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return the adapter for a request, like one of before with another path.
+        """Return the URL adapter of a request, copied from an earlier adapter for the same host.
 
-        Flask would check and encode the host anew, which is that of BASE_URL in each request.
+        Flask would check and encode the host each time, although every request has the host of
+        BASE_URL.
         """
         if request is None or "HTTP_UPGRADE" in request.environ:
             return super().create_url_adapter(request)
@@ -80,10 +82,10 @@ class SynchronousFlask(Flask):
         exc_info: tuple[type, BaseException, TracebackType] | tuple[None, None, None],
         *args: object,
     ) -> None:
-        """Log nothing: the handler of the error does (`web/http/errors.py`), and in which words."""
+        """Log nothing, since the error handlers in `web/http/errors.py` do."""
 
     def make_default_options_response(self) -> Response:
-        """Return the answer to OPTIONS, without methods of rules whose converter refuses."""
+        """Return the response to OPTIONS, which lists only the methods that exist at the path."""
         response = super().make_default_options_response()
         response.allow = HeaderSet(existing_methods(response.allow))
         return response

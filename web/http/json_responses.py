@@ -1,4 +1,4 @@
-"""JSON responses: a value encoded with orjson, or JSON that a schema wrote."""
+"""JSON responses from values encoded with orjson or from JSON written by schemas."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -15,7 +15,7 @@ _WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
 class _WholeResponse(Response):
-    """A response whose body is one bytes object with a known length."""
+    """Response whose body is one bytes object of known length."""
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -28,10 +28,10 @@ class _WholeResponse(Response):
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """Return a value as JSON."""
+    """Return a response with a value as JSON."""
     return _WholeResponse(orjson.dumps(value), status=status, content_type="application/json")
 
 
 def written_json_response(content: bytes, status: int = 200) -> Response:
-    """Return what is JSON already."""
+    """Return a response with content that is already JSON."""
     return _WholeResponse(content, status=status, content_type="application/json")

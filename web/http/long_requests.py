@@ -1,7 +1,7 @@
-"""The page for a request whose URL is longer than the web server reads.
+"""Page for requests whose URL is longer than the web server accepts.
 
-The server rejects such a request before the application sees it, so that clients of the API get
-JSON. People get a page: the server asks for it with the path alone.
+The server rejects such a request before it reaches the application, so that API clients get JSON.
+For browsers, the server requests this page with the path only.
 """
 
 from functools import partial
@@ -15,12 +15,12 @@ from web.http.error_formats import as_page
 from web.http.public_urls import path_of
 from web.services import settings
 
-#: The name of the function among the extensions of the application.
+#: Name of the function in the application's extensions.
 EXTENSION = "gatebell_long_requests"
 
 
 def answer_long_requests(app: Flask) -> None:
-    """Let the web server find the page."""
+    """Make the page available to the web server."""
     app.extensions[EXTENSION] = partial(_find_page, app)
 
 
@@ -34,6 +34,6 @@ def _find_page(app: Flask, path: str) -> Response | None:
         if error_format() is not ErrorFormat.PAGE:
             return None
         page = app.process_response(as_page(HTTPStatus.REQUEST_URI_TOO_LONG, None, {}))
-        # The cookies of the request are not known: none of them may be replaced.
+        # The cookies of the request are unknown, so none of them may be replaced.
         page.headers.remove("Set-Cookie")
         return page

@@ -1,4 +1,4 @@
-"""Forms whose session has ended or changed: their views lead back to the same question."""
+"""Handling of forms whose session has ended or changed: users return to the same page."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,16 +19,16 @@ OUTDATED_FORM = (
 
 
 def back_to_page() -> ResponseReturnValue:
-    """Redirect to the page at the address of the form, with a notice."""
+    """Redirect to the page of the form, with a notice."""
     flash(OUTDATED_FORM, "warning")
     return redirect(request.full_path.rstrip("?"), code=303)
 
 
 def leads_back(find_question: Callable[[], ResponseReturnValue]) -> Callable[[View], View]:
-    """Return a decorator that checks the token of the form, in place of the check before all views.
+    """Return a decorator that checks the form's token in place of the global check.
 
-    If the token belongs to another session, the view is not called: the response of
-    `find_question` leads back to the page with the question.
+    If the token belongs to another session, the view is not called. The response of `find_question`
+    then returns the user to the page of the form.
     """
 
     def decorate(view: View) -> View:

@@ -1,7 +1,7 @@
-"""Public URLs, built from BASE_URL and never from the request.
+"""Public URLs, which are built from BASE_URL and never from the request.
 
-Host, scheme and base path come from the setting alone. A proxy may strip the base path or keep it;
-so that both work, no top-level group may have its first segment as a name (`web/http/routes.py`).
+Host, scheme and base path come only from that setting. A proxy may strip the base path or keep it.
+Both work because no top-level group may be named like its first segment (`web/http/routes.py`).
 """
 
 from contextlib import suppress
@@ -31,28 +31,31 @@ def public_url(path: str) -> str:
 
 
 def with_base_path(path: str) -> str:
-    """Return a path such as `/-/pictures/A-1.svg` with the base path before it."""
+    """Return a path such as `/-/pictures/A-1.svg` with the base path in front."""
     return f"{request.script_root}{path}"
 
 
-#: The paths of receivers. Their query may have a key, which no link or redirect repeats.
+#: Part of the paths of receivers. Their query may contain a key, which no link or redirect repeats.
 _RECEIVERS = "/alerts/notify"
 
 
 def current_path() -> str:
-    """Return the path and the query of this request, as the browser sent them."""
+    """Return the path and the query of this request as the browser sent them.
+
+    Omit the query at URLs of receivers.
+    """
     path = f"{request.script_root}{request.full_path}".rstrip("?")
     return path.partition("?")[0] if _RECEIVERS in request.path.lower() else path
 
 
 def page_url() -> str | None:
-    """Return the URL that shows this page again; None if it is the answer to a form alone."""
+    """Return the URL that shows this page again, or None if the page only answers a form."""
     rule = request.url_rule
     return current_path() if rule and "GET" in (rule.methods or ()) else None
 
 
 def nearest_page() -> str:
-    """Return the URL that shows this page again, or that of the nearest page above it."""
+    """Return the URL that shows this page again, or the URL of the nearest page above it."""
     if here := page_url():
         return here
     adapter, path = current_app.create_url_adapter(request), request.path
@@ -65,7 +68,7 @@ def nearest_page() -> str:
 
 
 def list_above() -> tuple[str, str] | None:
-    """Return the URL of the list that a missing page would be in, and what the list has."""
+    """Return the URL and the name of the list that would contain a missing page."""
     adapter, path = current_app.create_url_adapter(request), request.path
     while adapter is not None and (path := path.rpartition("/")[0]):
         with suppress(HTTPException, RoutingException):
@@ -76,7 +79,7 @@ def list_above() -> tuple[str, str] | None:
 
 
 class PathMiddleware:
-    """WSGI middleware that sets SCRIPT_NAME (PEP 3333) to the base path, and corrects PATH_INFO."""
+    """WSGI middleware that sets SCRIPT_NAME (PEP 3333) to the base path and corrects PATH_INFO."""
 
     def __init__(self, app: "WSGIApplication", base_url: str) -> None:
         """Wrap an application."""
@@ -90,7 +93,7 @@ class PathMiddleware:
         environ["wsgi.url_scheme"], environ["HTTP_HOST"] = self._scheme, self._host
         environ["SCRIPT_NAME"] = self._path
         path = environ["PATH_INFO"]
-        if self._path and f"{path}/".startswith(self._below):  # the proxy left it
+        if self._path and f"{path}/".startswith(self._below):  # the proxy kept the base path
             path = path[len(self._path) :] or "/"
         if path.startswith(API):
             path = with_encoded_slashes(path, environ.get("RAW_URI", ""))

@@ -1,4 +1,4 @@
-"""How actions pass bodies through the receivers of alerts."""
+"""Dependencies of actions that pass bodies to the receivers of alerts."""
 
 from datetime import timedelta
 from functools import partial
@@ -10,7 +10,7 @@ from web.settings.policies.alerts import body_limit
 
 
 def receiving() -> Receiving:
-    """Return what an alert that an action sends is received with."""
+    """Return the dependencies for receiving an alert that an action sends."""
     current = settings()
     return Receiving(
         connection=services().connections,

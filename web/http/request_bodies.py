@@ -1,4 +1,4 @@
-"""Reads and decompresses untrusted request bodies up to a limit."""
+"""Reads and decompresses untrusted request bodies up to a size limit."""
 
 import zlib
 from collections.abc import Sequence
@@ -15,22 +15,25 @@ from domain.alerts.receiving.receivers import BodyTooLargeError, NotJsonError
 from domain.core import threads
 from domain.core.errors import DomainError
 
-#: The magic bytes of gzip (RFC 1952 section 2.3.1).
+#: Magic bytes of gzip (RFC 1952 section 2.3.1).
 _GZIP_MARK = b"\x1f\x8b"
-#: In bytes, of a body of which only the beginning is kept.
+#: Chunk size in bytes for bodies of which only the beginning is kept.
 _PIECE = 65_536
 _CUT_SHORT = "The body is incomplete."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReceivedBody:
-    """A body within the limit; if it could not be decompressed, the raw bytes and the error."""
+    """Body within the limit. If decompression failed, it holds the raw bytes and the error."""
 
     content: bytes
     flaw: DomainError | None = None
 
     def check(self) -> None:
-        """Raise the error of the body; call it after the sender was authenticated."""
+        """Raise the error of the body, if any.
+
+        Call this after the sender was authenticated.
+        """
         if self.flaw is not None:
             raise self.flaw
 
@@ -46,12 +49,13 @@ def check_declared_length(limit: int) -> None:
 
 
 def read_bounded(limit: int) -> ReceivedBody:
-    """Return the decompressed body; raise BodyTooLargeError unless it is smaller than a limit.
+    """Return the decompressed body if it is smaller than a limit.
 
-    A body with a too large Content-Length is not read at all; reading others stops at the limit.
+    A body whose Content-Length is too large is not read at all, and reading others stops at the
+    limit. Raise BodyTooLargeError in both cases.
     """
     check_declared_length(limit)
-    # Werkzeug's limit for forms can be reached before ours.
+    # Werkzeug's limit for forms may be lower than ours.
     request.max_content_length = limit + 1
     try:
         body = request.stream.read(limit)
@@ -72,20 +76,20 @@ def read_bounded(limit: int) -> ReceivedBody:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BodyBeginning:
-    """The beginning of a body, and how much of it was read, in bytes."""
+    """Beginning of a body, and the number of bytes that were read."""
 
     content: bytes
     size: int
-    #: Whether there is more of it; the connection has to be closed then.
+    #: `True` if the body is longer, in which case the connection has to be closed.
     has_more: bool
 
 
 def read_beginning(kept: int, most: int) -> BodyBeginning:
     """Read a body up to `most` bytes and return the first `kept` of them.
 
-    A body that ends before its time is what came of it. Nothing is decompressed.
+    If the body ends early, return what was received. Nothing is decompressed.
     """
-    # Werkzeug would refuse what is declared to be longer.
+    # Werkzeug would reject a body that is declared to be longer.
     request.max_content_length = None
     content, size, piece = b"", 0, b""
     with suppress(ClientDisconnected, OSError):
@@ -109,7 +113,7 @@ def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:
 def _gunzipped(body: bytes, most: int, encoding: str) -> bytes:
     """Decompress all gzip members (RFC 1952 section 2.2), as `zcat` does."""
     try:
-        # GzipFile, because a loop with zlib would copy the rest of the body once for each member.
+        # A loop with zlib would copy the rest of the body once for each member; GzipFile does not.
         return GzipFile(fileobj=BytesIO(body)).read(most)
     except EOFError as error:
         raise UnreadableBody(f"The {encoding} body is incomplete.") from error
@@ -133,9 +137,10 @@ def _inflated(body: bytes, most: int, encoding: str) -> bytes:
 
 
 def check_media_type(*expected: str) -> None:
-    """Raise NotJsonError unless the body is declared to be what is expected, by default JSON.
+    """Raise NotJsonError unless the body has an expected media type, by default JSON.
 
-    A suffix of the first media type counts as well, such as +json (RFC 6839 section 3.1).
+    The structured suffix of the first type is accepted as well, such as +json (RFC 6839 section
+    3.1).
     """
     wanted = expected or ("application/json",)
     # Some senders and proxies join two headers with a comma.
@@ -147,7 +152,7 @@ def check_media_type(*expected: str) -> None:
 
 
 def _is_wanted(given: str, wanted: Sequence[str]) -> bool:
-    if given == "text/json" and "application/json" in wanted:  # a name before RFC 4627
+    if given == "text/json" and "application/json" in wanted:  # a name that predates RFC 4627
         return True
     suffix = "+" + wanted[0].partition("/")[2]
     return given in wanted or (given.startswith("application/") and given.endswith(suffix))

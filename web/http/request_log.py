@@ -1,4 +1,4 @@
-"""Gives every request an id, a log line and a metric."""
+"""Request ids, log lines and metrics of all requests."""
 
 import logging
 import sys
@@ -23,10 +23,10 @@ _Write = Callable[[dict[str, Any]], None]
 
 
 def log_requests(app: Flask, settings: Settings) -> None:
-    """Install the hooks for all requests of the app.
+    """Install the hooks for all requests of the application.
 
-    Call it before other after_request hooks are registered: Flask runs them in reverse order, so
-    that this one sees the final response.
+    Call this before other after_request hooks are registered. Flask runs them in reverse order, so
+    this hook sees the final response.
     """
     JsonFormatter.find_request_id = staticmethod(_current_request_id)
     app.before_request(begin_log_line)
@@ -38,16 +38,16 @@ def _current_request_id() -> str:
 
 
 def begin_log_line() -> None:
-    """Note the id and the beginning of the current request."""
+    """Store the id and the start time of the current request."""
     g.request_id = random_hex(8)
     g.request_began = request_ctx.request.environ.get(BEGAN) or perf_counter()
 
 
 def _end(response: Response, *, write: _Write) -> Response:
-    # Each access to a value through Flask's proxies is slow.
+    # Access through Flask's proxies is slow, so each value is read once.
     asked, own = request_ctx.request, app_ctx.g
     seconds = perf_counter() - own.get("request_began", perf_counter())
-    # The route and not the path, which may contain a token.
+    # The path may contain a token, so the route is logged instead.
     route = asked.url_rule.rule if asked.url_rule else "(none)"
     status = response.status_code
     count_request(method=asked.method, route=route, status=status, seconds=seconds)
@@ -69,9 +69,9 @@ def _write(fields: dict[str, Any]) -> None:
 
 
 def _write_json(fields: dict[str, Any]) -> None:
-    """Write the line directly: creating a log record takes three times as long."""
+    """Write the line directly, since creating a log record takes three times as long."""
     moment = system_clock().isoformat()
     said = {"time": moment, "level": "INFO", "logger": _log.name, "message": "request"}
     line = json_line({**said, **fields, "request_id": g.get("request_id", "")})
-    with suppress(OSError, ValueError):  # A full or closed log must not fail the request.
+    with suppress(OSError, ValueError):  # a full or closed log must not make the request fail
         sys.stderr.write(f"{line}\n")

@@ -20,7 +20,7 @@ from werkzeug.routing import (
 from domain.core.database.paging import LARGEST_ID
 from web.policies.names import RESERVED
 
-#: How paths of the API begin.
+#: URL prefix of the API.
 API = "/api/v4/"
 _ENCODED = re.compile(r"(/api/v4/(?:projects|groups|namespaces)/)([^/?#]*%2[fF][^/?#]*)")
 _SLASH = "%2F"
@@ -32,12 +32,12 @@ def decoded_reference(reference: str) -> str:
 
 
 def encoded_path(path: str) -> str:
-    """Return the path of a request as a part of a URL; slashes that were kept encoded stay so."""
+    """Return the path of a request for use in a URL, in which encoded slashes stay encoded."""
     return quote(path).replace(quote(_SLASH), _SLASH)
 
 
 def with_encoded_slashes(path: str, sent: str) -> str:
-    """Return a path of the API in which the slashes of a reference stay encoded, as it was sent.
+    """Return a path of the API in which slashes of a reference stay encoded as they were sent.
 
     In `/api/v4/projects/acme%2Fshop`, the reference is one segment.
     """
@@ -53,16 +53,19 @@ def with_encoded_slashes(path: str, sent: str) -> str:
 class NamesConverter(PathConverter):
     """Converter for the full path of a group or project, without reserved first segments.
 
-    Without it `/api/v4/nothing` would match a project, and API clients would be redirected to sign
-    in.
+    Otherwise `/api/v4/nothing` would match a project, and API clients would be redirected to the
+    sign-in page.
     """
 
-    # Possessive quantifiers: otherwise each route would backtrack over all characters.
+    # Possessive quantifiers prevent each route from backtracking over all characters.
     _segment = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*+"
     regex = rf"{_segment}(?:/{_segment})*"
 
     def to_python(self, value: str) -> str:
-        """Return the path, or raise ValidationError."""
+        """Return the path.
+
+        Raise ValidationError if its first segment is reserved.
+        """
         if value.partition("/")[0].lower() in RESERVED:
             raise ValidationError
         return value
@@ -75,29 +78,29 @@ class RepositoryConverter(NamesConverter):
 
 
 class ShaConverter(BaseConverter):
-    """Converter for the id of a commit: SHA-1 or SHA-256, in full."""
+    """Converter for the full id of a commit, which is SHA-1 or SHA-256."""
 
     regex = "(?:[0-9a-f]{40}|[0-9a-f]{64})"
 
 
 class RowIdConverter(IntegerConverter):
-    """Converter for row ids; larger numbers than the databases can store give 404."""
+    """Converter for row ids. Numbers that exceed the range of the databases result in 404."""
 
     def __init__(self, url_map: Map, max: int = LARGEST_ID, **limits: Any) -> None:  # noqa: A002 - Werkzeug's name
-        """Take Werkzeug's arguments, with the largest id as the maximum."""
+        """Store Werkzeug's arguments, with the largest id as the maximum."""
         super().__init__(url_map, max=max, **limits)
 
 
-#: How the names of the endpoints of receivers begin.
+#: Prefix of the endpoint names of receivers.
 _RECEIVERS = "intake."
 _READING = frozenset({"GET", "HEAD"})
 
 
 def existing_methods(candidates: Iterable[str], *, path: str | None = None) -> list[str]:
-    """Return the methods that are allowed for a path, by default the one of this request.
+    """Return the methods that are allowed for a path, by default the path of this request.
 
     Werkzeug also counts rules whose converter rejects the path. The URL of a receiver looks like
-    that of a group, whose page can be read.
+    the URL of a group, whose page can be read.
     """
     adapter = current_app.create_url_adapter(request)
     if adapter is None:
@@ -111,15 +114,15 @@ def existing_methods(candidates: Iterable[str], *, path: str | None = None) -> l
 
 
 def is_read_of_receiver() -> bool:
-    """Return whether somebody opens the URL of a receiver, which looks like that of a group."""
+    """Return whether this request reads the URL of a receiver, which looks like a group's URL."""
     is_read = request.method in _READING and request.path.endswith((".json", "/api/v2/alerts"))
     return is_read and bool(existing_methods(["POST"]))
 
 
 def is_delivery_to_part_of_a_receiver() -> bool:
-    """Return whether a sender posts to what is left of the URL of a receiver, or to more than it.
+    """Return whether this is a delivery to an incomplete or extended URL of a receiver.
 
-    The URL alone decides, so that strangers do not learn whether there is such a project.
+    Only the URL decides, so that strangers cannot find out whether the project exists.
     """
     is_post = request.method == "POST" and request.routing_exception is not None
     return is_post and f"{request.path}/".find("/alerts/notify/") > 0

@@ -1,8 +1,8 @@
 """Security headers of all responses.
 
-Pages that applications link to lack two of them. Browsers apply `form-action` to every redirect
-after a form is sent, including those of the application's site, of which only the first is known
-here. An opener policy would cut a popup off from the application that opened it.
+Two headers are omitted from pages that applications link to. Browsers apply `form-action` to each
+redirect after a form is sent, including redirects of the application's site. Only the first
+redirect is known here. An opener policy would separate a popup from the application that opened it.
 """
 
 from http import HTTPStatus
@@ -26,9 +26,10 @@ _ONE_YEAR = 31_536_000
 
 
 def protect_answers(app: Flask) -> None:
-    """Add the headers to every response; call it before `allow_cross_origin`.
+    """Add the security headers to every response.
 
-    Flask begins with what was registered last: the headers for other origins are there already.
+    Call this before `allow_cross_origin`. Flask runs hooks in reverse order, so the CORS headers
+    are already set when this hook runs.
     """
     app.after_request(_protect)
 
@@ -40,7 +41,7 @@ def _protect(response: Response) -> Response:
     # URLs may contain codes and paths that other sites must not see.
     response.headers.add("Referrer-Policy", "no-referrer")
     if response.status_code == HTTPStatus.NO_CONTENT:
-        # What is not there has no type (RFC 9110 section 8.3), and is no page.
+        # A missing body has no media type (RFC 9110 section 8.3) and is not a page.
         response.headers.pop("Content-Type", None)
     if response.mimetype == "text/html":
         endpoint = find_endpoint()
@@ -53,10 +54,10 @@ def _protect(response: Response) -> Response:
 
 
 def _protect_page(response: Response, *, leads_out: bool) -> None:
-    """Add the headers of a page or a redirect; the opener policy applies to both."""
+    """Add the headers of a page or redirect, since the opener policy applies to both."""
     response.headers["Content-Security-Policy"] = _POLICY + ("" if leads_out else _FORMS_STAY_HERE)
     response.headers["Cross-Origin-Opener-Policy"] = "unsafe-none" if leads_out else "same-origin"
-    # Pages are personal: only the browser may cache them, and has to revalidate.
+    # Pages are personal: only the browser may cache them, and it has to revalidate them.
     response.headers.setdefault("Cache-Control", "private, no-cache")
     for name, value in _PAGES.items():
         response.headers.setdefault(name, value)

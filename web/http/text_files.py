@@ -1,4 +1,4 @@
-"""Responses that are files of text, streamed in constant memory."""
+"""Responses with text files, which are streamed in constant memory."""
 
 from collections.abc import Iterable, Iterator
 from time import sleep
@@ -11,12 +11,15 @@ _MEDIA_TYPES = {
     "json": "application/json",
     "jsonl": "application/jsonl; charset=utf-8",
 }
-#: Characters that are written in a few milliseconds.
+#: Maximum number of characters in a chunk, which is written within a few milliseconds.
 _PIECE = 4_096
 
 
 def text_file(content: str | Iterable[str], name: str) -> Response:
-    """Return a text as a download, or stream its lines; the end of its name says what it is."""
+    """Return a text as a download, or stream its lines.
+
+    The extension of the name determines the media type.
+    """
     body = content if isinstance(content, str) else stream_with_context(_in_pieces(content))
     response = Response(body, content_type=_MEDIA_TYPES[name.rpartition(".")[2]])
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -25,10 +28,10 @@ def text_file(content: str | Iterable[str], name: str) -> Response:
 
 
 def _in_pieces(lines: Iterable[str]) -> Iterator[str]:
-    """Join lines to pieces, after each of which other requests have their turn.
+    """Join lines into chunks, and let other requests run after each chunk.
 
-    A client that reads quickly never keeps the greenlet waiting: without this it would compute
-    until the end of the file.
+    If the client reads quickly, the greenlet never waits and would otherwise compute until the end
+    of the file.
     """
     piece: list[str] = []
     size = 0

@@ -1,7 +1,7 @@
-"""Transactions: a returned response commits, a raised error rolls back (`web/http/errors.py`).
+"""Transactions of requests: a returned response commits, and a raised error rolls back.
 
-So a refusal that is returned can still store something (a failed attempt, a revoked token family),
-while a raised error stores nothing.
+A returned error response can thus store data, such as a failed attempt or a revoked token family. A
+raised error stores nothing (`web/http/errors.py`).
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def commit_returned_responses(app: Flask) -> None:
-    """Install the hook that commits."""
+    """Install the hook that commits the transaction of a request."""
     app.after_request(_commit)
 
 
@@ -42,19 +42,19 @@ def session_writes() -> bool:
 
 
 def begin_to_write() -> None:
-    """Let the next transactions of the session write, though this request usually only reads."""
+    """Let the following transactions write, even if the request usually only reads."""
     g.begins_to_write = True
 
 
 def _commit(response: Response) -> Response:
-    # The hot paths never open a session.
+    # Frequent requests never open a session.
     if db.session.registry.has():
         db.session.commit()
     return response
 
 
 def held_connection() -> SessionConnection | None:
-    """Return the connection of the transaction that this request is in, or None."""
+    """Return the connection of the current transaction of this request, or None."""
     if not has_app_context() or not db.session.registry.has():
         return None
     session = db.session()
@@ -65,15 +65,15 @@ def held_connection() -> SessionConnection | None:
 def roll_back() -> None:
     """Roll back the transaction of the request."""
     if db.session.registry.has():
-        # A lost connection has rolled back by itself, and the session forgets it all the same.
+        # A lost connection has already rolled back, and the session is reset despite the error.
         with suppress(DBAPIError):
             db.session.rollback()
 
 
 def prepared(write: Callable[[Session], None]) -> Callable[[], None]:
-    """Return what writes in a transaction of its own, at any later time.
+    """Return a function that calls `write` in its own transaction at any later time.
 
-    What it returns raises the errors of the database.
+    The function raises database errors.
     """
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
 

@@ -1,4 +1,4 @@
-"""The unit of work of the current request or command, for actions of the domain."""
+"""Unit of work of the current request or command, for actions of the domain."""
 
 from flask import g, has_request_context
 from flask_login import current_user
@@ -17,7 +17,7 @@ def work() -> Work:
 
 
 def _caller() -> Actor:
-    """Return who makes the request: the user of its token, or whoever is signed in on a page."""
+    """Return the actor of the request: the user of its token, or the signed-in user of a page."""
     source, bearer = event_source(), g.get("bearer")
     if bearer is not None:
         return Actor(

@@ -1,7 +1,7 @@
-"""Tells those who follow alerts of their changes, in the background worker.
+"""Background jobs that pass alert changes to escalations, incidents and webhooks.
 
-On Postgres each follower has a job of its own, so nobody who is paged waits for incidents or
-webhooks. SQLite has one writer, so there the followers take turns in one job.
+On Postgres each follower has its own job, so paging never waits for incidents or webhooks. SQLite
+allows one writer, so there a single job serves the followers in turn.
 """
 
 import logging
@@ -36,10 +36,11 @@ from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.alert_changes")
-#: Changes of one transaction, few enough that writers of SQLite wait briefly.
+#: Maximum number of changes in one transaction. It is small so that other SQLite writers wait only
+#: briefly.
 _BATCH = 200
-#: After a transaction with room for more, changes come together: one transaction for each of them
-#: would take a processor from those who send alerts.
+#: Pause that lets changes collect after a transaction that was not full. A transaction for each
+#: change would take CPU time from the receivers.
 _GATHERING_SECONDS = 0.25
 _batch_log = logging.getLogger("gatebell.alert_batches")
 
@@ -65,22 +66,25 @@ def _context(session: Session, now: datetime, settings: Settings) -> IncidentCon
 
 
 def open_waiting_incidents(settings: Settings) -> None:
-    """Open the incidents of alerts that are silenced no more."""
+    """Open the incidents of alerts that are no longer silenced."""
     with engine_of(settings) as engine, Session(engine) as session:
         context = _context(session, system_clock(), current_settings(settings, session=session))
         open_for_waiting(context, between=session.commit)
 
 
 class Handler(Protocol):
-    """What a follower does about changes, in one transaction that the caller commits."""
+    """Handler of one follower's changes, called in a transaction that the caller commits."""
 
     def __call__(
         self, changes: Sequence[Change], *, session: Session, now: datetime, settings: Settings
     ) -> None:
-        """Handle the changes; raise whatever goes wrong, and nothing is stored."""
+        """Handle the changes.
+
+        Any exception rolls back the transaction.
+        """
 
 
-#: A follower without a handler has no row in `alert_followers`.
+#: Handlers by follower. A follower without a handler has no row in `alert_followers`.
 HANDLERS: Mapping[Follower, Handler] = {
     Follower.ESCALATIONS: escalate_changes,
     Follower.INCIDENTS: follow_for_incidents,
@@ -89,7 +93,7 @@ HANDLERS: Mapping[Follower, Handler] = {
 
 
 class AlertChanges(Job):
-    """Hands the changes to the handlers of followers in turn, in order for each alert."""
+    """Job that passes alert changes to each follower, in order for each alert."""
 
     name = "alert changes"
     pause_seconds = 0.5
@@ -103,12 +107,12 @@ class AlertChanges(Job):
         clock: Clock = system_clock,
         handlers: Mapping[Follower, Handler] = HANDLERS,
     ) -> None:
-        """Take the handlers."""
+        """Store the settings, the clock and the handlers."""
         super().__init__(settings, clock=clock)
         self._handlers = {each: handlers[each] for each in self.followers if each in handlers}
         self._is_due = changes_are_due(self._handlers)
         self._turns = {each: Turns() for each in self._handlers}
-        #: Whether more changes would have fit into the last transaction.
+        #: `True` if the last transaction had room for more changes.
         self._was_small = False
 
     def run_due(self) -> int:
@@ -119,7 +123,7 @@ class AlertChanges(Job):
         return handled + count
 
     def look(self) -> int:
-        """Do what is due in one transaction for each follower, and return how much that was."""
+        """Handle one batch for each follower and return the number of changes handled."""
         if self._was_small:
             self.is_stopped.wait(_GATHERING_SECONDS)
         handled = self._handle()
@@ -132,7 +136,10 @@ class AlertChanges(Job):
         return sum(self._handle_batch(each, _BATCH) for each in self._handlers)
 
     def _handle_batch(self, follower: Follower, limit: int) -> int:
-        """Handle up to `limit` changes; return how many were taken, handled or postponed."""
+        """Handle up to `limit` changes and return how many were taken.
+
+        The count includes changes that were postponed because their handler failed.
+        """
         changes: Sequence[Change] = ()
         try:
             with Session(self.engine) as session, session.begin():
@@ -145,14 +152,14 @@ class AlertChanges(Job):
                     finish(changes, session=session)
         except Exception as error:
             if is_of_database(error):
-                raise  # nothing is wrong with the changes
+                raise  # a database error does not mean that the changes are faulty
             self._after_failure(follower, changes, error)
         return len(changes)
 
     def _after_failure(
         self, follower: Follower, changes: Sequence[Change], error: Exception
     ) -> None:
-        """Try the changes one by one, so that one that fails holds up only its own alert."""
+        """Retry the changes one by one, so that a failing change delays only its own alert."""
         if not changes:
             raise error
         if len(changes) > 1:
@@ -170,7 +177,7 @@ class AlertChanges(Job):
 
 
 class EscalationChanges(AlertChanges):
-    """Begins and ends escalations."""
+    """Job that starts and ends escalations."""
 
     name = "alert changes for escalations"
     due = changes_are_due([Follower.ESCALATIONS])
@@ -178,7 +185,7 @@ class EscalationChanges(AlertChanges):
 
 
 class IncidentChanges(AlertChanges):
-    """Opens, extends and closes incidents."""
+    """Job that opens, extends and closes incidents."""
 
     name = "alert changes for incidents"
     due = changes_are_due([Follower.INCIDENTS])
@@ -186,7 +193,7 @@ class IncidentChanges(AlertChanges):
 
 
 class WebhookChanges(AlertChanges):
-    """Queues messages to webhooks."""
+    """Job that queues webhook messages."""
 
     name = "alert changes for webhooks"
     due = changes_are_due([Follower.WEBHOOKS])
@@ -194,20 +201,20 @@ class WebhookChanges(AlertChanges):
 
 
 def alert_changes_of(settings: Settings) -> Sequence[type[AlertChanges]]:
-    """Return what a worker runs to tell all followers."""
+    """Return the classes of the jobs that a worker runs to serve all followers."""
     if settings.uses_sqlite:
         return (AlertChanges,)
     return EscalationChanges, IncidentChanges, WebhookChanges
 
 
 class AlertBatches(Job):
-    """Does the slices of all batches, the oldest batch first, each in its own transaction."""
+    """Job that processes batches in slices, oldest batch first, with one transaction per slice."""
 
     name = "alert batches"
     due = BATCHES_ARE_DUE
 
     def run_due(self) -> int:
-        """Do everything that is due, and return how many slices that was."""
+        """Process all slices that are due and return their number."""
         done = 0
         while not self.is_stopped.is_set() and self.has(BATCHES_ARE_DUE) and self._advance():
             done += 1
@@ -218,7 +225,7 @@ class AlertBatches(Job):
             with Session(self.engine) as session, session.begin():
                 return advance(session=session, now=self.clock()) is not None
         except DBAPIError:
-            raise  # the database is away or busy: the next look will do
+            raise  # the database is unavailable or busy; the next run retries
         except Exception:  # noqa: BLE001 - what cannot be done holds nothing else up
             _batch_log.exception("a change of many alerts was given up")
             with Session(self.engine) as session, session.begin():

@@ -1,4 +1,4 @@
-"""Writes each audit event to the log as well, after its commit."""
+"""Writes audit events to the log after their transaction commits."""
 
 import logging
 import sys
@@ -22,7 +22,10 @@ _COLUMNS = tuple(
 
 @cache
 def log_audit_events() -> None:
-    """Listen to every session of this process; idempotent."""
+    """Register the session listeners that log audit events.
+
+    Further calls have no effect.
+    """
     event.listen(Session, "after_flush", _remember)
     event.listen(Session, "after_commit", _write)
     event.listen(Session, "after_soft_rollback", _forget)
@@ -46,7 +49,7 @@ def _write(session: Session) -> None:
 
 
 def _is_watched_command() -> bool:
-    """Return whether this is a command at a terminal, whose output already says what it did."""
+    """Return whether this process is a command at a terminal, which already prints what it did."""
     return click.get_current_context(silent=True) is not None and sys.stderr.isatty()
 
 

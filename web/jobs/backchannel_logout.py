@@ -1,4 +1,4 @@
-"""The job that tells applications of ended sign-ins (OpenID Connect Back-Channel Logout 1.0)."""
+"""Job that notifies applications of ended sign-ins (OpenID Connect Back-Channel Logout 1.0)."""
 
 import logging
 from collections import defaultdict
@@ -25,22 +25,22 @@ from web.outgoing.client import OutgoingClient
 from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.backchannel_logout")
-#: In one run.
+#: Maximum number of ended sign-ins in one run.
 _MOST = 100
-#: Applications that are told at the same time: one that is slow holds up few others.
+#: Number of applications notified in parallel, so that a slow application delays few others.
 _AT_ONCE = 8
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 class BackchannelLogout(Job):
-    """Tells applications that sign-ins have ended."""
+    """Job that sends logout tokens to applications when sign-ins end."""
 
     name = "backchannel_logout"
     due = SIGN_INS_HAVE_ENDED
     connections = 2
 
     def run_due(self) -> int:
-        """Tell of what has ended, and return how much that was."""
+        """Notify applications of the sign-ins that have ended and return their number."""
         with Session(self.engine) as session, session.begin():
             ended = claim_ended(most=_MOST, session=session, now=self.clock())
         by_application: dict[int, list[EndedSession]] = defaultdict(list)
@@ -51,7 +51,7 @@ class BackchannelLogout(Job):
         return len(ended)
 
     def _tell_application(self, ended: Sequence[EndedSession]) -> None:
-        """Tell one application, until it fails."""
+        """Notify one application of its ended sign-ins, and stop at the first failure."""
         client = OutgoingClient.of(self.settings)
         try:
             for each in ended:
@@ -73,7 +73,7 @@ class BackchannelLogout(Job):
         return False
 
     def _send(self, ended: EndedSession, client: OutgoingClient) -> str | None:
-        """Post a logout token; return what went wrong."""
+        """Post a logout token and return the problem, or None if it was delivered."""
         keyring = Keyring(self.settings.secret_key, *self.settings.secret_key_fallbacks)
         with Session(self.engine) as session, session.begin():
             issuer = current_settings(self.settings, session=session).base_url

@@ -1,4 +1,4 @@
-"""Looks every few seconds whether the clock was set back, and for stored times ahead of it."""
+"""Job that checks every few seconds whether the clock was set back or stored times lie ahead."""
 
 import logging
 from datetime import datetime, timedelta
@@ -18,24 +18,27 @@ _log = logging.getLogger("gatebell.clock")
 
 
 class ClockCorrections(Job):
-    """What a clock that ran ahead has stored withholds nothing for longer than a look."""
+    """Job that corrects stored times that lie in the future after a clock error."""
 
     name = "clock"
     every = timedelta(seconds=15)
 
     def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
-        """Open the database, and read the clock."""
+        """Open the database and read the clock."""
         super().__init__(settings, clock=clock)
         self._last = self.clock() - _since_boot()
         self._count = RepeatedQuestion(COUNT_TIMES_AHEAD, open_autocommit_engine(settings))
 
     def stop(self) -> None:
-        """Let the work under way finish."""
+        """Let the current run finish and close the connection."""
         super().stop()
         self._count.close()
 
     def run_due(self) -> int:
-        """Tell of a clock that was set back, and bring back times ahead; return 0 for a pause."""
+        """Log a clock that was set back and correct stored times that lie ahead.
+
+        Always return 0, so that the scheduler pauses the job.
+        """
         now = self.clock()
         set_back = self._set_back_by(now)
         if not set_back and not any(self._count.ask(moments(now))):
@@ -51,11 +54,11 @@ class ClockCorrections(Job):
         return 0
 
     def _set_back_by(self, now: datetime) -> timedelta:
-        """Return by how much the clock was set back since the last look; zero if it was not."""
+        """Return by how much the clock was set back since the last run, or zero."""
         before, self._last = self._last, now - _since_boot()
         return before - self._last if before - self._last > CLOCK_TOLERANCE else timedelta(0)
 
 
 def _since_boot() -> timedelta:
-    """Return a time that no change of the clock disturbs."""
+    """Return the monotonic time, which clock changes do not affect."""
     return timedelta(seconds=monotonic())

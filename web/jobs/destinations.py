@@ -1,6 +1,6 @@
-"""Delivers signed messages to destinations, each in a thread of its own.
+"""Delivers signed messages to destinations, with one thread per destination.
 
-Of several workers each destination has one at a time (`domain/delivery/outgoing/claims.py`).
+Each destination is served by one worker at a time (`domain/delivery/outgoing/claims.py`).
 """
 
 import logging
@@ -39,19 +39,20 @@ _LOST_KEY = (
     "its URL or secret was encrypted with a SECRET_KEY that is no longer known: enter the URL "
     "again and rotate the secret"
 )
-#: Changes of incidents in one transaction.
+#: Maximum number of incident changes in one transaction.
 _INCIDENTS = 100
 
 
 class DestinationWorker(Job):
-    """The deliveries of one worker to the destinations of one kind; subclasses say which."""
+    """Job that delivers messages to the destinations of one kind, which subclasses define."""
 
-    #: Enough for many destinations: none is held while a request is in progress.
+    #: Number of database connections. A few suffice, because no connection is held during a
+    #: request.
     connections = 3
-    #: What its destinations are, and the name of their log.
+    #: Kind of the destinations, and their logger.
     kind: ClassVar[DestinationKind[Any, Any, Any]]
     log: ClassVar[logging.Logger]
-    #: The most destinations that are delivered to at the same time.
+    #: Maximum number of destinations served at the same time.
     MOST_AT_ONCE: ClassVar[int] = 64
 
     def __init__(
@@ -68,21 +69,21 @@ class DestinationWorker(Job):
         self._threads: list[Thread] = []
 
     def run_due(self) -> int:
-        """Send everything that is due now, and return how many destinations that concerned."""
+        """Send everything that is due and return the number of destinations served."""
         begun = self._begin_due()
         for thread in begun:
             thread.join()
         return len(begun)
 
     def look(self) -> int:
-        """Begin to send what is due: a destination that is slow holds up no other."""
+        """Start sending what is due, so that a slow destination delays no other destination."""
         self._threads = [each for each in self._threads if each.is_alive()]
         begun = self._begin_due()
         self._threads += begun
         return len(begun)
 
     def stop(self) -> None:
-        """Let the requests under way finish; other messages stay for the next worker."""
+        """Let active requests finish, and leave other messages to the next worker."""
         self.is_stopped.set()
         deadline = monotonic() + DEADLINE_SECONDS + 1
         for thread in self._threads:
@@ -104,7 +105,7 @@ class DestinationWorker(Job):
         return begun
 
     def _deliver_all(self, claim: Claim) -> None:
-        """Send the messages of a destination until there is none, one fails, or its turn ends."""
+        """Send a destination's messages until none is left, one fails, or its time is up."""
         client = OutgoingClient.of(self.settings)
         ends = monotonic() + self.kind.turn_seconds
         try:
@@ -115,7 +116,7 @@ class DestinationWorker(Job):
                     break
                 delivery = self._send(claim, delivery, client)
         except SQLAlchemyError as error:
-            # The claim ends by itself; what was sent and could not be noted is sent once more.
+            # The claim expires. A message that was sent but not recorded is sent again.
             said = self._about(claim, reason=type(error).__name__)
             self.log.warning("%s interrupted", self.kind.noun, extra=said)
         finally:
@@ -139,7 +140,7 @@ class DestinationWorker(Job):
             self.kind.release(claim, session=session)
 
     def _send(self, claim: Claim, delivery: Delivery, client: OutgoingClient) -> Delivery | None:
-        """Send a message; return the next one, or None if this failed or was the last."""
+        """Send a message and return the next one, or None if it failed or was the last message."""
         made = attempt(client, delivery.url, delivery.message, delivery.secrets, now=self.clock())
         if made.problem is not None:
             self._note_failure(claim, delivery, made)
@@ -171,7 +172,7 @@ class DestinationWorker(Job):
 
 
 class AuditStreaming(DestinationWorker):
-    """The deliveries of audit events by one worker."""
+    """Job that delivers audit events."""
 
     name = "audit streams"
     due = AUDIT_STREAMS.due
@@ -182,7 +183,7 @@ class AuditStreaming(DestinationWorker):
 def queue_changes(
     changes: Sequence[Change], *, session: Session, now: datetime, settings: Settings
 ) -> None:
-    """Queue messages about changes of alerts."""
+    """Queue webhook messages about alert changes."""
     queue_alert_changes(
         changes,
         base_url=settings.base_url,
@@ -193,7 +194,7 @@ def queue_changes(
 
 
 class WebhookDeliveries(DestinationWorker):
-    """The deliveries to webhooks by one worker."""
+    """Job that delivers messages to webhooks."""
 
     name = "webhooks"
     due = or_(INCIDENT_CHANGES_ARE_DUE, WEBHOOKS.due)
@@ -201,12 +202,12 @@ class WebhookDeliveries(DestinationWorker):
     log = logging.getLogger("gatebell.webhooks")
 
     def run_due(self) -> int:
-        """Queue messages about incidents, and send everything that is due now."""
+        """Queue messages about incidents and send everything that is due."""
         self._queue_incidents()
         return super().run_due()
 
     def look(self) -> int:
-        """Queue messages about incidents, and begin to send what is due."""
+        """Queue messages about incidents and start sending what is due."""
         self._queue_incidents()
         return super().look()
 
@@ -217,7 +218,7 @@ class WebhookDeliveries(DestinationWorker):
             pass
 
     def _queue_batch(self, limit: int) -> int:
-        """Queue messages about changes of incidents; return how many were taken."""
+        """Queue messages about incident changes and return the number of changes taken."""
         taken: list[int] = []
         try:
             with Session(self.engine) as session, session.begin():
@@ -228,12 +229,12 @@ class WebhookDeliveries(DestinationWorker):
                 queue_incident_changes(changes, base_url=base_url, session=session, now=now)
         except Exception as error:
             if isinstance(error, OperationalError):
-                raise  # the database is unavailable: nothing is wrong with the changes
+                raise  # the database is unavailable; the changes are not at fault
             self._after_failure(taken, error)
         return len(taken)
 
     def _after_failure(self, taken: Sequence[int], error: Exception) -> None:
-        """Try changes one by one, so that one that fails holds up only its own incident."""
+        """Retry the changes one by one, so that a failing change delays only its own incident."""
         if len(taken) > 1:
             for _ in taken:
                 self._queue_batch(1)

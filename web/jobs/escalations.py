@@ -1,7 +1,7 @@
-"""Pages people about alerts, step by step, in the background worker.
+"""Jobs that page users about alerts, step by step.
 
-What begins and ends an escalation is a change of its alert (`web/jobs/alert_changes.py`), and the
-first step is taken with it. This job takes the steps that become due later.
+An alert change starts or ends an escalation (`web/jobs/alert_changes.py`) and takes its first step
+in the same transaction. This job takes the later steps when they are due.
 """
 
 import logging
@@ -25,15 +25,18 @@ from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.escalations")
-#: After a look, what becomes of further pages comes together: each makes the next step be decided
-#: anew, and of a page to hundreds of people something becomes many times a second.
+#: Pause that lets page outcomes collect after a run. Each outcome triggers a new decision about the
+#: next step, and a page to hundreds of users has many outcomes per second.
 _GATHERING_SECONDS = 0.25
 
 
 def handle_changes(
     changes: Sequence[Change], *, session: Session, now: datetime, settings: Settings
 ) -> None:
-    """Begin and end escalations; a handler of `web.jobs.alert_changes`."""
+    """Start and end escalations.
+
+    This is the escalations handler of `web.jobs.alert_changes`.
+    """
     lifecycle.handle_changes(changes, session=session, now=now, around=_surroundings(settings))
 
 
@@ -45,13 +48,13 @@ def _surroundings(settings: Settings) -> Surroundings:
 
 
 class PendingEscalations(Job):
-    """Escalates alerts for which the time to undo that has passed."""
+    """Job that escalates alerts once the time to undo the escalation has passed."""
 
     name = "pending_escalations"
     due = pending.PENDING_ARE_DUE
 
     def run_due(self) -> int:
-        """Escalate alerts, each in a transaction of its own; return how many."""
+        """Escalate the due alerts, each in its own transaction, and return their number."""
         with Session(self.reading) as session:
             ids = pending.due_escalations(session=session, now=self.clock())
         return sum(self._escalate(each) for each in ids if not self.is_stopped.is_set())
@@ -70,20 +73,20 @@ class PendingEscalations(Job):
 
 
 class Escalations(Job):
-    """Takes the steps that are due, hears what became of pages, and looks at mutes again."""
+    """Job that takes due steps, processes page outcomes and evaluates mutes again."""
 
     name = "escalations"
     due = or_(lifecycle.NEWS_ARE_DUE, lifecycle.STEPS_ARE_DUE)
 
     def look(self) -> int:
-        """Do what is due, and gather for a moment before the next look."""
+        """Process what is due, and pause briefly so that outcomes can collect."""
         taken = super().look()
         if taken:
             self.is_stopped.wait(_GATHERING_SECONDS)
         return taken
 
     def run_due(self) -> int:
-        """Take all steps that are due, and return of how many escalations and pages it was."""
+        """Take all due steps and return the number of escalations and pages processed."""
         taken = self._hear()
         while not self.is_stopped.is_set():
             with Session(self.reading) as session:
@@ -95,18 +98,21 @@ class Escalations(Job):
         return taken
 
     def _hear(self) -> int:
-        """Take what became of pages; return of how many."""
+        """Process the outcomes of pages and return their number."""
         heard = 0
         while not self.is_stopped.is_set() and self.has(lifecycle.NEWS_ARE_DUE):
             with Session(self.engine) as session, session.begin():
                 count = lifecycle.hear_of_pages(session=session, now=self.clock())
             heard += count
             if not count:
-                break  # another worker has them
+                break  # another worker has claimed them
         return heard
 
     def _take(self, ids: Sequence[int]) -> int:
-        """Take steps together; if that fails, one by one, so that one holds up no other."""
+        """Take steps together, or one by one if that fails.
+
+        A step that fails then delays no other step.
+        """
         if not ids:
             return 0
         try:
@@ -118,7 +124,7 @@ class Escalations(Job):
                 )
         except Exception as error:
             if is_of_database(error):
-                raise  # nothing is wrong with the escalations
+                raise  # a database error does not mean that the escalations are faulty
             return self._after_failure(ids, error)
 
     def _after_failure(self, ids: Sequence[int], error: Exception) -> int:

@@ -1,4 +1,4 @@
-"""Opens and resolves the alerts of heartbeats that are due, in the background worker."""
+"""Job that opens and resolves the alerts of heartbeats."""
 
 import logging
 from datetime import timedelta
@@ -22,7 +22,7 @@ _AFTER_FAILURE = timedelta(minutes=1)
 
 
 class Heartbeats(Job):
-    """Settles the heartbeats that are due."""
+    """Job that evaluates the heartbeats that are due."""
 
     name = "heartbeats"
     due = HEARTBEATS_ARE_DUE
@@ -37,17 +37,17 @@ class Heartbeats(Job):
         )
 
     def stop(self) -> None:
-        """Let the work under way finish; the rest stays for the next worker."""
+        """Let the current run finish, and leave the rest to the next worker."""
         super().stop()
         self._kept.close()
 
     def run_due(self) -> int:
-        """Settle the heartbeats that are due, and return how many there were."""
+        """Evaluate the heartbeats that are due and return their number."""
         due = due_heartbeats(connection=self._kept, now=self.clock(), most=_BATCH)
         return sum(self._settle(heartbeat_id) for heartbeat_id in due)
 
     def _settle(self, heartbeat_id: int) -> int:
-        """Settle one; return 1, or 0 if somebody else has."""
+        """Evaluate a heartbeat and return 1, or 0 if another worker has evaluated it."""
         if self.is_stopped.is_set():
             return 0
         try:
@@ -56,8 +56,8 @@ class Heartbeats(Job):
             )
         except Exception as error:
             if is_of_database(error):
-                raise  # nothing is wrong with the heartbeat
-            # One that fails must not hold up the others.
+                raise  # a database error does not mean that the heartbeat is faulty
+            # A failing heartbeat must not delay the others.
             _log.exception("a heartbeat was not settled", extra={"heartbeat_id": heartbeat_id})
             until = self.clock() + _AFTER_FAILURE
             postpone(heartbeat_id, connection=self._kept, until=until)
@@ -65,7 +65,7 @@ class Heartbeats(Job):
 
 
 def run_due(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Settle all heartbeats that are due at the clock's time, and return how many there were."""
+    """Evaluate all heartbeats that are due at the clock's time and return their number."""
     with Heartbeats(settings, clock=clock) as loop:
         settled = 0
         while count := loop.run_due():

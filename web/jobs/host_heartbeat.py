@@ -1,4 +1,4 @@
-"""Reports once a minute that this host is running, with its keys, migration and clock."""
+"""Reports every minute that this host is running, with its keys, migration and clock."""
 
 import logging
 import socket
@@ -23,7 +23,7 @@ _AFTER_FAILURE_SECONDS = 5.0
 
 
 def start_pulse(settings: Settings, program: str) -> None:
-    """Start the reports in a daemon thread."""
+    """Start reporting in a daemon thread."""
     name = f"{socket.gethostname()}:{settings.port} {program}"
     Thread(target=_beat_on, args=(settings, name), name="pulse", daemon=True).start()
 
@@ -39,7 +39,7 @@ def _beat_on(settings: Settings, name: str, pause: Callable[[float], None] = sle
 
 
 def beat(settings: Settings, name: str, *, clock: Clock = system_clock) -> None:
-    """Store one report."""
+    """Store a report of this host."""
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         lead = clock_lead_ms(session.connection(), clock=clock)

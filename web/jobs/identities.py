@@ -1,4 +1,4 @@
-"""Asks identity providers about the people who sign in through them, off the path of requests."""
+"""Job that checks users' identities with their identity providers, outside of requests."""
 
 import logging
 from time import monotonic
@@ -19,14 +19,14 @@ from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.identities")
-#: What is due then waits for the next minute.
+#: Time after which a run stops; the next run checks the remaining identities.
 _TURN_SECONDS = 50.0
 
 
 def check_identities(settings: Settings) -> None:
-    """Check every identity that is due, one after the other.
+    """Check all identities that are due, one after the other.
 
-    A provider that cannot be reached is left alone until the next minute.
+    Skip the other identities of a provider that cannot be reached until the next run.
     """
     ends, away = monotonic() + _TURN_SECONDS, set[int]()
     with engine_of(settings) as engine, Session(engine) as session:
@@ -45,7 +45,7 @@ def check_identities(settings: Settings) -> None:
             )
             try:
                 check_identity(work, identity_id)
-                release_locks(session)  # before the next one is asked about
+                release_locks(session)  # the next provider may be slow
             except ProviderError as error:
                 session.rollback()
                 _log.warning(

@@ -1,4 +1,4 @@
-"""Jobs of the worker for e-mail: queue the messages that are due, and send the queued ones."""
+"""Jobs that queue and send email."""
 
 import logging
 from datetime import datetime, timedelta
@@ -50,26 +50,29 @@ from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.mail")
-#: Default ports of message submission (RFC 6409) and of submission over TLS (RFC 8314).
+#: Maximum duration of one run. The next run continues.
 _LONGEST_RUN = timedelta(seconds=45)
 
 
 class SendingMail(Job):
-    """Sends the queued messages: somebody may be waiting for one, to sign in."""
+    """Job that sends queued messages promptly, since a user may need one to sign in."""
 
     name = "send_mail"
     due: ColumnElement[bool] | None = MAIL_IS_DUE
-    #: Where the mail server is unavailable.
+    #: Pause while the mail server is unavailable.
     pause_seconds = 60.0
 
     def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
-        """Take the settings; without a mail server nothing is due."""
+        """Store the settings. The job never runs without a mail server."""
         super().__init__(settings, clock=clock)
         if not settings.mail_url:
             self.due = None
 
     def run_due(self) -> int:
-        """Send the queued messages; return 0 if the mail server is unavailable."""
+        """Send the queued messages and return how many were tried.
+
+        Return 0 if the mail server is unavailable.
+        """
         return send_mail(self.settings, clock=self.clock)
 
 
@@ -84,7 +87,7 @@ def queue_due_mail(settings: Settings) -> None:
 
 
 def watch_integrations(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Store which integrations only reject deliveries, and queue mail about new ones."""
+    """Store which integrations reject all deliveries, and queue mail about new cases."""
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
         sign = Sign(**_sign(current)) if settings.mail_url else None
@@ -92,7 +95,7 @@ def watch_integrations(settings: Settings, *, clock: Clock = system_clock) -> in
 
 
 def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Queue the messages that are due and return how many there were."""
+    """Queue the token expiry notices that are due and return their number."""
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
         ahead = timedelta(days=current.expiring_token_notice_days)
@@ -106,7 +109,7 @@ def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
 
 
 def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Queue what is said of audit streams and webhooks that fail, and return how much that is."""
+    """Queue notices about failing audit streams and webhooks and return their number."""
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
         streams = NoticeSettings(**_sign(current), days=current.audit_stream_keep_days)
@@ -117,7 +120,7 @@ def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock
 
 
 def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Queue what owners are told of calls that a release will break; return how much that was."""
+    """Queue notices to owners about calls that a release will break and return their number."""
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
         ahead = timedelta(days=current.removal_notice_days)
@@ -133,7 +136,7 @@ def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int
 
 
 def queue_secret_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Queue what owners are told of old client secrets that end; return how much that is."""
+    """Queue notices to owners about expiring old client secrets and return their number."""
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
         sign = Sign(**_sign(current))
@@ -141,7 +144,7 @@ def queue_secret_mail(settings: Settings, *, clock: Clock = system_clock) -> int
 
 
 def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Queue what people are told of new gaps in policies and schedules; return how much that is."""
+    """Queue notices about new gaps in policies and schedules and return their number."""
     with engine_of(settings) as engine, Session(engine) as session:
         current = current_settings(settings, session=session)
         sign = Sign(**_sign(current))
@@ -149,7 +152,7 @@ def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
 
 
 def queue_assignments(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Queue what people are told of their assignments; return how much that is."""
+    """Queue notices to users about their assignments and return their number."""
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         if not settings.mail_url:
             forget_assignments(session=session)
@@ -172,9 +175,9 @@ def _keyring(settings: Settings) -> Keyring:
 
 
 def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Send the queued messages one by one, and return how many were tried.
+    """Send the queued messages one by one and return how many were tried.
 
-    Stops after a while, and returns 0 if the mail server is unavailable.
+    Stop after a while. Return 0 if the mail server is unavailable.
     """
     began, count, keyring = clock(), 0, _keyring(settings)
     with engine_of(settings) as engine:
@@ -194,7 +197,10 @@ def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
 def _send_next(
     engine: Engine, mailer: Mailer, keyring: Keyring, settings: Settings, clock: Clock
 ) -> bool | None:
-    """Send one message; return False if there is none, None if the mail server is unavailable."""
+    """Send one message and return True, or False if the queue is empty.
+
+    Return None if the mail server is unavailable.
+    """
     with Session(engine) as session, session.begin():
         claimed = claim_message(session=session, keyring=keyring, now=clock())
         if isinstance(claimed, Message) and _is_cancelled(
@@ -221,7 +227,7 @@ def _send_next(
 def _is_cancelled(
     message: Message, *, session: Session, keyring: Keyring, settings: Settings, now: datetime
 ) -> bool:
-    """Give up a notice that may not be sent any more, or put it off; return whether it is one."""
+    """Cancel or postpone a notice that must not be sent now, and return whether it was one."""
     why = why_not_sent(
         message.about, find_page_holds, reading=reading(settings), session=session, now=now
     )

@@ -1,8 +1,7 @@
-"""Gathers pages and sends them, in threads of the background worker.
+"""Groups pages into messages and sends them in threads of the background worker.
 
-Each recipient and each contact is served by one worker at a time
-(`domain/paging/notifications/`).
-`run_due` does once what is due at a moment.
+One worker at a time serves each recipient and each contact (`domain/paging/notifications/`).
+`run_due` sends once what is due at a given time.
 """
 
 import logging
@@ -61,44 +60,44 @@ from web.settings.policies.alerts import reading
 from web.settings.reader import Settings
 from web.settings.stored import current_settings
 
-#: Messages under way at once, those to one service, and those to services that do badly.
+#: Maximum number of messages in progress: in total, per lane, and in all slow or failing lanes.
 MOST_AT_ONCE = 32
 _MOST_IN_LANE = 4
 _MOST_IN_BAD_LANES = 16
-#: For a whole attempt: connection, TLS, sending and the answer.
+#: Time limit of an attempt, in seconds. It covers connecting, TLS, sending and the response.
 ATTEMPT_SECONDS = 15.0
 _COMMAND_SECONDS = 10.0
 _log = logging.getLogger("gatebell.pages")
-#: Between attempts to note what was sent, while the database is unavailable.
+#: Pause between attempts to record a sent message while the database is unavailable, in seconds.
 _NOTING_SECONDS = 0.2
-#: A service that takes longer counts as slow.
+#: Duration in seconds from which a service counts as slow.
 _SLOW_SECONDS = 5.0
-#: More than may be under way, since some of them are of full lanes.
+#: Number of due contacts that are read. It exceeds `MOST_AT_ONCE`, since some lanes are full.
 _LOOKED_AT = 4 * MOST_AT_ONCE
 
 
 class Lanes:
-    """The places that are taken, of one worker."""
+    """Slots of one worker for messages in progress, by lane."""
 
     def __init__(self) -> None:
-        """Begin with no place taken and every lane trusted."""
+        """Start with all slots free and no lane marked as bad."""
         self._taken: Counter[str] = Counter()
         self._bad: set[str] = set()
         self._lock = Lock()
 
     @property
     def free(self) -> int:
-        """How many messages more may be under way."""
+        """Number of further messages that may be in progress."""
         return MOST_AT_ONCE - self._taken.total()
 
     @property
     def full(self) -> list[str]:
-        """The lanes of which nothing more may be sent now."""
+        """Lanes in which no further message may be sent now."""
         with self._lock:
             return [each for each in {*self._taken, *self._bad} if not self._has_place(each)]
 
     def take(self, lane: str) -> bool:
-        """Take a place, or return False if there is none."""
+        """Take a slot of a lane and return True, or return False if none is free."""
         with self._lock:
             has_place = self.free > 0 and self._has_place(lane)
             if has_place:
@@ -106,7 +105,7 @@ class Lanes:
             return has_place
 
     def leave(self, lane: str, *, did_well: bool | None = None) -> None:
-        """Give a place back, and say how it went if something was sent."""
+        """Free a slot, and mark the lane as good or bad if a message was sent."""
         with self._lock:
             self._taken[lane] -= 1
             if self._taken[lane] <= 0:
@@ -122,10 +121,10 @@ class Lanes:
 
 
 class PageSenders:
-    """What a worker sends messages with; for any number of threads."""
+    """Thread-safe senders that a worker uses for pages."""
 
     def __init__(self, settings: Settings, *, clock: Clock) -> None:
-        """Take the settings of the environment; nothing is opened yet."""
+        """Store the settings of the environment without opening any connection."""
         self.apprise = AppriseProcesses(settings)
         self._settings = settings
         self._clock = clock
@@ -133,16 +132,16 @@ class PageSenders:
         self._lock = Lock()
 
     def send(self, delivery: Delivery, settings: Settings) -> Problem | None:
-        """Send a message with the settings in force; return what went wrong, or None."""
+        """Send a message with the current settings and return the problem, or None."""
         return delivery.type.send(delivery, _Means(self, settings))
 
     def prepare(self, types: Iterable[ContactType]) -> None:
-        """Start what takes a moment, for messages that follow soon."""
+        """Start the processes that the given contact types need soon."""
         for each in types:
             each.prepare(_Means(self, self._settings))
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all open connections and processes."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, mailer in idle:
@@ -161,7 +160,7 @@ class PageSenders:
         )
 
     def send_mail(self, message: Message, settings: Settings) -> Problem | None:
-        """Send an e-mail."""
+        """Send an email."""
         if not settings.mail_url:
             reason = "e-mail is not configured: MAIL_URL is not set"
             return Problem(reason, is_of_all_mail=True)
@@ -180,7 +179,7 @@ class PageSenders:
         return None
 
     def _mailer(self, settings: Settings) -> Mailer:
-        """Return a mailer that nobody else uses, with its connection if one is kept."""
+        """Return a mailer that no other thread uses, with an open connection if one is kept."""
         with self._lock, suppress(IndexError):
             made_for, mailer = self._idle.pop()
             if made_for == settings:
@@ -203,13 +202,13 @@ def _problem_of(error: MailError) -> Problem:
 
 
 class _Means(NamedTuple):
-    """What messages are sent with while some settings are in force."""
+    """Transports for messages under the current settings."""
 
     senders: PageSenders
     settings: Settings
 
     def send_mail(self, message: Message) -> Problem | None:
-        """Send an e-mail."""
+        """Send an email."""
         return self.senders.send_mail(message, self.settings)
 
     def send_by_apprise(self, url: str, content: Content) -> Problem | None:
@@ -217,23 +216,23 @@ class _Means(NamedTuple):
         return self.senders.send_by_apprise(url, content)
 
     def prepare_apprise(self) -> None:
-        """Start a process of Apprise."""
+        """Start an Apprise process."""
         self.senders.apprise.prepare()
 
 
 def run_due(settings: Settings, clock: Clock) -> None:
-    """Gather and send everything that is due at the present moment of a clock."""
+    """Group and send everything that is due at the clock's time."""
     with Paging(settings, clock=clock) as paging:
         paging.run_due()
 
 
 class Paging(Job):
-    """The pages of one worker."""
+    """Job that sends the pages of one worker."""
 
     name = "pages"
     due = or_(RECIPIENTS_ARE_DUE_SOON, CONTACTS_ARE_DUE)
     pause_seconds = 0.0
-    #: None is held while a message is in progress.
+    #: Number of database connections. None is held while a message is being sent.
     connections = 4
 
     def __init__(
@@ -252,7 +251,7 @@ class Paging(Job):
         self._threads: list[Thread] = []
 
     def stop(self) -> None:
-        """Let the messages under way finish; others stay for the next worker."""
+        """Let messages in progress finish, and leave the others to the next worker."""
         self.is_stopped.set()
         deadline = monotonic() + ATTEMPT_SECONDS
         for thread in self._threads:
@@ -261,7 +260,7 @@ class Paging(Job):
         super().stop()
 
     def run_due(self) -> int:
-        """Gather and send everything that is due now; return how many contacts got messages."""
+        """Group and send everything that is due and return the number of contacts served."""
         while self._gather():
             pass
         count = 0
@@ -272,7 +271,7 @@ class Paging(Job):
         return count
 
     def look(self) -> int:
-        """Gather what is due, and begin to send what there is a place for."""
+        """Group what is due, and start sending where slots are free."""
         gathered = self._gather()
         self._threads = [each for each in self._threads if each.is_alive()]
         begun = self._begin_due()
@@ -283,7 +282,7 @@ class Paging(Job):
         if not self.has(RECIPIENTS_ARE_DUE_SOON):
             return 0
         with Session(self.reading) as session:
-            # They are ready when the pages leave.
+            # The processes are ready by the time the pages are sent.
             self._senders.prepare(types_in_use(session=session))
         if not self.has(RECIPIENTS_ARE_DUE):
             return 0
@@ -292,7 +291,7 @@ class Paging(Job):
             return gather_due(policy, session=session, now=self.clock())
 
     def _begin_due(self) -> list[Thread]:
-        """Claim contacts for which there is a place, and begin to send to them."""
+        """Claim contacts for which slots are free, and start sending to them."""
         if self._lanes.free <= 0 or not self.has(CONTACTS_ARE_DUE):
             return []
         with Session(self.reading) as session:
@@ -328,11 +327,11 @@ class Paging(Job):
         return begun
 
     def _send_all(self, claim: Claim, settings: Settings) -> None:
-        """Send what waits for a contact until there is nothing more, or an attempt fails."""
+        """Send a contact's queued messages until none is left or an attempt fails."""
         did_well: bool | None = None
         try:
             did_well = self._send_waiting(claim, settings)
-        except SQLAlchemyError as error:  # the claim ends by itself
+        except SQLAlchemyError as error:  # the claim expires
             _log.warning("pages interrupted", extra=_about(claim, reason=type(error).__name__))
         except Exception as error:  # noqa: BLE001 - it would be raised again and again
             _log.exception("a page could not be sent", extra=_about(claim))
@@ -341,10 +340,13 @@ class Paging(Job):
                 self._note_failure(claim, problem, settings)
         finally:
             self._lanes.leave(claim.lane, did_well=did_well)
-            self.tell()  # a place became free
+            self.tell()  # a slot became free
 
     def _send_waiting(self, claim: Claim, settings: Settings) -> bool | None:
-        """Return whether the last attempt succeeded in good time; None if nothing was sent."""
+        """Send queued messages and return whether the last attempt succeeded quickly enough.
+
+        Return None if nothing was sent.
+        """
         did_well: bool | None = None
         while (delivery := self._next(claim, settings)) is not None:
             if self.is_stopped.is_set():
@@ -371,7 +373,10 @@ class Paging(Job):
             return None
 
     def _note_sent(self, claim: Claim, delivery: Delivery) -> None:
-        """Note what was sent, however long the database is unavailable: it would be sent again."""
+        """Record a sent message, and retry while the database is unavailable.
+
+        Without the record the message would be sent again.
+        """
         while True:
             try:
                 self._in_transaction(
@@ -409,7 +414,7 @@ class Paging(Job):
 
 
 def policy_of(settings: Settings) -> PagingPolicy:
-    """Return what the settings say about pages."""
+    """Return the paging policy that the settings define."""
     return PagingPolicy(
         base_url=settings.base_url,
         instance_name=settings.instance_name,

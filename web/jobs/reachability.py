@@ -1,4 +1,4 @@
-"""Marks every few seconds that this web server receives requests and reaches the database."""
+"""Records every few seconds that this web server receives requests and reaches the database."""
 
 import logging
 import socket
@@ -18,10 +18,10 @@ _log = logging.getLogger("gatebell.hosts")
 
 
 def start_marks(settings: Settings, connections: KeptConnection, *, began_at: datetime) -> None:
-    """Start the marks of a web process in a daemon thread.
+    """Start recording the reachability of a web process in a daemon thread.
 
-    `began_at` is when its server began, which has several processes. The connections are those of
-    the requests: if none is free for a mark, none is free for a ping.
+    `began_at` is the start time of the server, which has several processes. The connections are
+    shared with requests: if no connection is free here, a ping has none either.
     """
     name = f"{socket.gethostname()}:{settings.port}"
     marks = Marks(name, connections, began_at=began_at)
@@ -29,7 +29,7 @@ def start_marks(settings: Settings, connections: KeptConnection, *, began_at: da
 
 
 class Marks:
-    """The marks of one web process."""
+    """Reachability records of one web process."""
 
     def __init__(
         self,
@@ -39,15 +39,15 @@ class Marks:
         began_at: datetime,
         clock: Clock = system_clock,
     ) -> None:
-        """Take the name and the beginning of the server."""
+        """Store the server's name, its connections and its start time."""
         self._name = name
         self._connections = connections
-        #: None after the first mark.
+        #: Start time of the server, or None after the first record.
         self._began_at: datetime | None = began_at
         self._clock = clock
 
     def go_on(self, pause: Callable[[float], None] = sleep) -> None:
-        """Make a mark, again and again."""
+        """Record the reachability repeatedly, without returning."""
         while True:
             try:
                 self.make()
@@ -58,7 +58,7 @@ class Marks:
             pause(MARK_INTERVAL.total_seconds())
 
     def make(self) -> None:
-        """Make one mark, and log the time without a receiver that ends with it."""
+        """Store a record, and log the outage of all receivers that it ends."""
         over = mark(
             self._name,
             began_at=self._began_at,

@@ -1,4 +1,4 @@
-"""The job of the worker that packs repositories after pushes."""
+"""Jobs that pack repositories after pushes and remove images from the registry."""
 
 import logging
 from datetime import datetime, timedelta
@@ -31,14 +31,15 @@ from web.settings.stored import current_settings
 _log = logging.getLogger("gatebell.git")
 _DAY = 86_400
 _registry_log = logging.getLogger("gatebell.registry")
-#: The job runs every minute; the next run continues.
+#: Maximum duration of one run. The job runs every minute, and the next run continues.
 _LONGEST_RUN = timedelta(seconds=45)
 
 
 def pack_repositories(settings: Settings) -> None:
-    """Pack what was pushed to, one repository after the other, and remove what was left behind.
+    """Pack the repositories that received pushes, one after the other, and remove leftovers.
 
-    Each host packs its own; of hosts that share a directory one takes up each repository.
+    Each host packs its own repositories. If hosts share a directory, one of them packs each
+    repository.
     """
     own = git(settings)
     if own.problem() or not own.root.exists():
@@ -50,7 +51,7 @@ def pack_repositories(settings: Settings) -> None:
 
 
 def remove_from_registry(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Carry out the removals that are due, and return how many are done."""
+    """Run the removals that are due and return how many are complete."""
     began, done = clock(), 0
     with engine_of(settings) as engine:
         while clock() - began < _LONGEST_RUN:
@@ -67,7 +68,7 @@ def remove_from_registry(settings: Settings, *, clock: Clock = system_clock) -> 
 def _carry_out(
     removal: Removal, settings: Settings, session: Session, clock: Clock, until: datetime
 ) -> bool:
-    """Carry out a removal as far as it goes; return whether it is done."""
+    """Run a removal as far as time permits and return whether it is complete."""
     try:
         is_done = _remove(removal, settings, session, clock, until)
     except DomainError as error:
@@ -88,15 +89,15 @@ def _carry_out(
 def _remove(
     removal: Removal, settings: Settings, session: Session, clock: Clock, until: datetime
 ) -> bool:
-    """Return False if time was up."""
+    """Remove the repository or its tags and return whether the time sufficed."""
     try:
         repository = get_repository_to_remove(removal.repository_id, session=session)
-    except NotFoundError:  # removed meanwhile, by somebody else
+    except NotFoundError:  # already removed by another process
         return True
     policy = registry_policy(current_settings(settings, session=session))
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with open_registry(policy, session=session, keyring=keyring, now=clock()) as client:
-        session.commit()  # the registry may take its time
+        session.commit()  # requests to the registry may be slow
 
         pace = Pace(goes_on=lambda: clock() < until, between=session.commit)
         if removal.rule is None:

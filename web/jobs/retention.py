@@ -1,8 +1,7 @@
-"""Periodic jobs of the worker on what is stored: pruning, removing, daily counts, audit seals.
+"""Periodic jobs for stored data, such as pruning, deletion, daily counts and audit seals.
 
-Pruning and looking at who can be on call run every ten minutes, the former at once with
-`gatebell prune` as well; the others run every minute.
-Pruning and counting also repair case-folded names.
+Pruning and the check of who can be on call run every ten minutes; `gatebell prune` prunes
+immediately. The others run every minute. Pruning and counting also repair case-folded names.
 """
 
 import logging
@@ -43,21 +42,21 @@ _webhook_log = logging.getLogger("gatebell.webhooks")
 
 
 def run_prune(settings: Settings, *, kept: KeptDeliveries) -> None:
-    """Prune the database, and log what was removed."""
+    """Prune the database and log what was removed."""
     removed = prune_database(settings, kept=kept)
     if any(removed.values()):
         _log.info("pruned", extra=removed)
 
 
 def let_alerts_follow_monitors(settings: Settings) -> None:
-    """Move alerts to the monitors of their integrations."""
+    """Assign alerts to the monitors of their integrations."""
     with engine_of(settings) as engine, Session(engine) as session:
         settle_monitors(session=session, now=system_clock(), between=session.commit)
         session.commit()
 
 
 def note_who_can_be_on_call(settings: Settings) -> None:
-    """Store who can be on call from now on, and who cannot any more."""
+    """Store which users have become eligible for on-call duty, and which no longer are."""
     with engine_of(settings) as engine, Session(engine) as session:
         note_eligibility(session=session, now=system_clock(), between=session.commit)
 
@@ -65,7 +64,7 @@ def note_who_can_be_on_call(settings: Settings) -> None:
 def prune_database(settings: Settings, *, kept: KeptDeliveries | None = None) -> dict[str, int]:
     """Remove expired rows and return how many of each kind were removed.
 
-    Tokens that never end get an expiry where the running release asks for one.
+    Tokens without an expiry date get one if the running release requires it.
     """
     with engine_of(settings) as engine, Session(engine) as session:
         current = current_settings(settings, session=session)
@@ -95,7 +94,7 @@ def prune_database(settings: Settings, *, kept: KeptDeliveries | None = None) ->
 
 
 def _prune_alerts(current: Settings, session: Session, between: Between) -> dict[str, int]:
-    """Remove resolved alerts by age, if that is set; return how many."""
+    """Remove resolved alerts that exceed the configured age and return their number."""
     if not current.alert_keep_days:
         return {}
     before = system_clock() - timedelta(days=current.alert_keep_days)
@@ -103,7 +102,7 @@ def _prune_alerts(current: Settings, session: Session, between: Between) -> dict
 
 
 def _prune_audit_log(current: Settings, session: Session, between: Between) -> dict[str, int]:
-    """Remove events and what waits for their destinations, by age; return how many of each."""
+    """Remove old audit events and old stream entries and return the number of each."""
     now = system_clock()
     waiting_since = now - timedelta(days=current.audit_stream_keep_days)
     dropped = drop_old_entries(session=session, before=waiting_since, now=now, between=between)
@@ -120,7 +119,7 @@ def _prune_audit_log(current: Settings, session: Session, between: Between) -> d
 
 
 def _prune_webhooks(current: Settings, session: Session, between: Between) -> dict[str, int]:
-    """Give up what waited too long, and remove what the log need not keep; return how many."""
+    """Cancel deliveries that waited too long and remove old log entries; return their number."""
     now = system_clock()
     given_up = give_up_old(session=session, now=now, between=between)
     if given_up:
@@ -131,7 +130,7 @@ def _prune_webhooks(current: Settings, session: Session, between: Between) -> di
 
 
 def encrypt_stored(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
-    """Encrypt what older releases stored in clear; return how many rows of each kind."""
+    """Encrypt what older releases stored in plain text; return the number of rows of each kind."""
     with engine_of(settings) as engine, Session(engine) as session:
         done = encrypt_clear_rows(
             newest_known_revision(),
@@ -146,9 +145,9 @@ def encrypt_stored(settings: Settings, *, clock: Clock = system_clock) -> dict[s
 
 
 def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Pause webhooks, and unconfirm contacts, of applications whose access has ended.
+    """Pause the webhooks and unconfirm the contacts of applications without access.
 
-    Returns how many.
+    Return the number of both.
     """
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         paused = WEBHOOKS.pause_ended(session=session, now=clock())
@@ -160,7 +159,7 @@ def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> 
 
 
 def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
-    """Notice and deactivate the accounts that nobody uses, if that is set; return how many."""
+    """Send notices about unused accounts and deactivate them, if configured; return the counts."""
     with engine_of(settings) as engine, Session(engine) as session:
         current = current_settings(settings, session=session)
         if not current.deactivate_after_days:
@@ -182,14 +181,14 @@ def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock)
 
 
 def run_deletions(settings: Settings) -> None:
-    """Remove what belongs to deleted groups and projects, and log how many there were."""
+    """Remove the data of deleted groups and projects, and log how many there were."""
     removed = remove_from_database(settings)
     if any(removed.values()):
         _deletion_log.info("removed what was deleted", extra=removed)
 
 
 def remove_from_database(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
-    """Remove what was deleted, and return how many projects and groups are gone."""
+    """Remove deleted data and return the number of projects and groups removed."""
     with engine_of(settings) as engine, Session(engine) as session:
         removed = remove_deleted(
             remove_files=partial(remove_repository, settings.repositories_path),
@@ -202,7 +201,7 @@ def remove_from_database(settings: Settings, *, clock: Clock = system_clock) -> 
 
 
 def resolve_silent_alerts(settings: Settings) -> int:
-    """Resolve the alerts that no report repeats, and return how many."""
+    """Resolve the alerts that no report has repeated and return their number."""
     with engine_of(settings) as engine, Session(engine) as session:
         resolved = resolve_silent(session=session, now=system_clock(), between=session.commit)
         session.commit()
@@ -217,7 +216,7 @@ def add_up_days(settings: Settings) -> None:
 
 
 def seal_audit_events(settings: Settings) -> None:
-    """Seal new audit events, and log the last seal."""
+    """Seal new audit events and log the latest seal."""
     with engine_of(settings) as engine, Session(engine) as session:
         key = audit_key(session=session, keyring=_keyring(settings), now=system_clock())
         _seal(session, key)

@@ -1,9 +1,9 @@
-"""The scheduler of background work: it looks what is due, and starts the jobs that have work.
+"""Scheduler that finds out which background jobs are due and starts them.
 
-Several times a second it asks the database one question: what is due, and of what kind. On SQLite,
-where it is told whether anybody has written, it asks once a second while nobody does. The state
-of all work is in tables, so nothing is lost with a worker, and several workers share the work. Each
-job runs in a thread of its own while it has something to do, so no job holds up another.
+Several times a second it runs one query that returns which kinds of work are due. On SQLite it can
+detect writes, so it queries only once a second while there are none. The state of all work is in
+tables. Nothing is lost if a worker stops, and several workers share the work. Each job runs in its
+own thread while it has work, so no job delays another.
 """
 
 import logging
@@ -33,9 +33,10 @@ from web.database.engine import engine_of, open_autocommit_engine, open_engine
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.jobs")
-#: Between two questions. A page waits for half of it, on average, twice.
+#: Seconds between two queries. On average, a page waits twice for half of this time.
 _LOOK_SECONDS = 0.25
-#: Between two questions while nothing is written: what becomes due by the clock alone waits for it.
+#: Seconds between two queries while nothing is written. Work that becomes due by time may wait for
+#: this long.
 _QUIET_SECONDS = 1.0
 _AFTER_FAILURE_SECONDS = 5.0
 _OUTAGE_TOLD_EVERY_SECONDS = 60.0
@@ -44,76 +45,76 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Job(ABC):
-    """A kind of background work.
+    """Kind of background work.
 
-    `engine` is for what writes; `reading` takes no lock of a writer on SQLite.
+    `engine` is for transactions that write; `reading` does not take the write lock of SQLite.
     """
 
-    #: The name of the thread, for logs.
+    #: Name of the thread, which appears in logs.
     name: str
-    #: Whether the job is due, with the parameters of `domain.core.schedule_conditions`; None if the
-    #: job only runs at fixed times.
+    #: Condition under which the job is due, with the parameters of
+    #: `domain.core.schedule_conditions`. It is None if the job only runs at fixed times.
     due: ColumnElement[bool] | None = None
-    #: How often it begins, whatever is due.
+    #: Interval at which the job starts regardless of due work.
     every: timedelta | None = None
-    #: Whether it begins with the worker as well.
+    #: `True` if the job also starts when the worker starts.
     begins_at_once = False
-    #: For how long it is left alone when what is due was not for it: another worker has it.
+    #: Pause in seconds after a run that found nothing, because another worker has claimed the work.
     pause_seconds = 1.0
-    #: Connections to the database.
+    #: Number of database connections.
     connections = 1
 
     def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
-        """Take the settings; the database is opened when there is something to do."""
+        """Store the settings. The database is opened when there is work."""
         self.settings = settings
         self.clock = clock
         self.is_stopped = Event()
         self._thread: Thread | None = None
         self._is_under_way = False
-        #: Whether there may be more to do than the last look has seen.
+        #: `True` if more work may have become due since the last run began.
         self._is_asked_again = False
         self._lock = Lock()
         self._rests_until = 0.0
-        #: When the current look began; None if there is none.
+        #: Monotonic time at which the current run began, or None between runs.
         self._looks_since: float | None = None
-        #: When the last period began.
+        #: Time at which the current period began.
         self._period_since: datetime | None = None
-        #: Called when something was done: it may be work for others.
+        #: Function to call after work was done, since the result may be work for other jobs.
         self.tell: Callable[[], None] = lambda: None
 
     @cached_property
     def engine(self) -> Engine:
-        """The connections of this job."""
+        """Database engine of this job."""
         return open_engine(replace(self.settings, database_pool_size=self.connections))
 
     @cached_property
     def reading(self) -> Engine:
-        """The same connections, for what only reads."""
+        """The same connections, for transactions that only read."""
         return self.engine.execution_options(begin_mode="DEFERRED")
 
     def has(self, due: ColumnElement[bool]) -> bool:
-        """Return whether a condition of `domain.core.schedule_conditions` is true now."""
+        """Return whether a condition of `domain.core.schedule_conditions` is met now."""
         with Session(self.reading) as session:
             return bool(session.scalar(select(due), moments(self.clock())))
 
     def seconds_of_look(self) -> float:
-        """Return for how long it has been looking for work and doing it."""
+        """Return the duration of the current run in seconds."""
         since = self._looks_since
         return 0.0 if since is None else monotonic() - since
 
     @abstractmethod
     def run_due(self) -> int:
-        """Do what is due now and return how much that was.
+        """Process what is due and return how much that was.
 
-        It returns early once `is_stopped` is set.
+        Implementations return early once `is_stopped` is set.
         """
 
     def look(self) -> int:
-        """Do what is due, in the background; return 0 if there was nothing."""
+        """Process what is due in the background and return 0 if there was nothing."""
         return self.run_due()
 
     def is_new_period(self) -> bool:
-        """Return whether a period began since the last call."""
+        """Return whether a new period has begun since the last call."""
         if self.every is None:
             return False
         now, since = self.clock(), self._period_since
@@ -123,13 +124,13 @@ class Job(ABC):
         return since is not None or self.begins_at_once
 
     def period_ends_at(self) -> datetime:
-        """Return when the current period ends, if it has one."""
+        """Return the end of the current period, or the latest possible time if there is none."""
         if self.every is None or self._period_since is None:
             return datetime.max.replace(tzinfo=UTC)
         return self._period_since + self.every
 
     def begin(self) -> None:
-        """Do what is due in the background, unless that is under way."""
+        """Start a run in the background, unless one is in progress."""
         with self._lock:
             if self._is_under_way:
                 self._is_asked_again = True
@@ -139,15 +140,15 @@ class Job(ABC):
                 self._thread.start()
 
     def __enter__(self) -> Self:
-        """Return the job, which has not begun."""
+        """Return the job without starting it."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Let the work under way finish, and close the database."""
+        """Let the current run finish and close the database."""
         self.stop()
 
     def stop(self) -> None:
-        """Let the work under way finish; the rest stays for the next worker."""
+        """Let the current run finish, and leave the rest to the next worker."""
         self.is_stopped.set()
         if self._thread is not None:
             self._thread.join(self.settings.graceful_timeout_seconds)
@@ -173,13 +174,13 @@ class Job(ABC):
                     return
 
     def _look(self) -> int | None:
-        """Look once; return None if that failed, and is to be tried again later."""
+        """Run once and return the amount of work, or None if the run failed."""
         try:
             return self.look()
-        # Unavailable or not migrated, which /readyz reports. Jobs with connections of their own get
-        # the errors of the driver.
+        # The database is unavailable or not migrated, which /readyz reports. Jobs with their own
+        # connections get the errors of the driver.
         except _OUTAGES as error:
-            if gave_way(error):  # in a deadlock, whose other side has gone on
+            if gave_way(error):  # the other side of the deadlock has continued
                 return 1
             _log.debug("nothing done", extra={"job": self.name, "reason": type(error).__name__})
         except Exception as error:  # noqa: BLE001 - what fails today may work later
@@ -188,13 +189,13 @@ class Job(ABC):
         return None
 
     def _record_failure(self, reason: str) -> None:
-        """Store the failure, which `/metrics`, `gatebell doctor` and `/admin` show."""
+        """Store the failure for `/metrics`, `gatebell doctor` and `/admin`."""
         with suppress(*_OUTAGES), Session(self.engine) as session, session.begin():
             record_failed_job(self.name, reason, session=session, now=self.clock())
 
 
 class JobOfEachWorker(Job):
-    """A job that begins with each period."""
+    """Job that runs once per period in every worker."""
 
     def __init__(
         self,
@@ -205,26 +206,26 @@ class JobOfEachWorker(Job):
         *,
         clock: Clock = system_clock,
     ) -> None:
-        """Take the work."""
+        """Store the name, the period and the function to call."""
         super().__init__(settings, clock=clock)
         self.name, self.every = name, every
         self._period = every
         self._work = work
 
     def run_due(self) -> int:
-        """Do the work; nothing is due afterwards."""
+        """Call the function and return 0, since nothing is due afterwards."""
         self._work(self.settings)
         return 0
 
 
 class PeriodicJob(JobOfEachWorker):
-    """A job that one of all workers begins with each period, by a turn of its name.
+    """Job that runs once per period in a single worker, which claims the job's turn.
 
-    No worker begins while another one is still at it.
+    No worker starts the job while another worker still runs it.
     """
 
     def run_due(self) -> int:
-        """Do the work if the turn is ours."""
+        """Call the function if this worker gets the turn."""
         if self._claim(self.clock()):
             is_over = Event()
             Thread(target=self._hold, args=(is_over,), name=self.name, daemon=True).start()
@@ -239,7 +240,7 @@ class PeriodicJob(JobOfEachWorker):
             return claim_turn(self.name, period=self._period, session=session, now=now)
 
     def _hold(self, is_over: Event) -> None:
-        """Take the turn of each period that follows, before it begins, until the work is over."""
+        """Claim the turn of each following period in advance until the work is done."""
         half = self._period / 2
         while not is_over.wait(half.total_seconds()):
             with suppress(SQLAlchemyError):
@@ -247,20 +248,20 @@ class PeriodicJob(JobOfEachWorker):
 
 
 class Scheduler:
-    """Looks what is due, and lets the jobs begin."""
+    """Scheduler that queries what is due and starts the jobs."""
 
     def __init__(
         self, jobs: Sequence[Job], settings: Settings, *, clock: Clock = system_clock
     ) -> None:
-        """Take the jobs, which have not begun."""
+        """Store the jobs without starting them."""
         self._jobs = jobs
         self._clock = clock
         self._asked = [(job, job.due) for job in jobs if job.due is not None]
         question = select(*(due for _, due in self._asked))
         self._question = RepeatedQuestion(question, open_autocommit_engine(settings))
-        #: Between them no period ends.
+        #: Time span within which no period ends.
         self._periods = (_EPOCH, _EPOCH)
-        #: Until then, what the last look has seen holds, unless somebody writes.
+        #: Monotonic time until which the last result is valid, unless the database is written to.
         self._is_quiet_until = float("-inf")
         self._is_stopped = False
         self._has_news = Event()
@@ -270,12 +271,12 @@ class Scheduler:
         self._thread = Thread(target=self._run, name="scheduler", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin, in the background."""
+        """Start scheduling in the background."""
         self._thread.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Let the work under way finish; the rest stays for the next worker."""
+        """Let active jobs finish, and leave the rest to the next worker."""
         self._is_stopped = True
         self._has_news.set()
         for job in self._jobs:
@@ -284,7 +285,7 @@ class Scheduler:
             job.stop()
 
     def hanging(self, *, longest_seconds: float) -> list[str]:
-        """Return the names of the jobs that have not come back for longer."""
+        """Return the names of the jobs whose current run exceeds `longest_seconds`."""
         return [job.name for job in self._jobs if job.seconds_of_look() > longest_seconds]
 
     def _run(self) -> None:
@@ -305,7 +306,7 @@ class Scheduler:
     def _look(self) -> None:
         now = self._clock()
         seen_at, end = self._periods
-        if not seen_at <= now < end:  # or the clock was put back
+        if not seen_at <= now < end:  # also after the clock was set back
             for job in self._jobs:
                 if job.is_new_period():
                     job.begin()
@@ -319,7 +320,7 @@ class Scheduler:
                 job.begin()
 
     def _tell_of_outage(self, error: Exception) -> None:
-        """Log that the database is away, once a minute."""
+        """Log once a minute that the database is unavailable."""
         if monotonic() - self._told_of_outage_at >= _OUTAGE_TOLD_EVERY_SECONDS:
             self._told_of_outage_at = monotonic()
             _log.error(

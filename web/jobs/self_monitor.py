@@ -1,4 +1,4 @@
-"""Sends a synthetic alert through the public URL, and times it to the page."""
+"""Sends a synthetic alert through the public URL and measures the time until it is paged."""
 
 import logging
 from collections.abc import Callable
@@ -29,10 +29,10 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class SelfMonitor(Job):
-    """Checks the way of an alert once in each period, in one of all workers."""
+    """Job that checks the path of an alert once per period, in one of all workers."""
 
     name = "self monitor"
-    #: Between looks whether a check is due: its settings may have changed.
+    #: Interval at which the job looks for a due check, since the settings may have changed.
     every = timedelta(seconds=5)
 
     def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
@@ -41,7 +41,7 @@ class SelfMonitor(Job):
         self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
 
     def run_due(self) -> int:
-        """Make the check that is due, and return how many there were."""
+        """Run the check if it is due and return the number of checks."""
         with Session(self.reading) as session:
             settings = current_settings(self.settings, session=session)
             taken = last_turn(TURN, session=session)
@@ -56,7 +56,7 @@ class SelfMonitor(Job):
         return 1
 
     def check(self, settings: Settings) -> Check:
-        """Send an alert, wait for its page, resolve it, and tell the dead man's switch."""
+        """Send an alert, wait for its page, resolve the alert and ping the dead man's switch."""
         client = OutgoingClient.of(settings)
         try:
             made = self._made(settings, client)
@@ -65,7 +65,7 @@ class SelfMonitor(Job):
         finally:
             client.close()
         if self.is_stopped.is_set() and made.problem:
-            return made  # the worker stops: that is no problem of the way
+            return made  # the worker is stopping, which is not a problem of the path
         with Session(self.engine) as session, session.begin():
             record_check(made, session=session)
         if made.problem or made.switch_problem:
@@ -91,9 +91,9 @@ class SelfMonitor(Job):
     def _sent(
         self, found: Check, target: Target, settings: Settings, client: OutgoingClient
     ) -> Check:
-        """Open the alert and wait until it is paged, where it is to be."""
+        """Open the alert and wait for its page, if one is expected."""
         try:
-            if self._open(target):  # of a check that was interrupted
+            if self._open(target):  # left over from an interrupted check
                 _post(target, self_monitor.recovery_body(self.clock()), settings, client)
             stored = _post(target, self_monitor.firing_body(), settings, client)
             found = replace(found, stored=stored)
@@ -123,7 +123,7 @@ class SelfMonitor(Job):
     def _resolved(
         self, found: Check, target: Target, settings: Settings, client: OutgoingClient
     ) -> Check:
-        """Resolve the alert, whatever came of it, and remove earlier ones."""
+        """Resolve the alert, even after a problem, and remove the alerts of earlier checks."""
         try:
             body = self_monitor.recovery_body(self.clock())
             found = replace(found, resolved=_post(target, body, settings, client))
@@ -150,7 +150,10 @@ def _paged(target: Target, alert_id: int, session: Session) -> tuple[datetime | 
 
 
 def _post(target: Target, body: bytes, settings: Settings, client: OutgoingClient) -> timedelta:
-    """Post to the public URL and return how long that took; raise SelfMonitorError."""
+    """Post to the public URL and return the response time.
+
+    Raise SelfMonitorError if the alert could not be sent or was not accepted.
+    """
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {target.key}"}
     try:
         url = parse_outgoing_url(f"{settings.base_url}{target.path}")
@@ -165,7 +168,7 @@ def _post(target: Target, body: bytes, settings: Settings, client: OutgoingClien
 
 
 def _ping_switch(settings: Settings, client: OutgoingClient) -> str | None:
-    """Tell the dead man's switch that all is well; return why it did not take that, if so."""
+    """Ping the dead man's switch and return the problem, or None."""
     if not settings.self_monitor_switch_url:
         return None
     try:
@@ -178,6 +181,6 @@ def _ping_switch(settings: Settings, client: OutgoingClient) -> str | None:
 
 
 def run_due(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Make the check that is due at the clock's time, and return how many there were."""
+    """Run the check if it is due at the clock's time and return the number of checks."""
     with SelfMonitor(settings, clock=clock) as loop:
         return loop.run_due()

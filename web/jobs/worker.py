@@ -1,13 +1,13 @@
-"""The background worker: everything that happens without a request.
+"""Background worker that runs all jobs outside of requests.
 
-Run `python -m web.jobs.worker`; several workers may run at once. With `--prepare` it prepares the
-database first, and ends with WRONG_SETTING if it cannot.
+Run `python -m web.jobs.worker`. Several workers may run at the same time. With `--prepare` it
+prepares the database first, and exits with WRONG_SETTING if that fails.
 """
 
 import gc
 
 if __name__ == "__main__":
-    # Nothing of what is loaded from here on is garbage; `main` turns the collector on again.
+    # Nothing loaded from here on becomes garbage. `main` turns the collector on again.
     gc.disable()
 
 import logging
@@ -76,21 +76,22 @@ _log = logging.getLogger("gatebell.jobs")
 _MINUTE = timedelta(minutes=1)
 _TEN_MINUTES = timedelta(minutes=10)
 _HOUR = timedelta(hours=1)
-#: Connections that the periodic jobs share; each holds one for as long as a transaction lasts.
+#: Number of connections that the periodic jobs share. Each job holds one during a transaction.
 _SHARED_CONNECTIONS = 4
-#: The supervisor, and WatchdogSec of deploy/systemd/gatebell-worker.service, wait for several.
+#: Interval of the signs of life in seconds. The supervisor, and WatchdogSec of
+#: deploy/systemd/gatebell-worker.service, allow for several missed signs.
 _SIGNS_OF_LIFE_EVERY_SECONDS = 5.0
-#: A job that has not come back for so long hangs: each of its waits has a limit of its own.
+#: Duration in seconds after which a job counts as hung. Each of its waits has its own limit.
 _LONGEST_LOOK_SECONDS = 1_800
 
 
 class Pulse(PeriodicJob):
-    """Shows that a worker runs: the turn is all that there is to it."""
+    """Job that only claims its turn, which shows that a worker is running."""
 
     begins_at_once = True
 
     def __init__(self, settings: Settings) -> None:
-        """Take the name by which others find the turn."""
+        """Use the turn name under which other processes find the worker."""
         super().__init__(WORKER_HEARTBEAT, _MINUTE, lambda _settings: None, settings)
 
 
@@ -133,9 +134,9 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
 
 
 def main(*, is_first: bool = False) -> None:
-    """Run the worker until it is told to stop, and finish the work under way.
+    """Run the worker until it receives a signal, and let active jobs finish.
 
-    The first one of `make run` prepares the database before.
+    The first worker of `make run` prepares the database beforehand.
     """
     keep_little_memory()
     keep_what_is_loaded()
@@ -145,7 +146,8 @@ def main(*, is_first: bool = False) -> None:
         configure_logging(settings)
         if is_first:
             prepare(settings)
-            sd_notify("STATUS=the database is prepared", _log)  # the web server waits for it
+            # The web server waits for this message.
+            sd_notify("STATUS=the database is prepared", _log)
             _begin_anew_after_migrating()
         else:
             check_if_available(settings)
@@ -163,20 +165,20 @@ def main(*, is_first: bool = False) -> None:
 
 
 def _begin_anew_after_migrating() -> None:
-    """Become a worker that has loaded no migrations, which take a third of its memory."""
+    """Replace this process by one without migrations, which take a third of its memory."""
     if "alembic" in sys.modules:
         drain_standard_streams()
         os.execv(sys.executable, [sys.executable, "-m", "web.jobs.worker"])  # noqa: S606 - ourselves
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Begin to stop; to be told again, as by systemd and by the supervisor, changes nothing."""
+    """Start the shutdown, and ignore further signals from systemd or the supervisor."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _show_life(hanging: Callable[[], Sequence[str]]) -> None:
-    """Tell the supervisor, or systemd, that the worker works, until it is told to stop."""
+    """Notify the supervisor or systemd that the worker is alive, until a job hangs."""
     sd_notify("READY=1", _log)
     while not (found := hanging()):
         sd_notify("WATCHDOG=1", _log)

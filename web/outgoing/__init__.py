@@ -1,1 +1,1 @@
-"""HTTP requests to URLs that people choose: where they may go, how long they take, what failed."""
+"""HTTP requests to URLs that users configure, with limits on addresses and durations."""

@@ -1,6 +1,6 @@
-"""Resolves host names to the addresses that outgoing requests may reach.
+"""Resolution of host names to addresses that outgoing requests may reach.
 
-A host name is resolved once, so that it cannot lead elsewhere after the check.
+A host name is resolved once, so that it cannot lead to another address after the check.
 """
 
 import socket
@@ -12,9 +12,9 @@ from domain.delivery.outgoing.errors import AddressRefusedError, NameNotFoundErr
 
 
 def allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Sequence[Address]:
-    """Resolve a host name once, and return the addresses that may be reached, in the given order.
+    """Resolve a host name once and return the permitted addresses in the resolver's order.
 
-    Raises NameNotFoundError, or AddressRefusedError if none may be reached.
+    Raise NameNotFoundError, or AddressRefusedError if no address is permitted.
     """
     found = _resolve(host, port)
     allowed = [each for each in found if policy.refusal(each) is None]
@@ -35,7 +35,7 @@ def _resolve(host: str, port: int) -> Sequence[Address]:
 
 
 def _parsed(text: str) -> Address:
-    """Return an address; one of IPv4 that is written in IPv6 is what it stands for."""
+    """Return an address, and convert IPv4 addresses that are written as IPv6."""
     address = ip_address(text.partition("%")[0])
     mapped = getattr(address, "ipv4_mapped", None)
     return mapped or address

@@ -1,13 +1,15 @@
-"""A child process that sends messages through apprise, and can do nothing else.
+"""Child process that can only send messages through apprise.
 
-apprise opens connections of its own, so an audit hook (PEP 578) checks every address that it
-connects to, and refuses other programs, Unix sockets and files outside Python's own. People write
-the URLs, so a request goes to a public address, or to a host and port that the administrator has
-named, and has neither a method nor headers of theirs. The process gets no environment of the
-service. It reads requests from standard input and writes results to standard output, both as lines
-of JSON; several requests may be under way at once.
+apprise opens its own connections, so an audit hook (PEP 578) checks every address to which it
+connects. The hook rejects other programs, Unix sockets and files outside of Python's own. Users
+write the URLs. A request may therefore only go to a public address, or to a host and port that the
+administrator has configured. Users can set neither its method nor its headers.
 
-Run `python -m web.outgoing.apprise_child HOSTS` with what OUTGOING_CONTACT_HOSTS allows.
+The process does not inherit the service's environment. It reads requests from standard input and
+writes results to standard output, both as lines of JSON. It can handle several requests at the same
+time.
+
+Run `python -m web.outgoing.apprise_child HOSTS` with the value of OUTGOING_CONTACT_HOSTS.
 """
 
 import json
@@ -33,17 +35,17 @@ from domain.delivery.outgoing.addresses import AddressPolicy, literal_address
 from domain.delivery.outgoing.errors import AddressRefusedError, problem_with_status
 from domain.delivery.outgoing.hosts import NamedHosts
 
-#: Text messages, and push messages of which a telephone shows the beginning.
+#: Maximum length of text messages, and of push messages whose beginning a phone displays.
 _FEW_CHARACTERS = 1_024
-#: What services take as a call to everybody, which no sender of an alert may make.
+#: Pattern of mentions that notify everyone, which a sender of an alert must not use.
 _MENTIONS = re.compile(r"@(?=everyone|here|channel|room|all)|(?<=<)(?=[@!#])", re.IGNORECASE)
-#: Services that act on this machine, or read what lies on it.
+#: Services that act on this machine or read its data.
 _OF_THIS_MACHINE = frozenset(
     {"blink1", "dbus", "glib", "gnome", "macosx", "syslog", "vapid", "windows"}
 )
-#: Services whose URL says what is sent to which path: they could speak to anything inside.
+#: Services whose URL determines the content and the path. They could access any internal service.
 _GENERIC = frozenset({"custom_form", "custom_json", "custom_xml"})
-#: Requests whose addresses are refused, by the event of the audit hook and where the address is.
+#: Position of the address in the arguments of audit events whose addresses are checked.
 _TO_ADDRESSES = {"socket.connect": 1, "socket.sendto": 1, "socket.sendmsg": 1}
 _FORBIDDEN = (
     "ctypes.",
@@ -71,53 +73,55 @@ _FORBIDDEN = (
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PYTHON = (sys.prefix, sys.base_prefix)
 _LONGEST_WORDS = 300
-#: Where e-mail keeps them.
+#: Attributes in which the email service keeps key files.
 _KEY_FILES = ("pgp_key", "pgp_privkey")
-#: What was begun when the service stopped may still end well.
+#: Seconds for requests in progress to finish when the service stops.
 _LAST_SECONDS = 15.0
-#: Shorter parts of a URL are no secrets, and would tear holes into other words.
+#: Minimum length of secrets in a URL. Shorter parts are not secrets, and removing them would damage
+#: other words.
 _SHORTEST_SECRET = 5
-#: What apprise logs of the answer of a service, or of a connection that failed.
+#: Patterns of log lines in which apprise reports a failed connection or a service's response.
 _SOCKET = "Socket Exception"
 _DETAILS = re.compile(rf"(Response Details|{_SOCKET}):\s*(b(?='))?")
-#: How apprise tells the status of a response.
+#: Pattern of the status of a response in apprise's log.
 _STATUS = re.compile(r"\berror=([1-5][0-9]{2})\b")
-#: What urllib3 says of a connection that failed, around the one thing that is of interest.
+#: Pattern of urllib3's message about a failed connection, which captures the relevant part.
 _CAUSE = re.compile(r".*Caused by \w+\([\"'](?:[^:]*: )?(.*?)[\"']\)+$", re.DOTALL)
 
 
 @dataclass
 class _Request:
-    """A request under way, as the audit hook has to know it."""
+    """Request in progress, with the data that the audit hook needs."""
 
-    #: The hosts on addresses that are not public that it may reach.
+    #: Hosts on non-public addresses that the request may reach.
     hosts: NamedHosts = field(default_factory=NamedHosts)
-    #: What allows further ones.
+    #: Remedy that permits further hosts.
     remedy: str = "contacts reach public addresses only"
-    #: Why the hook refused what it wanted.
+    #: Reasons for which the hook rejected operations.
     refused: list[str] = field(default_factory=list)
 
 
-#: The request of this thread. apprise hands it on to most of the threads that it starts; others
-#: reach public addresses only.
+#: Request of this thread. apprise passes it to most of the threads that it starts. Other threads
+#: can only reach public addresses.
 _request: ContextVar[_Request] = ContextVar("request")
-#: The host and port that were looked up last, before a connection to what was found.
+#: Host and port of the last lookup, which precedes the connection to its result.
 _looked_up: ContextVar[tuple[str, int]] = ContextVar("looked_up")
 _PUBLIC = AddressPolicy()
 
 
 class Sandbox:
-    """The audit hook."""
+    """Audit hook that restricts addresses, files and operations."""
 
     def __init__(self) -> None:
-        """Find the files that may be read, which are those that Python is made of."""
-        # Not the folder of the service, whose modules are loaded: its database may lie there.
+        """Determine the readable files, which are only the files of Python itself."""
+        # The folder of the service is excluded, because the database may be in it. Its modules are
+        # already loaded.
         own = os.path.realpath(Path.cwd())
         places = {os.path.realpath(each) for each in (*sys.path, *TZPATH, *_PYTHON) if each}
         self._readable = tuple(places - {own})
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        """Raise PermissionError for what is refused."""
+        """Raise PermissionError if the operation is not permitted."""
         if event == "socket.getaddrinfo":
             _note_lookup(args[0], args[1])
         elif event in _TO_ADDRESSES:
@@ -128,14 +132,14 @@ class Sandbox:
             _refuse(f"it wanted to do what only programs of this machine may ({event})")
 
     def _check_address(self, opened: socket.socket, address: Any) -> None:
-        if address is None:  # on a connected socket, whose address was checked
+        if address is None:  # a connected socket, whose address was checked before
             return
         if opened.family not in {socket.AF_INET, socket.AF_INET6}:
             _refuse("it wanted to reach a program of this machine")
         try:
             reached = ip_address(str(address[0]).partition("%")[0])
         except ValueError:
-            # A name, which would be looked up behind this check.
+            # The name would be resolved after this check.
             _refuse("it wanted to reach a name that could not be checked")
         reached = getattr(reached, "ipv4_mapped", None) or reached
         kind = _PUBLIC.refusal(reached)
@@ -155,7 +159,7 @@ class Sandbox:
 
     @staticmethod
     def _is_own_bind(event: str, args: tuple[Any, ...]) -> bool:
-        """Return whether a socket is bound as an unconnected one of UDP is, to send from."""
+        """Return whether a UDP socket is bound without an address, as for sending."""
         return event == "socket.bind" and isinstance(args[1], tuple) and not args[1][0]
 
 
@@ -169,7 +173,7 @@ def _note_lookup(host: Any, port: Any) -> None:
 
 
 def _is_named(address: str, port: int, hosts: NamedHosts) -> bool:
-    """Return whether the administrator has named an address, or the name that led to it."""
+    """Return whether the administrator has configured the address or the name that led to it."""
     name, of_port = _looked_up.get(("", 0))
     return hosts.have(address, port) or (of_port == port and hosts.have(name, port))
 
@@ -180,17 +184,17 @@ def _refuse(why: str) -> NoReturn:
 
 
 class Program:
-    """Answers requests, each in a thread of its own."""
+    """Handler of requests, each in its own thread."""
 
     def __init__(self, results: TextIO, hosts: NamedHosts) -> None:
-        """Load every service; take where results go, and the hosts that the administrator names."""
+        """Load all services, and store the output for results and the configured hosts."""
         import apprise  # noqa: PLC0415 - only this process loads it
         from apprise.manager_plugins import NotificationManager  # noqa: PLC0415
 
         logging.getLogger("apprise").setLevel(logging.DEBUG)
         logging.getLogger("apprise").propagate = False
         self._apprise = apprise
-        # They read files, so they come before the hook.
+        # They read files, so they are loaded before the hook is installed.
         services: Any = NotificationManager()  # type: ignore[no-untyped-call]
         services.load_modules()
         self._services = services
@@ -200,7 +204,7 @@ class Program:
         self._lock = Lock()
 
     def run(self, requests: Iterator[Mapping[str, Any]]) -> None:
-        """Answer requests until there is none any more, and finish those under way."""
+        """Handle requests until the input ends, and finish the requests in progress."""
         threads: list[Thread] = []
         for request in requests:
             threads = [each for each in threads if each.is_alive()]
@@ -217,7 +221,7 @@ class Program:
         except Exception as error:  # noqa: BLE001 - of any of two hundred services
             result = {"problem": f"apprise failed: {type(error).__name__}"}
         if result.get("problem") and under_way.refused:
-            # What apprise makes of it would say less.
+            # The reason of the hook is more precise than apprise's message.
             result = {"problem": under_way.refused[0]}
         line = json_line({"id": request["id"], **result})
         with self._lock, suppress(OSError):
@@ -225,11 +229,11 @@ class Program:
             self._results.flush()
 
     def _service(self, url: str) -> Any:
-        """Return the service of a URL, or None if apprise cannot read it."""
+        """Return the service of a URL, or None if apprise cannot read the URL."""
         asset = self._apprise.AppriseAsset(app_id="Gatebell", app_desc="Gatebell", app_url="")
         service = self._apprise.Apprise.instantiate(url, asset=asset, suppress_exceptions=True)
         if service is not None:
-            service.redirects = False  # whatever the URL says
+            service.redirects = False  # overrides the URL
         return service
 
     def _check(self, request: Mapping[str, Any]) -> dict[str, object]:
@@ -261,10 +265,10 @@ class Program:
         return scheme in self._services and _module(self._services[scheme]) in _OF_THIS_MACHINE
 
     def _problem_of_files(self, service: Any) -> str | None:
-        """Return what is wrong with a service that reads files, of this machine or downloads."""
+        """Return the problem of a service that reads local files or downloads, or None."""
         files = self._apprise.AppriseAttachment
         named = any(isinstance(each, files) and each for each in vars(service).values())
-        # Keys of e-mail are files in an object within the service.
+        # The email service keeps key files in a nested object.
         if not named and not any(getattr(service, each, None) for each in _KEY_FILES):
             return None
         return (
@@ -273,9 +277,9 @@ class Program:
         )
 
     def _problem_of_address(self, service: Any) -> str | None:
-        """Return why a service can never be reached, if the address in its URL tells.
+        """Return why a service can never be reached, if the address in its URL shows that.
 
-        A name is resolved when a message is sent.
+        Host names are only resolved when a message is sent.
         """
         host, port = getattr(service, "host", None), getattr(service, "port", None)
         address = literal_address(host) if host and _host_of(service) else None
@@ -317,7 +321,7 @@ class Program:
         }
 
     def _allow_hosts(self, service: Any) -> None:
-        """Let a request reach what the administrator has named, unless it could say anything."""
+        """Permit the configured hosts for a request, unless its service is generic."""
         under_way = _request.get()
         under_way.remedy = _remedy_of(service)
         if _module(service) not in _GENERIC:
@@ -325,19 +329,19 @@ class Program:
 
 
 def _module(service: Any) -> str:
-    """Return the name of the module of a service, or of its class."""
+    """Return the name of the module of a service or of its class."""
     return str(service.__module__).removeprefix("apprise.plugins.").partition(".")[0]
 
 
 def _remedy_of(service: Any) -> str:
-    """Return what allows a service on an address that is not public, in words."""
+    """Return a remedy for a service on a non-public address."""
     if _module(service) in _GENERIC:
         return "JSON, XML and form URLs reach public addresses only"
     return "only OUTGOING_CONTACT_HOSTS can allow that"
 
 
 def _host_of(service: Any) -> str | None:
-    """Return host and port of a service that somebody runs themselves."""
+    """Return the host and port of a self-hosted service, or None for other services."""
     if "host" not in service.template_tokens or getattr(service, "mode", "") == "cloud":
         return None
     host, port = getattr(service, "host", None), getattr(service, "port", None)
@@ -345,7 +349,7 @@ def _host_of(service: Any) -> str | None:
 
 
 def _problem_of(service: Any) -> str | None:
-    """Return what a URL asks for that no contact gets, or None."""
+    """Return the problem of a URL that sets a header or a method, or None."""
     if "headers" in service.template_kwargs and service.headers:
         return "it sets a header, and Gatebell sends none: remove what begins with + from the URL"
     if _module(service) in _GENERIC and service.method != "POST":
@@ -354,7 +358,7 @@ def _problem_of(service: Any) -> str | None:
 
 
 def _reason_of(said: Sequence[Any]) -> str:
-    """Return how a service failed, in words that only this program has chosen."""
+    """Return the reason of a failure, in our own words."""
     messages = [each.message for each in said]
     status = next((found[1] for each in messages if (found := _STATUS.search(each))), None)
     if status is not None and (problem := problem_with_status(int(status))) is not None:
@@ -366,7 +370,7 @@ def _reason_of(said: Sequence[Any]) -> str:
 
 
 def _words_of(said: Sequence[Any]) -> str:
-    """Return what a service, or apprise, said of a failure."""
+    """Return the message about a failure from the service or from apprise."""
     warnings = [each.message for each in said if each.level in {"WARNING", "ERROR", "CRITICAL"}]
     details = [_DETAILS.sub("", each.message) for each in said if _DETAILS.match(each.message)]
     details = [_CAUSE.sub(r"\1", each) for each in details]
@@ -374,7 +378,7 @@ def _words_of(said: Sequence[Any]) -> str:
 
 
 def _without_secrets(words: str, url: str, *, host: str | None) -> str:
-    """Replace the parts of a URL in a text, but for its scheme and the host of a service."""
+    """Remove the parts of a URL from a text, except its scheme and the service's host."""
     parts = re.split(r"[/:@?&=#,+]+", url.partition(":")[2])
     secrets = {each for part in parts for each in (part, unquote(part))}
     secrets -= {"", *(host or "").split(":")}
@@ -395,9 +399,9 @@ def _requests() -> Iterator[Mapping[str, Any]]:
 
 
 def fitting(body: str, short: str, *, room: int) -> str:
-    """Return the text that a service has room for, in characters.
+    """Return a text that fits within the given number of characters.
 
-    The short one says what there is to do, so it ends a long one that is cut.
+    A long text that is cut ends with the short text, which contains the required actions.
     """
     if room <= _FEW_CHARACTERS:
         return short
@@ -407,25 +411,25 @@ def fitting(body: str, short: str, *, room: int) -> str:
 
 
 def without_mentions(text: str) -> str:
-    """Return a text in which nothing calls everybody."""
+    """Return a text whose mentions notify no one."""
     return _MENTIONS.sub(lambda found: f"{found[0]}\u200b", text)
 
 
 def main() -> None:
-    """Answer requests until standard input ends."""
-    # What a service prints must not be taken for a result.
+    """Handle requests until standard input ends."""
+    # The output of a service must not be mistaken for a result.
     results = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with Path(os.devnull).open("w") as nothing:
         os.dup2(nothing.fileno(), 1)
     program = Program(results, NamedHosts.parse(sys.argv[1]))
-    # Imported here, since afterwards only Python's own files can be opened.
+    # This is imported here because only Python's own files can be opened afterwards.
     import encodings.idna  # noqa: F401, PLC0415
 
     sys.addaudithook(Sandbox())
     results.write(json_line({"id": 0}))
     results.flush()
     program.run(_requests())
-    # Not as usual, which would wait for threads of apprise that hang.
+    # A regular exit would wait for threads of apprise that hang.
     os._exit(0)
 
 

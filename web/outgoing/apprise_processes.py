@@ -1,8 +1,8 @@
-"""Sends messages through apprise, in child processes that are started when they are needed.
+"""Sends messages through apprise in child processes, which are started as needed.
 
-A child answers several requests at once (`web/outgoing/apprise_child.py`). When one of them takes
-too long, the child gets no further ones, and is killed as soon as the others have ended: no request
-that does well is lost over one that hangs. A child without work ends after a while.
+A child handles several requests at the same time (`web/outgoing/apprise_child.py`). If a request
+takes too long, the child gets no further requests, and is killed once the others have ended. A
+request that hangs therefore does not affect the others. An idle child ends after a while.
 """
 
 import json
@@ -21,7 +21,8 @@ from domain.delivery.outgoing.errors import OutgoingError
 from domain.paging.notifications.contact_types.base import Problem, UrlService
 from web.settings.reader import Settings
 
-#: Loading all services takes half a second of a processor that has nothing else to do.
+#: Seconds to wait for a child to start. Loading all services takes half a second on an idle
+#: processor.
 _START_SECONDS = 20.0
 _IDLE_SECONDS = 120.0
 _MOST_AT_ONCE = 16
@@ -31,7 +32,10 @@ _ENDED = {"problem": "the process that sends through Apprise ended"}
 
 
 def check_apprise_url(url: str, settings: Settings) -> UrlService:
-    """Return what a URL leads to, or raise InvalidError for the field `address`."""
+    """Return the service to which a URL leads.
+
+    Raise InvalidError for the field `address` if the URL cannot be used.
+    """
     if not url.isprintable() or not 0 < len(url) <= _LONGEST_URL:
         message = f"Enter a URL of at most {_LONGEST_URL} characters, such as ntfys://topic."
         raise InvalidError(message, field="address")
@@ -58,10 +62,10 @@ def check_apprise_url(url: str, settings: Settings) -> UrlService:
 
 
 class AppriseProcesses:
-    """The children of one worker; for any number of threads."""
+    """Thread-safe child processes of one worker."""
 
     def __init__(self, settings: Settings, *, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Take the settings; nothing is started yet."""
+        """Store the settings without starting a process."""
         self._settings = settings
         self._idle_seconds = idle_seconds
         self._children: list[_Child] = []
@@ -77,9 +81,9 @@ class AppriseProcesses:
         is_alarm: bool,
         deadline: float,
     ) -> Problem | None:
-        """Send a message within so many seconds; return what went wrong, or None.
+        """Send a message within the given time and return the problem, or None.
 
-        Services that take a few words only get `short_body`.
+        Services with a low limit on length get `short_body`.
         """
         message = {"title": title, "body": body, "short_body": short_body, "is_alarm": is_alarm}
         request = {"op": "send", "url": url, **message}
@@ -105,7 +109,7 @@ class AppriseProcesses:
 
     @property
     def process_ids(self) -> Sequence[int]:
-        """The ids of the running children."""
+        """Ids of the running children."""
         with self._lock:
             return [each.process.pid for each in self._children]
 
@@ -117,7 +121,7 @@ class AppriseProcesses:
             child.kill()
 
     def _take(self) -> "_Child":
-        """Return a child that takes another request."""
+        """Return a child that can take another request."""
         with self._lock:
             self._children = [each for each in self._children if each.is_alive]
             for child in self._children:
@@ -151,7 +155,7 @@ class AppriseProcesses:
 
 
 class _Child:
-    """A running child process."""
+    """Running child process."""
 
     def __init__(self, settings: Settings) -> None:
         self.process: Popen[str] = Popen(  # noqa: S603 - this program
@@ -162,15 +166,15 @@ class _Child:
             text=True,
             env=_environment(settings),
             cwd=_ROOT,
-            # Signals to the worker let it finish what it sends.
+            # The child must finish its messages when the worker receives a signal.
             start_new_session=True,
         )
         if self.process.stdin is None or self.process.stdout is None:
-            raise TypeError  # they are pipes
+            raise TypeError  # both are pipes
         self._stdin, self._stdout = self.process.stdin, self.process.stdout
-        #: How many requests it ever got, and how many are under way.
+        #: Number of requests the child ever got, and number of requests in progress.
         self.served = self._active = 0
-        #: Whether a request has hung in it.
+        #: `True` if a request has hung in the child.
         self.is_spoilt = False
         self._ids = count(1)
         self._ready: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
@@ -196,12 +200,12 @@ class _Child:
         self.served += 1
 
     def end(self) -> bool:
-        """Note the end of a request; return whether no other one is in progress."""
+        """Record the end of a request and return whether no other request is in progress."""
         self._active -= 1
         return self._active == 0
 
     def ask(self, request: Mapping[str, Any], deadline: float) -> Mapping[str, Any] | None:
-        """Return the result of a request, or None if none came in time."""
+        """Return the result of a request, or None after the deadline."""
         if not self._is_ready():
             return {"problem": "the process that sends through Apprise did not start in time"}
         answers: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
@@ -223,7 +227,7 @@ class _Child:
 
     def _is_ready(self) -> bool:
         try:
-            # Put back for the next one that asks.
+            # The message is put back for the next request.
             self._ready.put(self._ready.get(timeout=_START_SECONDS))
         except Empty:
             self.is_spoilt = True
@@ -231,7 +235,7 @@ class _Child:
         return True
 
     def kill(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process, even if requests are in progress."""
         self.process.kill()
         self.process.wait()
         with suppress(OSError):
@@ -259,7 +263,7 @@ def _command(settings: Settings) -> list[str]:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """Return the environment of a child, which has nothing of the service's."""
+    """Return the environment of a child, which contains nothing of the service's environment."""
     if settings.trusted_ca_file is None:
         return {}
     bundle = _ca_bundle(settings.trusted_ca_file, settings.instance_path)
@@ -267,7 +271,7 @@ def _environment(settings: Settings) -> dict[str, str]:
 
 
 def _ca_bundle(trusted_ca_file: Path, folder: Path) -> Path:
-    """Return a file with the certificate authorities of TRUSTED_CA_FILE beside the usual ones."""
+    """Return a file with the usual certificate authorities and those in TRUSTED_CA_FILE."""
     import certifi  # noqa: PLC0415 - only where that is set
 
     text = f"{certifi.contents()}\n{trusted_ca_file.read_text(encoding='utf-8')}"

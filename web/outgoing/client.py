@@ -1,9 +1,10 @@
-"""The client for requests to URLs that people choose.
+"""HTTP client for requests to URLs that users configure.
 
-A host name is resolved once, and the connection goes to an address that was checked: names whose
-addresses change in between lead nowhere else. Certificate and host name are verified for the name.
-No redirect is followed, no proxy of the environment is used, and a response is read to a limit.
-With OUTGOING_PROXY, the proxy resolves the names of public hosts (`web/outgoing/proxy.py`).
+A host name is resolved once, and the connection goes to an address that was checked. A name whose
+address changes in between cannot lead anywhere else. The certificate is verified for the host name.
+The client follows no redirects, ignores proxies of the environment, and limits the size of a
+response. With OUTGOING_PROXY, the proxy resolves the names of public hosts
+(`web/outgoing/proxy.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,37 +41,37 @@ from web.outgoing.addresses import allowed_addresses
 from web.outgoing.proxy import Proxy, is_direct
 from web.settings.reader import Settings
 
-#: Seconds for a whole request: name, connection, TLS, sending and the response.
+#: Time limit of a whole request in seconds: name, connection, TLS, sending and the response.
 DEADLINE_SECONDS = 10.0
-#: A connection is not tried for longer than this while there are other addresses.
+#: Time limit of a connection attempt in seconds while there are other addresses.
 _CONNECT_SECONDS = 4.0
-#: More of a response is not read; its status counts all the same.
+#: Maximum number of response bytes read. The status of a longer response still counts.
 _MOST_BYTES = 65_536
-#: So much of a response is returned.
+#: Maximum number of response bytes returned, for a POST and for a GET.
 _KEPT_BYTES = 1_000
 _KEPT_OF_A_GET = 16_384
-_LONGEST_RETRY_AFTER = 5  # digits
+_LONGEST_RETRY_AFTER = 5  # maximum number of digits
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The response of another service."""
+    """Response of another service."""
 
     status: int
-    #: The seconds that the header Retry-After asks to wait, if it gives a number.
+    #: Number of seconds in the header Retry-After, or None if it is not a number.
     retry_after: int | None
     seconds: float
-    #: The first bytes of the body.
+    #: First bytes of the body.
     beginning: bytes = field(repr=False, default=b"")
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with it; None for a success."""
+        """Problem with the response, or None for a success."""
         return problem_with_status(self.status)
 
 
 class OutgoingClient:
-    """A client that keeps its connection for the next request to the same origin.
+    """Client that keeps its connection for the next request to the same origin.
 
     It is for one thread, or one greenlet, at a time.
     """
@@ -83,7 +84,7 @@ class OutgoingClient:
         proxy: Proxy | None = None,
         deadline: float = DEADLINE_SECONDS,
     ) -> None:
-        """Take the addresses that may be reached and the seconds for a whole request."""
+        """Store the permitted addresses and the time limit of a whole request."""
         self._route = _Route(policy=policy, trusted_ca_file=trusted_ca_file, proxy=proxy)
         self._deadline = deadline
         self._kept: tuple[str, HTTPConnection] | None = None
@@ -98,7 +99,10 @@ class OutgoingClient:
         )
 
     def post(self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Send a POST and return the response, whatever its status; raise OutgoingError."""
+        """Send a POST and return the response, whatever its status.
+
+        Raise OutgoingError if there is no response.
+        """
         origin, kept = f"{url.scheme}://{url.authority}", self._kept
         self._kept = None  # until the response is complete
         reused = kept[1] if kept and kept[0] == origin else None
@@ -111,18 +115,18 @@ class OutgoingClient:
         return answer
 
     def get(self, url: OutgoingUrl) -> Answer:
-        """Request a URL once, and return the response with more of its body; raise OutgoingError.
+        """Request a URL once and return the response with more of its body.
 
-        The connection is not kept.
+        The connection is not kept. Raise OutgoingError if there is no response.
         """
         return self._once(url, None, {}, kept=_KEPT_OF_A_GET)
 
     def fetch(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
-        """Send a request once, and return the status and the whole body; raise OutgoingError.
+        """Send a request once and return the status and the whole body.
 
-        The connection is not kept.
+        The connection is not kept. Raise OutgoingError if there is no response or it is too large.
         """
         answer = self._once(url, body, headers, kept=_MOST_BYTES)
         if len(answer.beginning) == _MOST_BYTES:
@@ -146,7 +150,7 @@ class OutgoingClient:
 
 @dataclass(frozen=True, kw_only=True)
 class _Route:
-    """What decides how a host is reached."""
+    """Rules and proxy that determine how a host is reached."""
 
     policy: AddressPolicy
     trusted_ca_file: Path | None
@@ -154,7 +158,7 @@ class _Route:
 
 
 class _Request:
-    """One request; `send` runs in a thread of its own, which `stop` ends."""
+    """Single request, whose `send` runs in its own thread until `stop` ends it."""
 
     def __init__(
         self,
@@ -165,15 +169,15 @@ class _Request:
         route: _Route,
         kept: int = _KEPT_BYTES,
     ) -> None:
-        #: A POST with the body, or without one a GET.
+        #: URL and body of the request, which is a POST with a body and otherwise a GET.
         self._url, self._body = url, body
         self._headers = {**headers, "Host": url.authority, "User-Agent": "Gatebell"}
         self._route = route
-        #: What the first line of the request names: a whole URL for a proxy that passes it on.
+        #: Target in the first line of the request, which is a whole URL for a forwarding proxy.
         self._target = url.target
-        #: So many bytes of the response are returned.
+        #: Maximum number of response bytes returned.
         self._most_kept = kept
-        #: The open connection; None once it is closed.
+        #: Open connection, or None once it is closed.
         self.connection: HTTPConnection | None = None
         self._is_stopped = False
 
@@ -191,14 +195,14 @@ class _Request:
             raise _in_words(error) from error
 
     def stop(self) -> None:
-        """End whatever the request waits for."""
+        """End the request, whatever it waits for."""
         self._is_stopped = True
         self._drop()
 
     def _try(self, kept: HTTPConnection) -> bool:
-        """Send the request on a kept connection; return False if the other side has closed it.
+        """Send the request on a kept connection, or return False if the other side has closed it.
 
-        The request may have arrived all the same: receivers know a repeated one by its id.
+        The request may still have arrived. Receivers recognize a repeated request by its id.
         """
         self.connection = kept
         if not kept.is_connected:
@@ -213,7 +217,7 @@ class _Request:
         return True
 
     def _connect(self) -> None:
-        """Connect, through the proxy if there is one for it, and send the request."""
+        """Connect, through the proxy if required, and send the request."""
         proxy = self._route.proxy
         if proxy is not None and not is_direct(self._url, self._route.policy):
             self._connect_through(proxy)
@@ -224,7 +228,7 @@ class _Request:
 
     def _connect_through(self, proxy: Proxy) -> None:
         self.connection = self._connection(proxy.host, proxy.port)
-        # The proxy connects meanwhile; the deadline of the whole request counts.
+        # The proxy connects meanwhile, so the deadline of the whole request applies.
         self.connection.timeout = DEADLINE_SECONDS
         if self._url.is_encrypted:
             self.connection.set_tunnel(self._url.host, self._url.port, headers=proxy.headers)
@@ -234,7 +238,7 @@ class _Request:
         proxy.connect(self.connection)
 
     def _connect_directly(self) -> None:
-        """Connect to the first address that takes it."""
+        """Connect to the first address that accepts the connection."""
         addresses = allowed_addresses(self._url.host, self._url.port, self._route.policy)
         for left, address in zip(reversed(range(len(addresses))), addresses, strict=True):
             self.connection = self._connection(str(address), self._url.port)
@@ -264,7 +268,7 @@ class _Request:
 
     def _write(self) -> None:
         connection = self._open()
-        # From here on the deadline of the whole request counts alone.
+        # From here on, only the deadline of the whole request applies.
         connection.timeout = DEADLINE_SECONDS
         if connection.sock is not None:
             connection.sock.settimeout(DEADLINE_SECONDS)
@@ -297,7 +301,7 @@ class _Request:
 
 
 def _read_to_the_limit(response: HTTPResponse, kept: int) -> tuple[bytes, bool]:
-    """Read the body up to the limit; return its first bytes, and whether there is no more of it."""
+    """Read the body up to the limit and return its first bytes and whether it is complete."""
     left, beginning = _MOST_BYTES, b""
     try:
         while left > 0 and (chunk := response.read1(left)):
@@ -311,7 +315,7 @@ def _read_to_the_limit(response: HTTPResponse, kept: int) -> tuple[bytes, bool]:
 def _close(connection: HTTPConnection) -> None:
     with suppress(OSError):
         if connection.sock is not None:
-            # Wakes a thread that waits for it; closing alone would not.
+            # Unlike closing, this wakes a thread that waits for the connection.
             connection.sock.shutdown(SHUT_RDWR)
     with suppress(OSError):
         connection.close()
@@ -328,7 +332,7 @@ def _seconds(text: str | None) -> int | None:
 
 
 def _in_words(error: Exception) -> OutgoingError:
-    """Return an error with a text of ours for one of the library, the system or OpenSSL."""
+    """Convert an error of the library, the system or OpenSSL to an error with our own text."""
     if isinstance(error, OutgoingError):
         return error
     if isinstance(error, SSLError | HTTPError) and (reason := refusal_reason(error)):
@@ -351,7 +355,7 @@ def _failure(error: Exception) -> str:
 def attempt(
     client: OutgoingClient, url: str, message: Message, secrets: Sequence[str], *, now: datetime
 ) -> Attempt:
-    """Send a message once, and return what came of it."""
+    """Send a message once and return the result."""
     headers = signed_headers(message, secrets, now=now)
     try:
         answer = client.post(parse_outgoing_url(url), message.body, headers)

@@ -1,4 +1,4 @@
-"""The mail server and the sender of the settings."""
+"""Mail server and sender from the settings."""
 
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -10,7 +10,7 @@ _PORTS = {"smtp": 587, "smtps": 465}
 
 
 def sender_of(settings: Settings) -> Sender:
-    """Return whom messages come from."""
+    """Return the sender of messages."""
     host = urlsplit(settings.base_url).hostname or "localhost"
     return Sender(name=settings.instance_name, address=settings.mail_from or f"gatebell@{host}")
 

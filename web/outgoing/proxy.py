@@ -1,4 +1,4 @@
-"""The HTTP proxy of OUTGOING_PROXY, which requests to public addresses go through."""
+"""HTTP proxy of OUTGOING_PROXY for requests to public addresses."""
 
 import re
 from base64 import b64encode
@@ -19,26 +19,26 @@ from domain.delivery.outgoing.errors import (
 from domain.delivery.outgoing.urls import OutgoingUrl
 from web.outgoing.addresses import allowed_addresses
 
-#: How http.client tells of a proxy that does not connect.
+#: Pattern of http.client's error for a proxy that does not connect.
 _REJECTED = re.compile(r"Tunnel connection failed: ([1-5][0-9]{2})")
 _PUBLIC = AddressPolicy()
-#: Names that the public DNS does not have: without a dot, and below domains for private networks
-#: (RFC 6762, RFC 8375 and ICANN's `internal`).
+#: Pattern of names outside of the public DNS. These are names without a dot, and domains for
+#: private networks (RFC 6762, RFC 8375 and ICANN's `internal`).
 _PRIVATE_NAME = re.compile(r"[^.]+|.*\.(internal|local|localdomain|lan|home\.arpa)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proxy:
-    """A proxy that speaks HTTP."""
+    """HTTP proxy."""
 
     host: str
     port: int
-    #: Its user name and password.
+    #: Header with its user name and password, if any.
     headers: Mapping[str, str] = field(repr=False)
 
     @classmethod
     def parse(cls, url: str) -> "Proxy | None":
-        """Read a value of OUTGOING_PROXY, which may be empty."""
+        """Parse a value of OUTGOING_PROXY, which may be empty."""
         if not url:
             return None
         parts = urlsplit(url)
@@ -49,11 +49,14 @@ class Proxy:
         return cls(host=parts.hostname or "", port=parts.port or 80, headers=headers)
 
     def connect(self, connection: HTTPConnection) -> None:
-        """Connect through the proxy; raise ConnectionFailedError if the proxy does not."""
+        """Connect through the proxy.
+
+        Raise ConnectionFailedError if the proxy does not connect.
+        """
         try:
             connection.connect()
         except SSLError:
-            raise  # of the service behind the proxy
+            raise  # from the service behind the proxy
         except (OSError, HTTPError) as error:
             rejected = _REJECTED.search(str(error))
             reason = f"answered {rejected[1]}" if rejected else "cannot be reached"
@@ -61,11 +64,11 @@ class Proxy:
 
 
 def is_direct(url: OutgoingUrl, policy: AddressPolicy) -> bool:
-    """Return whether a request goes to a network of OUTGOING_PRIVATE_ADDRESSES, without the proxy.
+    """Return whether a request goes to OUTGOING_PRIVATE_ADDRESSES and bypasses the proxy.
 
-    Raises AddressRefusedError for a host whose addresses are all excluded. A name that is unknown
-    here is left to the proxy, which alone may know the names of the Internet. NameNotFoundError is
-    raised for a name of private networks: the proxy could find it in its own network.
+    A name that is unknown here is left to the proxy, since only the proxy may know names of the
+    Internet. Raise AddressRefusedError if all addresses of the host are excluded. Raise
+    NameNotFoundError for a name of private networks, which the proxy could find in its own network.
     """
     try:
         addresses = allowed_addresses(url.host, url.port, policy)

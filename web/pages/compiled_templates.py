@@ -1,6 +1,6 @@
-"""Compiled templates, kept on disk beside Python's own bytecode.
+"""Cache of compiled templates on disk, next to Python's own bytecode.
 
-A process then loads a template where it would compile it, which takes up to 30 ms.
+Processes then load a template instead of compiling it, which takes up to 30 ms.
 """
 
 import sys
@@ -12,16 +12,19 @@ from jinja2.bccache import Bucket
 
 
 class CompiledTemplates(FileSystemBytecodeCache):
-    """Keeps the code of templates; what cannot be kept is compiled again by the next process."""
+    """Bytecode cache that ignores write errors.
+
+    The next process then compiles the template again.
+    """
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep the code of a template, if the directory can be written to."""
+        """Store the code of a template, if the directory is writable."""
         with suppress(OSError):
             super().dump_bytecode(bucket)
 
 
 def compiled_templates(root: Path) -> CompiledTemplates | None:
-    """Return what is kept for the application in this directory; None if nothing can be."""
+    """Return the cache of the application in this directory, or None if it cannot be used."""
     if sys.dont_write_bytecode:
         return None
     directory = root / "__pycache__" / "templates"

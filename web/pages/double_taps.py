@@ -1,7 +1,8 @@
-"""Marks pages that follow a change, so that a second tap at the same place does nothing.
+"""Marks pages that follow a change, so that an accidental second tap does nothing.
 
-After a change, another button may stand where the finger still is. On a marked page the style sheet
-(base.css) ignores the pointer on buttons that change something for 2.5 seconds. The keyboard works.
+After a change, another button may be where the first one was tapped. On a marked page, the style
+sheet (base.css) ignores the pointer on buttons that change data for 2.5 seconds. The keyboard
+works.
 """
 
 from flask import Flask, Response, request, session
@@ -10,12 +11,12 @@ from web.http.endpoints import page_blueprints
 from web.services import now
 
 _CHANGED = "changed_at"
-#: Number of seconds after which a page no longer counts as the one that follows a change.
+#: Number of seconds within which the next page counts as following a change.
 _FOLLOWS_WITHIN = 10
 
 
 def mark_pages_after_changes(app: Flask) -> None:
-    """Remember in the session that a form led to another page, and tell templates."""
+    """Install the hooks that record changes in the session and the function for templates."""
     for name in page_blueprints(app):
         app.after_request_funcs.setdefault(name, []).append(_remember)
     app.jinja_env.globals["follows_a_change"] = follows_a_change

@@ -1,4 +1,4 @@
-"""Refusals of the domain on the page that follows."""
+"""Display of domain errors on the page that follows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from flask import flash
 
 @contextmanager
 def refusals_shown(*kinds: type[Exception]) -> Iterator[None]:
-    """Show these errors on the page that follows; nothing after the refused action is done."""
+    """Show these errors on the next page, and skip the rest of the block."""
     try:
         yield
     except kinds as error:

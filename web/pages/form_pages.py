@@ -1,4 +1,4 @@
-"""Pages with a form, which show what is wrong with what was entered."""
+"""Pages with a form, which show errors in the input."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ from flask_wtf import FlaskForm
 
 
 def form_page(template: str, form: FlaskForm, **context: Any) -> tuple[str, int]:
-    """Return a page with a form: its status is 422 if it shows mistakes."""
+    """Return a page with a form, with status 422 if the form has errors."""
     return render_template(template, form=form, **context), 422 if form.errors else 200

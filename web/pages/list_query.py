@@ -1,4 +1,7 @@
-"""Query parameters of lists on pages, of which unknown ones are refused, and links to pages."""
+"""Query parameters and links of lists on pages.
+
+Unknown parameters are rejected.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,18 +23,21 @@ CURSORS = ("before", "after")
 
 
 _LARGEST_PAGE = 1_000_000
-#: The parameter of our script for a partial page.
+#: Parameter with which our script requests a partial page.
 _PART = "_part"
 
 
 def list_query(*known: str) -> MultiDict[str, str]:
-    """Return the query of this request; raise QueryError for unknown parameters."""
+    """Return the query of this request.
+
+    Raise QueryError for unknown parameters.
+    """
     check_known(request.args.lists(), known, (_PART,))
     return request.args
 
 
 def page_size() -> int:
-    """Return the number of rows of a page: the user's choice, else that of the instance."""
+    """Return the number of rows on a page: the user's choice or the instance's default."""
     chosen = get_current_user().user.page_size if current_user.is_authenticated else None
     return chosen or settings().page_size
 
@@ -52,7 +58,7 @@ def asked_part(*, order_by: str) -> ListPart:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkedPage:
-    """A page of a list with the URLs of its neighbours."""
+    """Page of a list with the URLs of the next and previous pages."""
 
     items: tuple[Any, ...]
     next_url: str | None
@@ -61,26 +67,26 @@ class LinkedPage:
 
 @dataclass(frozen=True, kw_only=True)
 class Tab:
-    """A tab of a list."""
+    """Tab of a list."""
 
     key: str
-    #: None if counting would be slow.
+    #: Number of items, or None if counting would be slow.
     count: int | None
     href: str
     current: bool
 
     @property
     def label(self) -> str:
-        """The name of the tab."""
+        """Name of the tab."""
         return self.key.capitalize()
 
 
 def page_links(
     page: Page[Any], *, next_position: int | None = None, previous_position: int | None = None
 ) -> LinkedPage:
-    """Add the URLs of its neighbours to a page of a list, with the current filters.
+    """Add the URLs of the next and previous pages, which keep the current filters.
 
-    A list that numbers its rows says with which number each neighbour begins.
+    For lists with row numbers, the positions are the first row numbers of these pages.
     """
     return LinkedPage(
         items=page.items,
@@ -90,7 +96,7 @@ def page_links(
 
 
 def numbered_links(found: Listed[Any], part: ListPart) -> LinkedPage:
-    """Add the URLs of its neighbours to a numbered page of a list, with the current filters."""
+    """Add the URLs of the next and previous pages to a numbered page, keeping current filters."""
     number, total = part.offset // part.size + 1, found.total or 0
     return LinkedPage(
         items=found.items,
@@ -113,7 +119,7 @@ def _link(position: int | None = None, **cursor: int | str | None) -> str | None
 
 
 def _kept() -> list[tuple[str, int | str | None]]:
-    """Return the parameters of this request that are no position in the list."""
+    """Return the parameters of this request that are not a position in the list."""
     return [
         (name, value)
         for name, value in request.args.items()
@@ -122,26 +128,26 @@ def _kept() -> list[tuple[str, int | str | None]]:
 
 
 def _url(query: list[tuple[str, int | str | None]]) -> str:
-    # Appended as a query: as arguments of `url_for` its names could match parts of the path.
+    # The query is appended, since arguments of `url_for` could match parts of the path.
     url = url_for(request.endpoint or "", **(request.view_args or {}))
     return f"{url}?{urlencode(query)}" if query else url
 
 
 @dataclass(frozen=True, kw_only=True)
 class SizeChoice:
-    """What a user can choose from."""
+    """Choice of page sizes for a user."""
 
-    #: The number of rows now.
+    #: Current number of rows.
     size: int
-    #: Those to choose from, with the present one.
+    #: Available page sizes, including the current size.
     sizes: tuple[int, ...]
-    #: The first page of the list, to which the choice leads back. It is a field of the form, since
-    #: with many filters it is too long for another URL.
+    #: URL of the list's first page, to which the choice returns. It is a form field, since with
+    #: many filters it would be too long inside another URL.
     next: str
 
 
 def size_choice() -> SizeChoice | None:
-    """Return the choice for the list of this page; None for visitors who are not signed in."""
+    """Return the choice of page sizes for this list, or None for visitors who are not signed in."""
     if not current_user.is_authenticated or page_url() is None:
         return None
     size = page_size()

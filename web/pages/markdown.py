@@ -1,4 +1,4 @@
-"""Renders Markdown that people wrote, without anything that could harm its readers."""
+"""Renders Markdown from users without content that could harm readers."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from domain.core import threads
 
-#: A page has headings of its own, and loads no images of others.
+#: Parser without headings, since pages have their own, and without images of other sites.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(
     ["heading", "lheading", "image"]
 )
@@ -31,24 +31,25 @@ _DOCUMENT_CLEANER = nh3.Cleaner(
     url_relative="deny",
     link_rel="nofollow noopener noreferrer",
 )
-#: The page's own headings come before those of a document.
+#: Number of levels by which headings of a document are lowered, below the page's own headings.
 _HEADINGS_BELOW = 2
 _LOWEST_HEADING = 6
-#: Longer texts, in characters, are rendered in a thread; a hostile one takes over a second.
+#: Length in characters above which texts are rendered in a thread. A hostile text takes over a
+#: second.
 _WORTH_A_THREAD = 2_000
 _WITHOUT_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
 
 
 @lru_cache(maxsize=32)
 def rendered_markdown(text: str) -> Markup:
-    """Return a text in Markdown as HTML: paragraphs, lists, code, emphasis and links to the web."""
+    """Return Markdown as HTML with paragraphs, lists, code, emphasis and links to the web."""
     return Markup(_CLEANER.clean(_MARKDOWN.render(text)))  # noqa: S704 - cleaned
 
 
 def rendered_document(text: str) -> Markup:
-    """As `rendered_markdown`, with headings below those of the page, and with tables.
+    """Return Markdown as `rendered_markdown` does, with tables and lowered headings.
 
-    Images become links: a picture of another host would tell it who reads the page.
+    Images become links, since an image would reveal to its host who reads the page.
     """
     if len(text) <= _WORTH_A_THREAD:
         return _rendered_document(text)

@@ -1,17 +1,17 @@
-"""QR codes as SVG paths, which need no external image and no inline style."""
+"""QR codes as SVG paths, which need neither an external image nor an inline style."""
 
 from dataclasses import dataclass
 from itertools import groupby
 
 import segno
 
-#: The quiet zone of four modules that the standard requires.
+#: Width of the quiet zone that the standard requires, in modules.
 _MARGIN = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class QrCode:
-    """A QR code; lengths are in modules."""
+    """QR code, whose lengths are in modules."""
 
     size: int
     path: str
@@ -25,7 +25,7 @@ def qr_code(text: str) -> QrCode:
 
 
 def _row(number: int, row: list[int]) -> str:
-    """Return the path of a row, one rectangle for each run of dark modules."""
+    """Return the path of a row, with a rectangle for each run of dark modules."""
     drawn, column = [], 0
     for is_dark, squares in groupby(row, key=bool):
         length = len(list(squares))

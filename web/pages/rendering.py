@@ -1,4 +1,4 @@
-"""How pages are rendered: in turns."""
+"""Cooperative rendering of pages, which lets other requests run in between."""
 
 from time import monotonic, sleep
 from typing import Any
@@ -6,21 +6,22 @@ from typing import Any
 from flask import has_request_context, request
 from jinja2 import Template
 
-#: A page of a list takes twenty times as long.
+#: Seconds of rendering before other requests may run. A list takes twenty times as long.
 _TURN_SECONDS = 0.001
-#: Others may have SQLite's one write lock until they are answered: they give no turns.
+#: Methods whose rendering is interrupted. Other requests may hold SQLite's write lock until they
+#: end.
 _READING = frozenset({"GET", "HEAD"})
 
 
 class SharingTemplate(Template):
-    """A template that lets other requests of the process have their turn while it is rendered.
+    """Template that lets other requests of the process run while it is rendered.
 
-    A greenlet that computes keeps all others waiting: beside people who search in alerts, a token
-    check would take as long as one of their pages.
+    A greenlet that computes blocks all others. If users search in alerts, a token check would
+    otherwise take as long as rendering one of their pages.
     """
 
     def render(self, *args: Any, **kwargs: Any) -> str:
-        """Return the text; arguments as for a dictionary."""
+        """Return the rendered text; the arguments are the same as for a dictionary."""
         if not has_request_context() or request.method not in _READING:
             return super().render(*args, **kwargs)
         pieces = []

@@ -1,4 +1,4 @@
-"""What pages say of test messages."""
+"""Notices about test messages on pages."""
 
 from flask import flash
 
@@ -6,7 +6,7 @@ from domain.delivery.destination_types import SentTest
 
 
 def say_sent(result: SentTest, what: str) -> None:
-    """Say on the next page what came of a test message or test event."""
+    """Show the result of a test message or test event on the next page."""
     if result.delivered:
         took = f"{result.status} after {result.duration_ms} ms"
         flash(f"{what.capitalize()} delivered: {took}.")

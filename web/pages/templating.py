@@ -1,4 +1,4 @@
-"""The context of templates, and their filters for times, sizes, links and untrusted texts."""
+"""Context and filters of templates, for times, sizes, links and untrusted texts."""
 
 import hashlib
 import unicodedata
@@ -36,7 +36,7 @@ from web.services import now, settings
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
-#: Seconds from which a unit is used; the largest that fits is taken.
+#: Minimum number of seconds for each unit. The largest unit that fits is used.
 _UNITS = (
     (1, "second"),
     (_MINUTE, "minute"),
@@ -45,12 +45,12 @@ _UNITS = (
     (30 * _DAY, "month"),
     (365 * _DAY, "year"),
 )
-#: Below it, seconds are not counted.
+#: Number of seconds below which a time counts as just now.
 _JUST_NOW = 10
-#: What is ahead by less has happened, by a clock that is a little faster than this one.
+#: Seconds by which a past time may appear to lie ahead, due to a slightly faster clock.
 _BARELY_AHEAD = 1
 _KIBI = 1024
-#: LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE reverse the order of characters.
+#: Characters LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE, which reverse the order of text.
 _WITHOUT_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
 _SEVERITIES = frozenset({"critical", "high", "medium", "low", "info"})
 _STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignored": "Ignore"}
@@ -81,7 +81,7 @@ _ADMINISTRATOR = ("Administration", "admin.overview.index", ("admin.", "audit.")
 
 @dataclass(frozen=True, kw_only=True)
 class NavLink:
-    """A link of the main navigation."""
+    """Link in the main navigation."""
 
     label: str
     href: str
@@ -111,9 +111,9 @@ def _context() -> dict[str, Any]:
 
 
 def return_address(path: str | None = None) -> str | None:
-    """Return what leads back to a page, by default to this one, after a sign-in.
+    """Return an address that leads back to a page, by default this page, after a sign-in.
 
-    Without a database, a long address loses its query: an error page must not fail.
+    If the database is unavailable, a long address loses its query, since error pages must not fail.
     """
     path = path or current_path()
     if g.get("asks_no_database"):
@@ -136,28 +136,31 @@ def _nav() -> tuple[NavLink, ...]:
 
 
 def pluralize(number: int, word: str, plural: str | None = None) -> str:
-    """Return a number with a noun: `1 alert`, `1,204 alerts`."""
+    """Return a number with a noun, such as `1 alert` or `1,204 alerts`."""
     return f"{number:,} {noun(number, word, plural)}"
 
 
 def noun(number: int, word: str, plural: str | None = None) -> str:
-    """Return a noun as it follows a number that stands elsewhere: `alert`, `alerts`."""
+    """Return a noun that matches a number shown elsewhere, such as `alert` or `alerts`."""
     return word if number == 1 else plural or f"{word}s"
 
 
 def capped(number: int) -> str:
-    """Return a count that may be capped: `914`, `1,000+`."""
+    """Return a count that may be capped, such as `914` or `1,000+`."""
     return f"{number:,}" if number <= COUNT_LIMIT else f"{COUNT_LIMIT:,}+"
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in its largest unit, rounded down: `3 minutes`."""
+    """Return a duration in its largest unit, rounded down, such as `3 minutes`."""
     length, word = next((unit for unit in reversed(_UNITS) if seconds >= unit[0]), (1, "second"))
     return pluralize(int(seconds // length), word)
 
 
 def relative_time(moment: datetime, now: datetime) -> str:
-    """Return `3 minutes ago`, `in 2 days`, `just now` or `in a moment`; both times are aware."""
+    """Return `3 minutes ago`, `in 2 days`, `just now` or `in a moment`.
+
+    Both times must have a time zone.
+    """
     seconds = (now - moment).total_seconds()
     if abs(seconds) < _JUST_NOW:
         return "in a moment" if seconds < -_BARELY_AHEAD else "just now"
@@ -165,7 +168,7 @@ def relative_time(moment: datetime, now: datetime) -> str:
 
 
 def exact_time(moment: datetime) -> str:
-    """Return a time in the viewer's zone, to the second: `2026-11-23 14:05:03 +01:00`."""
+    """Return a time in the viewer's zone, to the second, such as `2026-11-23 14:05:03 +01:00`."""
     local = moment.astimezone(zone(_viewer_zone()))
     return f"{local.isoformat(' ', 'seconds')[:19]} {offset_of(local)}"
 
@@ -179,9 +182,9 @@ def _viewer_zone() -> str:
 
 
 def in_zone(moment: datetime, time_zone: str) -> Markup:
-    """Return a time by the wall clock of a place, to the minute: `Mon 2026-11-23 09:00`.
+    """Return the local time of a place to the minute, such as `Mon 2026-11-23 09:00`.
 
-    It stands on one line: browsers break dates at their hyphens.
+    The markup prevents browsers from breaking dates at their hyphens.
     """
     local = moment.astimezone(zone(time_zone))
     words = f"{local:%a} {local.isoformat(' ', 'minutes')[:16]}"
@@ -189,7 +192,7 @@ def in_zone(moment: datetime, time_zone: str) -> Markup:
 
 
 def file_size(size: int) -> str:
-    """Return a size in bytes for people: `340 bytes`, `1.2 KiB`, `1.0 MiB`, `5.0 GiB`."""
+    """Return a readable size, such as `340 bytes`, `1.2 KiB`, `1.0 MiB` or `5.0 GiB`."""
     if size < _KIBI:
         return pluralize(size, "byte")
     if size < _KIBI * _KIBI:
@@ -200,12 +203,15 @@ def file_size(size: int) -> str:
 
 
 def milliseconds(duration: int | None) -> str:
-    """Return a duration given in microseconds: `3.4 ms`; None for old rows without one."""
+    """Return a duration given in microseconds, such as `3.4 ms`; old rows may have none."""
     return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
 
 
 def run_duration(took: timedelta | int) -> str:
-    """Return how long something ran, or so many milliseconds: `340 ms`, `12.3 s`, `1h30m`."""
+    """Return a runtime, such as `340 ms`, `12.3 s` or `1h30m`.
+
+    An integer is a number of milliseconds.
+    """
     length = took if isinstance(took, timedelta) else timedelta(milliseconds=took)
     if length < timedelta(seconds=1):
         return f"{length // timedelta(milliseconds=1)} ms"
@@ -215,7 +221,7 @@ def run_duration(took: timedelta | int) -> str:
 
 
 def severity_icon(severity: str) -> str:
-    """Return the name of the icon of a severity."""
+    """Return the name of a severity's icon."""
     return f"severity-{severity}" if severity in _SEVERITIES else "severity-unknown"
 
 
@@ -226,10 +232,10 @@ def status_action(status: str, current: str) -> str:
 
 
 def visible(text: str | None, instead: str = "(blank)") -> str:
-    """Return a name or a title, or the fallback if it would be invisible.
+    """Return a name or title, or the fallback if it would be invisible.
 
-    A name of spaces and zero-width characters would be an invisible link; overrides of the writing
-    direction, which can disguise a text, are removed.
+    A name of spaces and zero-width characters would be an invisible link. Overrides of the writing
+    direction, which can disguise a text, are replaced.
     """
     if text and any(unicodedata.category(character)[0] not in "CZ" for character in text):
         return text.translate(_WITHOUT_OVERRIDES)
@@ -247,7 +253,7 @@ def initial(text: str) -> str:
 
 
 def lateness(since: datetime | None, now: datetime) -> str:
-    """Return for how long something waits for the worker; empty if the worker is not late."""
+    """Return how long a task has been waiting, or an empty text if the worker is on time."""
     if since is None or now - since <= CLOCK_TOLERANCE:
         return ""
     return waiting_words(now - since)
@@ -281,7 +287,7 @@ def init_app(app: Flask) -> None:
         "cadence": written_cadence,
         "restriction": written_restriction,
         "written_day": date.isoformat,
-        # For the attribute datetime (RFC 3339, in UTC).
+        # This is for the attribute datetime (RFC 3339, in UTC).
         "machine_time": written_time,
         "file_size": file_size,
         "milliseconds": milliseconds,

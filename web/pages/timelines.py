@@ -1,4 +1,4 @@
-"""What the pages of alerts and incidents ask of a timeline, and the links to its other parts."""
+"""Timelines on the pages of alerts and incidents, with links to their other parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from domain.core.types.base import Found
 from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 from web.pages.list_query import page_size
 
-#: The parameters of pages with a timeline.
+#: Parameters of pages with a timeline.
 TIMELINE = ("cursor", "sort")
 _FURTHER = {"desc": "Older entries", "asc": "Newer entries"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShownTimeline:
-    """A part of a timeline."""
+    """Part of a timeline."""
 
     items: Sequence[TimelineItem]
-    #: `desc` or `asc`.
+    #: Sort order, `desc` or `asc`.
     sort: str
     is_first: bool
     next_url: str | None
@@ -29,7 +29,10 @@ class ShownTimeline:
 
 
 def asked_timeline() -> TimelineQuery:
-    """Return which part this request asks for; raise QueryError for an unknown order."""
+    """Return the part of the timeline that this request selects.
+
+    Raise QueryError for an unknown order.
+    """
     sort = one_of(request.args, "sort", _FURTHER, "desc")
     cursor, size = request.args.get("cursor", ""), page_size()
     return TimelineQuery.model_validate({"sort": sort, "cursor": cursor, "per_page": size})

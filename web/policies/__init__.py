@@ -1,1 +1,1 @@
-"""What actions can ask their unit of work for, beyond settings (`web/services.py`)."""
+"""Policies beyond settings that actions can get from their unit of work (`web/services.py`)."""

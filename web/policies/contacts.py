@@ -1,4 +1,4 @@
-"""How actions check and test contacts."""
+"""Functions with which actions check and test contacts."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from web.services import services, settings
 
 
 def contact_means() -> ContactMeans:
-    """Return what checks the URL of a contact, and what finds the outcome of a test message."""
+    """Return the functions that check a contact's URL and find the result of a test message."""
 
     def find_outcome(message_id: int) -> Sequence[str | None] | None:
         return services().connections.first(OUTCOME_OF_MESSAGE, {"message_id": message_id})

@@ -1,4 +1,4 @@
-"""How actions reach identity providers."""
+"""Access of actions to identity providers."""
 
 from domain.accounts.identity_providers.relying_party import Upstream
 from web.outgoing.client import OutgoingClient
@@ -6,6 +6,6 @@ from web.services import services, settings
 
 
 def upstream() -> Upstream:
-    """Return what reads the documents of identity providers."""
+    """Return the object that reads the documents of identity providers."""
     fetch = OutgoingClient.of(settings()).fetch
     return Upstream(fetch=fetch, documents=services().provider_documents)

@@ -1,11 +1,11 @@
-"""What messages about e-mail addresses are written with."""
+"""Data for messages about email addresses."""
 
 from domain.accounts.email_addresses import Letterhead
 from web.services import services, settings
 
 
 def letterhead() -> Letterhead:
-    """Return what messages about e-mail addresses are written with."""
+    """Return the data for messages about email addresses."""
     current = settings()
     return Letterhead(
         instance_name=current.instance_name,

@@ -6,8 +6,8 @@ from domain.projects.creation import ReservedNames
 from domain.projects.creation import reserved_names as first_parts
 from web.services import settings
 
-#: The first segments of the service's URLs, which a test compares with the URL map. Commands
-#: need them, and load no view.
+#: First segments of the service's URLs, which a test compares with the URL map. Commands need them
+#: without loading any view.
 _FIRST_SEGMENTS = frozenset(
     {
         *(".well-known", "admin", "api", "groups", "healthz", "help", "jwt", "metrics", "oauth"),
@@ -27,9 +27,9 @@ RESERVED = _FIRST_SEGMENTS | _ALSO_RESERVED
 
 
 def reserved_names() -> ReservedNames:
-    """Return the reserved names with the first segment of the base path.
+    """Return the reserved names, including the first segment of the base path.
 
-    Otherwise `/gate/shop` would be ambiguous, because a proxy may strip `/gate` or not.
+    Otherwise `/gate/shop` would be ambiguous, because a proxy may or may not strip `/gate`.
     """
     base_path = urlsplit(settings().base_url).path
     return ReservedNames(RESERVED | first_parts([base_path]))

@@ -1,4 +1,4 @@
-"""How actions send messages to the URLs of destinations."""
+"""Function with which actions send messages to the URLs of destinations."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from web.services import now, settings
 
 
 def sending() -> Sending:
-    """Return what sends a signed message to a URL that somebody has entered."""
+    """Return a function that sends a signed message to a URL."""
     return Sending(_send)
 
 

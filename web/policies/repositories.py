@@ -1,4 +1,4 @@
-"""What lists of projects show of their Git repositories."""
+"""State of Git repositories, for lists of projects."""
 
 from domain.git.access import may_read
 from domain.git.storage import default_branch, has_branches, repository_path
@@ -8,14 +8,14 @@ from web.services import settings
 
 
 def repositories() -> Repositories:
-    """Return what reads the state of a project's repository."""
+    """Return a function that reads the state of a project's repository."""
     return Repositories(_repository_of)
 
 
 def _repository_of(project: ProjectView) -> Repository:
-    """Return what its files tell: two looks at the disk, so that a list can have it.
+    """Return the state of a repository, which takes only two disk accesses.
 
-    Where nothing was pushed, the default branch is the one that the first push is expected to have.
+    Before the first push, the default branch is the branch that it is expected to create.
     """
     path = repository_path(settings().repositories_path, project.id, project.created_at)
     branch = default_branch(path).decode(errors="replace") if may_read(project) else None

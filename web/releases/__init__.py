@@ -1,1 +1,1 @@
-"""The release schedule, applied to requests; and the calls that it concerns."""
+"""Application of the release schedule to requests, and records of affected calls."""

@@ -1,6 +1,6 @@
-"""The release schedule as an Atom feed (RFC 4287) and a calendar (RFC 5545, RFC 7986).
+"""Release schedule as an Atom feed (RFC 4287) and a calendar (RFC 5545, RFC 7986).
 
-icalendar is loaded with the first calendar: it takes 5 MiB of each process.
+icalendar is imported with the first calendar, since it takes 5 MiB of each process.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from web.releases.schedule_view import (
 )
 from web.services import settings
 
-#: What everybody may read, anybody may cache: for so long, and after that by its ETag.
+#: Seconds for which caches may keep public documents, before they revalidate them by ETag.
 _CACHE_SECONDS = 300
 _ETAG_BYTES = 16
 _DAY = timedelta(days=1)
@@ -35,22 +35,22 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class _Entry:
-    """An entry of the feed."""
+    """Entry of the feed."""
 
     change: Change
     url: str
     published: str
     updated: str
-    #: The release, with its day where that is known.
+    #: Release with its date, if that is known.
     release: str
 
 
 def atom_feed(changes: Sequence[ListedChange], *, url: str) -> bytes:
-    """Return the feed of changes, those of the last release first; `url` is its own."""
+    """Return the feed of changes, latest release first; `url` is the URL of the feed."""
     entered_at = dates_entered_at()
     entries = [_entry(each, entered_at) for each in reversed(changes)]
     current = settings()
-    # Without the context of pages, which asks for the user of a session.
+    # The context of pages would load the user of a session, so it is not used.
     template = current_app.jinja_env.get_template("help/releases.xml")
     text = template.render(
         url=url,
@@ -79,7 +79,10 @@ if TYPE_CHECKING:
 
 
 def calendar(changes: Sequence[ListedChange], *, url: str) -> bytes:
-    """Return a day for each release with a date, with its changes; `url` is the calendar's own."""
+    """Return a calendar with a day for each release that has a date, and its changes.
+
+    `url` is the URL of the calendar.
+    """
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
     made = Calendar.new(
@@ -88,7 +91,7 @@ def calendar(changes: Sequence[ListedChange], *, url: str) -> bytes:
         uid=url,
         url=f"{settings().base_url}{PAGES}",
     )
-    # Their types have to be said (RFC 7986 sections 5.7 and 5.8).
+    # The types of these properties must be declared (RFC 7986 sections 5.7 and 5.8).
     made.add("REFRESH-INTERVAL", _DAY, parameters={"VALUE": "DURATION"})
     made.add("SOURCE", url, parameters={"VALUE": "URI"})
     for release, members in by_release([each.change for each in changes]):
@@ -124,7 +127,7 @@ def _event(release: Release, changes: Sequence[Change]) -> "Event | None":
 
 
 def let_everybody_cache(response: Response) -> Response:
-    """Let shared caches keep a response that is the same for everybody."""
+    """Let shared caches store a response that is the same for everyone."""
     response.cache_control.public = True
     response.cache_control.max_age = _CACHE_SECONDS
     return response

@@ -1,8 +1,8 @@
-"""The gate: applies the release schedule to a request.
+"""Gate that applies the release schedule to requests.
 
-A call that a change concerns is served as before until the release of the change, with headers
-that announce it, and then as the schedule says. Most operations have no entry in the schedule: for
-them the gate is one look-up.
+A call that a change affects works as before until the release of the change, with headers that
+announce the change. From that release on, the schedule determines the response. Most operations
+have no entry in the schedule, and for them the gate is a single lookup.
 """
 
 import re
@@ -23,19 +23,19 @@ from web.releases.requested_release import HEADER, requested_release, running_re
 from web.releases.schedule_view import announce
 from web.releases.usage_recording import note_changes
 
-#: A variable of a URL rule.
+#: Pattern of a variable in a URL rule.
 _CONVERTER = re.compile(r"<[^<>]+>")
 _KIND = re.compile(r"<any\([^()]*\):kind>")
 _ERRORS: Mapping[int, type[DomainError]] = {400: QueryError, 404: NotFoundError, 410: GoneError}
-#: What pydantic leaves out of a dump: names, and `__all__` for each item of a list.
+#: Fields that pydantic excludes from a dump: names, and `__all__` for each item of a list.
 Excluded = dict[str, Any]
 
 
 @cache
 def concerns_of(method: str, rule: str) -> tuple[Concern, ...]:
-    """Return the entries of the schedule for a method and a URL rule that a request can decide.
+    """Return the schedule entries for a method and a URL rule that depend on the request.
 
-    Of rules of security, limits and expiries these are the entries that look at its parameters.
+    Rules for security, limits and expiry are only included if they depend on parameters.
     """
     path = _CONVERTER.sub(":variable", rule)
     return tuple(
@@ -47,7 +47,7 @@ def concerns_of(method: str, rule: str) -> tuple[Concern, ...]:
 
 @dataclass(frozen=True)
 class Gate:
-    """What the schedule says of a request."""
+    """Schedule entries that apply to a request."""
 
     release: Release
     concerns: tuple[Concern, ...]
@@ -55,7 +55,7 @@ class Gate:
     given: Mapping[str, Any]
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return the parameters, with the values of former names under their new ones as well."""
+        """Return the parameters, with values of former names also under their new names."""
         taken = dict(self.given)
         for change in _announced(self.concerns, self.release):
             for former, names in (change.renamed or {}).items():
@@ -64,7 +64,7 @@ class Gate:
         return taken
 
     def excluded(self, *, is_list: bool) -> Excluded | None:
-        """Return the fields that a response has no more, as pydantic's dump takes them."""
+        """Return the fields that a response no longer has, in the format of pydantic's dump."""
         gone = [
             name
             for concern in self.concerns
@@ -80,12 +80,12 @@ class Gate:
 
 
 def open_gate(read: Callable[[], Mapping[str, Any]]) -> Gate | None:
-    """Apply the schedule to this request, and announce its changes; None where it has none.
+    """Apply the schedule to this request and announce its changes; return None without any.
 
-    `read` returns its parameters. Rules of security, limits and expiries are only announced: their
-    own code applies them, by the running release.
+    `read` returns the parameters. Changes to rules for security, limits and expiry are only
+    announced here. Their own code applies them according to the running release.
 
-    Raises QueryError, NotFoundError or GoneError for what a release has removed.
+    Raise QueryError, NotFoundError or GoneError for calls that a release has removed.
     """
     concerns = concerns_of("GET" if request.method == "HEAD" else request.method, _rule())
     if not concerns:
@@ -99,7 +99,7 @@ def open_gate(read: Callable[[], Mapping[str, Any]]) -> Gate | None:
     for concern in used:
         if concern.refuses and concern.change.applies_in(release):
             raise _removed(concern, texts)
-    # Fields of responses are announced whether a client reads them or not.
+    # Fields of responses are announced whether or not a client reads them.
     announced = _announced([each for each in concerns if each in used or each.call.fields], release)
     if announced:
         after_this_request(partial(announce, changes=announced))
@@ -107,7 +107,7 @@ def open_gate(read: Callable[[], Mapping[str, Any]]) -> Gate | None:
 
 
 def apply_change(change: Change) -> None:
-    """Announce a change that this request uses, or raise its error from its release on."""
+    """Announce a change that this request uses, or raise its error once its release applies."""
     note_changes([change.id])
     after_this_request(_vary)
     if change.applies_in(requested_release()):
@@ -123,7 +123,7 @@ def _rule() -> str:
 
 @cache
 def _of_kind(rule: str, kind: str) -> str:
-    """Return a URL rule of projects and groups as that of one kind."""
+    """Return a URL rule for projects and groups as a rule for one of them."""
     return _KIND.sub(kind, rule)
 
 
@@ -133,7 +133,10 @@ def _announced(concerns: Sequence[Concern], release: Release) -> Sequence[Change
 
 
 def _deciding(change: Change, release: Release) -> Release:
-    """Return the release that decides on a change where another one was requested."""
+    """Return the release that decides whether a change applies.
+
+    For strict changes, clients cannot override the running release.
+    """
     return running_release() if change.is_strict else release
 
 

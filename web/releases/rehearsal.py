@@ -1,4 +1,4 @@
-"""What a release would change for whom, told from the calls that were recorded."""
+"""Effects of a release on consumers, determined from recorded calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,36 +18,36 @@ from web.settings.reader import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """A change of the running release, tried on recorded calls."""
+    """Effects of a change of the running release on recorded calls."""
 
     running: Release
     release: Release
-    #: The changes that take effect here, or that an earlier release takes back.
+    #: Changes that take effect here, or that an earlier release reverts.
     changes: Sequence[Change]
-    #: What consumers use of the changes that take effect; those that break first.
+    #: Consumers' uses of the changes that take effect, breaking uses first.
     uses: Sequence[Use]
-    #: Access tokens that never expire, and get an expiry in the release.
+    #: Number of access tokens without an expiry date that get one in the release.
     endless_tokens: int
-    #: Their last day; None if there are none.
+    #: Expiry date that these tokens get, or None if there are no such tokens.
     endless_until: date | None
 
     @property
     def is_back(self) -> bool:
-        """Return whether the release is an earlier one."""
+        """Return whether the release is earlier than the running release."""
         return self.release < self.running
 
     @property
     def breaking(self) -> Sequence[Use]:
-        """Return the uses that are sure to have another result."""
+        """Return the uses that are certain to have a different result."""
         return [use for use in self.uses if use.is_sure]
 
 
 def rehearse_change(
     text: str | None, current: Settings, *, session: Session, now: datetime
 ) -> Rehearsal | None:
-    """Return what a new value of the running release would change.
+    """Return the effects of a new value of the running release.
 
-    None without a value, for the present one, and for what is no release.
+    Return None if the value is missing, unchanged or not a release.
     """
     try:
         release = parse_release(text or "")
@@ -59,9 +59,9 @@ def rehearse_change(
 
 
 def rehearse(release: Release, current: Settings, *, session: Session, now: datetime) -> Rehearsal:
-    """Return what changing the running release to another one would change."""
+    """Return the effects of changing the running release."""
     running = parse_release(current.release)
-    # All calls that are kept, and the changes up to the release.
+    # The period covers all stored calls, and the changes up to the release.
     ahead = replace(whole_period(current, now), until=release, is_ahead=True)
     uses = uses_of_instance(ahead, session=session, now=now)
     first, last = sorted((running, release))
@@ -82,7 +82,7 @@ def rehearse(release: Release, current: Settings, *, session: Session, now: date
 
 
 def as_text(found: Rehearsal) -> Iterator[str]:
-    """Yield the lines of a rehearsal for people."""
+    """Yield the lines of a rehearsal as text."""
     changes = _counted(len(found.changes), "change")
     if found.is_back:
         yield f"From release {found.running} back to {found.release}: {changes} taken back."
@@ -106,7 +106,7 @@ def as_text(found: Rehearsal) -> Iterator[str]:
 
 
 def _by_change(uses: Sequence[Use]) -> Mapping[Change, Sequence[Use]]:
-    """Return uses by change: the changes that break something first."""
+    """Return uses by change, with breaking changes first."""
     found: dict[Change, list[Use]] = {}
     for use in uses:
         found.setdefault(use.change, []).append(use)
@@ -118,6 +118,6 @@ def _counted(number: int, noun: str) -> str:
 
 
 def whole_period(current: Settings, now: datetime) -> Period:
-    """Return all calls that are kept, and all changes."""
+    """Return the period of all stored calls and all changes."""
     since = (now - timedelta(days=current.call_keep_days)).date()
     return Period(since=since, running=parse_release(current.release))

@@ -1,7 +1,7 @@
-"""The release that applies to a request: the running one, or one that is rehearsed.
+"""Release that applies to a request: the running release or a previewed release.
 
-A rehearsal shows former or future formats of an interface. Rules of security, limits and expiries
-depend on the running release alone, because the header would loosen them.
+A preview shows former or future formats of an interface. Rules for security, limits and expiry only
+depend on the running release, because clients could otherwise loosen them with the header.
 """
 
 from flask import Flask, request
@@ -14,34 +14,34 @@ from web.settings.reader import Settings
 
 HEADER = "Platform-Release"
 _HEADER_IN_ENVIRONMENT = "HTTP_PLATFORM_RELEASE"
-#: Where a header of nonsense is refused; other URLs have nothing that a release changes.
+#: URL prefixes where an invalid header is rejected. Releases change nothing at other URLs.
 _ROOMS = ("/api/", "/oauth/", "/-/")
 
 
-#: The last release of which the schedule knows what it changes.
+#: Last release with known changes in the schedule.
 _LAST = max(parse_release(change.release) for change in SCHEDULE)
 
 
 class NoSuchReleaseError(DomainError):
-    """The header's value is not a release."""
+    """Error for a header whose value is not a release."""
 
     def __init__(self) -> None:
-        """Describe the format."""
+        """Set the message, which describes the format."""
         super().__init__(f"{HEADER} must be a release such as {_LAST}.")
 
 
 class LaterReleaseError(DomainError):
-    """Nothing is known of the release that is asked for: to answer would promise something."""
+    """Error for a release whose changes are unknown, so that a response would be misleading."""
 
     def __init__(self, last: Release) -> None:
-        """Name the last release that can be asked for."""
+        """Set the message, which names the last release that can be requested."""
         super().__init__(f"{HEADER} can be at most {last}: later changes are not known yet.")
 
 
 def requested_release() -> Release:
     """Return the release that applies to this request.
 
-    Raises NoSuchReleaseError or LaterReleaseError.
+    Raise NoSuchReleaseError or LaterReleaseError for an invalid header.
     """
     rehearsed = request.environ.get(_HEADER_IN_ENVIRONMENT)
     if rehearsed is None:
@@ -57,7 +57,7 @@ def requested_release() -> Release:
 
 
 def running_release() -> Release:
-    """Return the release of the instance."""
+    """Return the running release of the instance."""
     return services().live_settings.derived(_release)
 
 
@@ -66,7 +66,7 @@ def _release(current: Settings) -> Release:
 
 
 def refuse_unknown_releases(app: Flask) -> None:
-    """Refuse requests that rehearse what is no release, wherever releases differ."""
+    """Reject requests with an invalid release in the header, at URLs where releases differ."""
     app.before_request(_check_header)
 
 

@@ -1,4 +1,4 @@
-"""Changes of the release schedule as they are shown: state, day, page, and headers of responses."""
+"""Changes of the release schedule for display: state, date, page, and response headers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,23 +23,26 @@ _EXTENSION = "gatebell_installed_at"
 
 
 def release_dates() -> Mapping[Release, date]:
-    """Return the dates that are known, the first release first."""
+    """Return the known dates of releases, in order of the releases."""
     return services().live_settings.derived(_dates)
 
 
 def date_of(release: Release) -> date | None:
-    """Return the day of a release, or None if nobody entered it."""
+    """Return the date of a release, or None if it was not entered."""
     return release_dates().get(release)
 
 
 def dates_entered_at() -> datetime | None:
-    """Return when the dates were last changed while the service ran; None without a change."""
+    """Return the last change of the dates at runtime, or None if there was none."""
     found = services().connections.look_up(_ENTERED_AT, {})
     return found[0][0] if found else None
 
 
 def installed_at() -> datetime:
-    """Return when the installation was made: the same on all hosts, read once by each process."""
+    """Return the time of the installation, which is the same on all hosts.
+
+    Each process reads it once.
+    """
     kept: datetime | None = current_app.extensions.get(_EXTENSION)
     if kept is None:
         ((found,),) = services().connections.look_up(_INSTALLED_AT, {})
@@ -49,23 +52,23 @@ def installed_at() -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class ListedChange:
-    """A change, where it stands, and when it comes."""
+    """Change with its state, its date and its page."""
 
     change: Change
     state: State
-    #: The day of its release, where an administrator entered it.
+    #: Date of its release, if an administrator has entered it.
     day: date | None
-    #: The absolute URL of its page.
+    #: Absolute URL of its page.
     url: str
 
 
 def list_shown(wanted: ChangeFilter) -> Sequence[ListedChange]:
-    """Return the changes that match, in the order of the schedule."""
+    """Return the changes that match a filter, in the order of the schedule."""
     return [show_change(each) for each in list_changes(wanted, running=running_release())]
 
 
 def show_change(change: Change) -> ListedChange:
-    """Return a change with its state and its day."""
+    """Return a change with its state, its date and its page."""
     return ListedChange(
         change=change,
         state=state_of(change, running=running_release()),
@@ -75,12 +78,12 @@ def show_change(change: Change) -> ListedChange:
 
 
 def page_of(change: Change) -> str:
-    """Return the absolute URL of the page of a change."""
+    """Return the absolute URL of a change's page."""
     return f"{settings().base_url}{PAGES}/{change.id}"
 
 
 def announced_at(change: Change) -> datetime:
-    """Return when a change was announced: the day of that release, else the installation."""
+    """Return when a change was announced: the date of that release, or of the installation."""
     day = date_of(parse_release(change.announced)) if change.announced else None
     return datetime.combine(day, time(), tzinfo=UTC) if day else installed_at()
 
@@ -88,7 +91,7 @@ def announced_at(change: Change) -> datetime:
 def announce(response: Response, changes: Sequence[Change]) -> Response:
     """Add the headers of announced changes to a response.
 
-    Of several, the earliest dates count; each has its links.
+    If there are several changes, the earliest dates are used, and each change has its own links.
     """
     announced = min(announced_at(change) for change in changes)
     response.headers["Deprecation"] = f"@{int(announced.timestamp())}"

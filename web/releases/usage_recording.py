@@ -1,7 +1,7 @@
-"""Records the calls of a request's consumer, in memory; see `domain/releases/usage/storing.py`.
+"""Counts the calls of a request's consumer in memory (see `domain/releases/usage/storing.py`).
 
-What concerns a call by its values is noted by the gate before the view. Operations of the API
-record themselves; all other requests that are concerned are recorded when they are answered.
+The gate notes changes that affect a call by its values before the view runs. Operations of the API
+count themselves. All other affected requests are counted after the response is created.
 """
 
 import logging
@@ -37,7 +37,7 @@ from web.services import services, settings
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.calls")
-#: Counts of one transaction, so that locks are short.
+#: Number of counts in one transaction, which keeps locks short.
 _SLICE = 200
 _VARIABLE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
 _PLATFORM_RELEASE = "HTTP_PLATFORM_RELEASE"
@@ -51,11 +51,10 @@ def record_operation(
     *,
     browser_of: int | None = None,
 ) -> None:
-    """Count the call of an operation, with the names of the parameters that it was given.
+    """Count the call of an operation, with the names of the given parameters.
 
-    `browser_of` is the user who is signed in, if the request has no token.
-
-    A request that tries a later release is a rehearsal, and is not counted.
+    `browser_of` is the id of the signed-in user, if the request has no token. A request that
+    previews a later release is not counted.
     """
     asked, own = request_ctx.request, app_ctx.g
     own.is_call_recorded = True
@@ -73,7 +72,7 @@ def record_operation(
 
 
 def record_ready_operation(bearer: Bearer) -> None:
-    """Count the call of an operation that takes no parameters, and that no change concerns."""
+    """Count the call of an operation that has no parameters and is not affected by any change."""
     asked = request_ctx.request
     if _PLATFORM_RELEASE not in asked.environ or not _is_rehearsal():
         _count(bearer, _shape(asked.method, str(asked.url_rule), (), ()), asked)
@@ -99,9 +98,9 @@ def _consumer(bearer: Bearer | None) -> Consumer:
 
 
 def note_changes(change_ids: Iterable[str]) -> None:
-    """Note which changes of the schedule concern this request; it is counted when it is answered.
+    """Note the changes of the schedule that affect this request, which is counted afterwards.
 
-    An operation of the API that takes the request counts it itself.
+    If an operation of the API handles the request, it counts the request itself.
     """
     new, known = tuple(change_ids), g.get("noted_changes", ())
     if not new:
@@ -112,7 +111,7 @@ def note_changes(change_ids: Iterable[str]) -> None:
 
 
 def _record_noted(response: Response) -> Response:
-    """Count the call of a request that changes concern, unless its operation has done so."""
+    """Count an affected request, unless its operation has counted it."""
     if "is_call_recorded" not in g:
         names = SCHEDULE_NAMES.intersection(request.args)
         record_operation(
@@ -122,7 +121,7 @@ def _record_noted(response: Response) -> Response:
 
 
 def _signed_in_user_id() -> int | None:
-    """Return the user of a request for a page; only pages read the session."""
+    """Return the user of a request for a page, since only pages read the session."""
     user = g.get("_login_user")
     return user.id if user is not None and user.is_authenticated else None
 
@@ -139,13 +138,13 @@ def _is_rehearsal() -> bool:
 
 
 def _scheduled_path(changes: Iterable[str]) -> str:
-    """Return the path in the schedule of a request that no view takes."""
+    """Return the path in the schedule of a request that no view handles."""
     found = calls_to(request.method, request.path)
     return next((each.call.path for each in found if each.change.id in changes), "")
 
 
 def known_names(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
-    """Return the sorted names of parameters, with one name for all that are not known."""
+    """Return the sorted names of parameters, with one name for all unknown names."""
     names = {each.removesuffix("[]") for each in given}
     found = sorted(names & known)
     return tuple(found) if len(found) == len(names) else (*found, UNKNOWN_NAME)
@@ -153,9 +152,9 @@ def known_names(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
 
 @cache
 def route_of(rule: str, kind: str) -> str:
-    """Return a URL rule as the schedule writes paths: `/api/v4/projects/:id/environments`.
+    """Return a URL rule in the format of the schedule, such as `/api/v4/projects/:id/environments`.
 
-    `kind` is the value of the variable of this name, which is `projects` or `groups`.
+    `kind` is the value of the variable with this name, `projects` or `groups`.
     """
 
     def written(variable: re.Match[str]) -> str:
@@ -168,26 +167,26 @@ def route_of(rule: str, kind: str) -> str:
 
 
 class CallFlusher:
-    """Stores the calls of one counter."""
+    """Background task that stores the calls of one counter."""
 
     def __init__(self, counter: CallCounter, settings: Settings) -> None:
-        """Take the counter and where to store."""
+        """Store the counter and the settings of the database."""
         self._counter = counter
         self._settings = settings
         self._is_stopped = Event()
         self._flushing = Lock()
 
     def start(self) -> None:
-        """Store in the background from now on."""
+        """Start storing the counts in the background."""
         Thread(target=self._go_on, name="call counts", daemon=True).start()
 
     def stop(self) -> None:
-        """Store what was counted since, and then nothing more."""
+        """Store the remaining counts and stop."""
         self._is_stopped.set()
         self.flush()
 
     def flush(self) -> bool:
-        """Store what was counted; return False if that has to be tried again."""
+        """Store the counts and return True, or False if they must be stored again later."""
         with self._flushing:
             calls, dropped = self._counter.take()
             count_dropped_calls(dropped)
@@ -206,7 +205,7 @@ class CallFlusher:
                 with Session(engine) as session, session.begin():
                     store_counted(part, session=session)
                 stored += len(part)
-        except SQLAlchemyError as error:  # locked, full, away or not migrated
+        except SQLAlchemyError as error:  # locked, full, unavailable or not migrated
             _log.warning("calls not stored yet", extra={"reason": type(error).__name__})
         finally:
             engine.dispose()

@@ -1,6 +1,6 @@
-"""Sealed state of the pages on which people decide: about consent, a device, a logout.
+"""Sealed state of the pages for decisions about consent, a device or a logout.
 
-It binds the decision to the request that was shown, and to the sign-in that it was shown to.
+It binds the decision to the displayed request and to the sign-in of the user who saw it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,35 +18,36 @@ from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services
 
 _LIFETIME = timedelta(hours=1)
-#: An older form decides nothing, but still leads back to its question.
+#: Time for which an expired form still leads back to its page, without allowing a decision.
 _LEADS_BACK_FOR = timedelta(days=1)
 _CONSENT, _DEVICE, _LOGOUT = "consent", "device", "logout decision"
-#: A cross-site POST by an application comes without our cookie, so the user is unknown: the
-#: validated request is sealed into a redirect to a GET, without its ID token.
+#: Purpose and lifetime of a logout request that is carried through a redirect. A cross-site POST by
+#: an application lacks our cookie, so the user is unknown. The validated request is therefore
+#: sealed into a redirect to a GET, without its ID token.
 _CARRIED, _CARRIED_FOR = "logout request", timedelta(minutes=5)
 
 
 class ExpiredFormError(DomainError):
-    """The form is expired, belongs to another sign-in, or was tampered with."""
+    """Error for a form that has expired, belongs to another sign-in, or was tampered with."""
 
     def __init__(self) -> None:
-        """Advise to start again."""
+        """Set the message, which advises the user to start again."""
         super().__init__("This form has expired. Start again from the application.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConsentForm:
-    """The content of a sealed consent form."""
+    """Content of a sealed consent form."""
 
     number: str
     parameters: Mapping[str, Sequence[str]]
     sign_in_id: int
-    #: The form is too old for a decision; its parameters lead back to the question.
+    #: `True` if the form is too old for a decision. Its parameters still lead back to the page.
     is_expired: bool
 
 
 def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) -> str:
-    """Seal the request parameters for one sign-in."""
+    """Seal the parameters of a request for one sign-in."""
     sealed = {
         "number": random_hex(16),
         "parameters": {name: list(values) for name, values in parameters.items()},
@@ -56,7 +57,10 @@ def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: in
 
 
 def open_consent_form(sealed_text: str) -> ConsentForm:
-    """Return the form, or raise ExpiredFormError; the sign-in is not checked here."""
+    """Return the content of a form without checking its sign-in.
+
+    Raise ExpiredFormError if the form is too old or was tampered with.
+    """
     is_expired = False
     try:
         sealed = unseal(sealed_text, purpose=_CONSENT, lifetime=_LIFETIME)
@@ -64,7 +68,7 @@ def open_consent_form(sealed_text: str) -> ConsentForm:
         is_expired = True
         sealed = _opened(sealed_text, _CONSENT, _LEADS_BACK_FOR)
     return ConsentForm(
-        number=sealed.get("number", sealed_text),  # former releases gave none
+        number=sealed.get("number", sealed_text),  # former releases had no number
         parameters=sealed["parameters"],
         sign_in_id=sealed["sign_in"],
         is_expired=is_expired,
@@ -72,7 +76,7 @@ def open_consent_form(sealed_text: str) -> ConsentForm:
 
 
 def consume(form: ConsentForm) -> bool:
-    """Mark the form as used; return False if it was used before."""
+    """Mark the form as used and return True, or return False if it was used before."""
     return claim_once(
         f"consent question {form.number}",
         lifetime=_LIFETIME,
@@ -83,15 +87,15 @@ def consume(form: ConsentForm) -> bool:
 
 
 def seal_device_form(shown: ShownRequest, *, sign_in_id: int) -> str:
-    """Seal a device request, as it was shown, for one sign-in."""
+    """Seal a device request, as it was displayed, for one sign-in."""
     return seal([shown.id, sign_in_id, shown.user_code, list(shown.scopes)], purpose=_DEVICE)
 
 
 def open_device_form(sealed_text: str, *, sign_in_id: int) -> ShownRequest | None:
-    """Return the request that was shown, or None if it has to be shown again.
+    """Return the displayed request, or None if it must be displayed again.
 
-    That is for a form of another sign-in, and for one of a former release, which contains only the
-    id. Raises DecidedError if the form is too old or was tampered with.
+    This applies to a form of another sign-in, and to a form of a former release, which only
+    contains the id. Raise DecidedError if the form is too old or was tampered with.
     """
     try:
         device_id, owner, *shown = unseal(sealed_text, purpose=_DEVICE, lifetime=_LIFETIME)
@@ -104,32 +108,38 @@ def open_device_form(sealed_text: str, *, sign_in_id: int) -> ShownRequest | Non
 
 
 def seal_request(asked: LogoutRequest) -> str:
-    """Seal a request for a redirect."""
+    """Seal a logout request for a redirect."""
     return seal(asdict(asked), purpose=_CARRIED)
 
 
 def open_request(sealed_text: str) -> LogoutRequest:
-    """Return the request, or raise ExpiredFormError."""
+    """Return the logout request of a redirect.
+
+    Raise ExpiredFormError if it is too old or was tampered with.
+    """
     return LogoutRequest(**_opened(sealed_text, _CARRIED, _CARRIED_FOR))
 
 
 def seal_confirmation(asked: LogoutRequest, *, sign_in_id: int) -> str:
-    """Seal a request for the confirmation by one sign-in."""
+    """Seal a logout request for confirmation by one sign-in."""
     sealed = {"asked": asdict(asked), "sign_in": sign_in_id}
     return seal(sealed, purpose=_LOGOUT)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogoutForm:
-    """The content of a sealed logout form."""
+    """Content of a sealed logout form."""
 
     asked: LogoutRequest
-    #: Whether it may sign out: it is recent, and was shown to this sign-in.
+    #: `True` if the form may sign out, since it is recent and was shown to this sign-in.
     is_valid: bool
 
 
 def open_confirmation(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
-    """Return the form, or raise ExpiredFormError."""
+    """Return the content of a logout form.
+
+    Raise ExpiredFormError if it is too old or was tampered with.
+    """
     is_recent = True
     try:
         sealed = unseal(sealed_text, purpose=_LOGOUT, lifetime=_LIFETIME)

@@ -1,8 +1,8 @@
 """Signs values that pass through a browser, with a purpose and a time.
 
-Values are signed with SECRET_KEY and accepted with every key of SECRET_KEY_FALLBACKS, so that pages
-stay usable during a key rotation. Secrets in the session, whose cookie is only signed, are
-encrypted.
+Values are signed with SECRET_KEY and accepted with every key in SECRET_KEY_FALLBACKS, so that pages
+stay usable during a key rotation. Secrets in the session are encrypted, since its cookie is only
+signed.
 """
 
 from datetime import timedelta
@@ -35,7 +35,7 @@ def _opened(sealed: str | None) -> str | None:
     try:
         return services().keyring.decrypt(sealed) if sealed else None
     except UndecipherableError:
-        return None  # the secret key was replaced since
+        return None  # the secret key has been replaced since
 
 
 def keep_one_time_secret(what: str, owner_id: int, secret: str) -> None:
@@ -44,30 +44,33 @@ def keep_one_time_secret(what: str, owner_id: int, secret: str) -> None:
 
 
 def take_one_time_secret(what: str, owner_id: int) -> str | None:
-    """Return and remove the secret of an object, or return None."""
+    """Return and remove the secret of an object, or return None if there is none."""
     kept_for, sealed = session.pop(f"shown_once {what}", (None, ""))
     return services().keyring.decrypt(sealed) if kept_for == owner_id else None
 
 
-#: The request header by which `gatebell doctor` finds out what proxies do to the client's address.
+#: Request header with which `gatebell doctor` detects how proxies change the client's address.
 HEADER = "Gatebell-Doctor"
 _PROBE = "proxy probe"
 _PROBE_LIFETIME = timedelta(minutes=2)
-#: Headers of the page of a link: neither the browser nor anything in between keeps it.
+#: Headers of pages whose URL is a secret, which neither browsers nor intermediaries may store.
 NOT_KEPT = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 
 
 class BrokenSealError(Exception):
-    """The value was not sealed with our keys for this purpose, or is too old."""
+    """Error for a value that is too old, or was not sealed with our keys for this purpose."""
 
 
 def seal(value: Any, *, purpose: str) -> str:
-    """Sign a JSON value; the returned text is not encrypted."""
+    """Sign a JSON value and return it as a text, which is not encrypted."""
     return str(sealer(purpose).dumps(value))
 
 
 def unseal(text: str, *, purpose: str, lifetime: timedelta) -> Any:
-    """Return the value of a sealed text, or raise BrokenSealError."""
+    """Return the value of a sealed text.
+
+    Raise BrokenSealError if it is invalid or too old.
+    """
     try:
         return sealer(purpose).loads(text, max_age=int(lifetime.total_seconds()))
     except BadData as error:
@@ -75,14 +78,14 @@ def unseal(text: str, *, purpose: str, lifetime: timedelta) -> Any:
 
 
 def new_probe() -> str:
-    """Return the value of the header."""
+    """Return a value for the header."""
     return seal(random_hex(8), purpose=_PROBE)
 
 
 def seen_client(request: Request) -> dict[str, str]:
-    """Return the client's IP address as this service sees it, and the header that proxies wrote.
+    """Return the client's IP address as this service sees it, and the header set by proxies.
 
-    Returns nothing to others.
+    Return an empty mapping unless the request has a valid header of `gatebell doctor`.
     """
     given = request.headers.get(HEADER)
     if given is None:

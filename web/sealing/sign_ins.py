@@ -1,9 +1,9 @@
-"""What is sealed in a session between two steps: a passkey's challenge, and a pending sign-in.
+"""Sealed values in a session between two steps: a passkey challenge and a pending sign-in.
 
-Of a pending sign-in, the password was right, or a provider vouched, and the second factor is
-missing. It is sealed with the
-account and the time of its password, and becomes invalid when the password changes or the account
-is locked, after ten minutes, and after one sign-in, even if the cookie was copied.
+In a pending sign-in, the password or the provider's assertion was valid, and the second factor is
+missing. It is sealed with the account and the time of its password. It becomes invalid after ten
+minutes, after one sign-in, or when the password changes or the account is locked. This holds even
+if the cookie was copied.
 """
 
 from dataclasses import dataclass
@@ -38,13 +38,16 @@ _LIFETIME = timedelta(minutes=10)
 
 
 def find_relying_party() -> RelyingParty | None:
-    """Return the relying party, or None where passkeys are not supported."""
+    """Return the relying party, or None if passkeys are not supported."""
     current = settings()
     return relying_party(current.base_url, current.instance_name)
 
 
 def get_relying_party() -> RelyingParty:
-    """Return the relying party, or raise NotFoundError."""
+    """Return the relying party.
+
+    Raise NotFoundError if passkeys are not supported.
+    """
     party = find_relying_party()
     if party is None:
         raise NotFoundError(
@@ -60,7 +63,10 @@ def remember_challenge(ceremony: CeremonyOptions, *, purpose: str) -> dict[str, 
 
 
 def take_response(credential: str, *, purpose: str) -> CeremonyResponse:
-    """Return the response with its challenge; raise PasskeyRefusedError without a valid one."""
+    """Return the response with its challenge.
+
+    Raise PasskeyRefusedError if the session has no valid challenge.
+    """
     try:
         challenge = unseal(
             session.pop(_CHALLENGE, ""), purpose=_sealed_for(purpose), lifetime=CHALLENGE_LIFETIME
@@ -78,16 +84,16 @@ def _sealed_for(purpose: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PendingSignIn:
-    """A user between the password, or a provider, and the second factor."""
+    """Sign-in of a user between the first step and the second factor."""
 
     number: str
     user: UserView
-    #: What they proved before it.
+    #: Authentication in the first step.
     first: Authentication
 
 
 def begin_pending_sign_in(user: UserView, first: Authentication) -> None:
-    """Replace the session's content by a pending sign-in.
+    """Replace the session's content with a pending sign-in.
 
     A user who signs in again stays signed in meanwhile.
     """
@@ -117,17 +123,18 @@ def find_pending_sign_in() -> PendingSignIn | None:
     if user is None or _password_of(user) != sealed["password"]:
         return None
     if not has_second_factor(user.id, session=db.session()):
-        return None  # there is nothing to ask for any more: the password will do
+        return None  # the password is sufficient now
     first = Authentication(
         user_id=user.id,
-        methods=tuple(sealed.get("methods", BY_PASSWORD)),  # former releases asked for no other
+        # Former releases only supported passwords.
+        methods=tuple(sealed.get("methods", BY_PASSWORD)),
         identity_id=sealed.get("identity"),
     )
     return PendingSignIn(number=sealed["number"], user=user, first=first)
 
 
 def consume(pending: PendingSignIn) -> bool:
-    """Mark the pending sign-in as used; return False if it was used before."""
+    """Mark the pending sign-in as used and return True, or return False if it was used before."""
     return claim_once(
         f"second factor ticket {pending.number}",
         lifetime=_LIFETIME,

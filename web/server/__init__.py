@@ -1,1 +1,1 @@
-"""The programs: web server, supervisor, start checks, shared counters."""
+"""Server programs: web server, supervisor, start checks and shared counters."""

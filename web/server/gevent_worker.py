@@ -1,8 +1,8 @@
-"""The web server's worker: gunicorn's gevent worker with a deadline for every wait.
+"""Worker of the web server: gunicorn's gevent worker with a deadline for every wait.
 
 Each connection has a greenlet, so slow clients do not block others. gunicorn's worker has no
-deadline for TLS handshakes, request bodies and unread responses; this one has. It also serves the
-listen backlog before it stops, and answers malformed requests in JSON.
+deadline for TLS handshakes, request bodies and unread responses; this worker has. It also serves
+the listen backlog before it stops, and responds to malformed requests in JSON.
 """
 
 import os
@@ -46,25 +46,26 @@ from web.server.tls import ServedCertificate, handshake_failure, served_certific
 from web.standard_streams import dropped_lines
 
 _TO_STOP = frozenset({SIGINT, SIGQUIT, SIGTERM})
-#: With fewer free connections than this, the longest idle one is closed.
+#: Minimum number of free connections, below which the longest idle connection is closed.
 _FREE_CONNECTIONS = 10
 _RETRY_AFTER = 2
-#: Between two looks for idle connections, a new certificate and the parent.
+#: Seconds between two checks for idle connections, a new certificate and the parent.
 _LOOK_SECONDS = 2.0
-#: Between two looks while the process stops.
+#: Seconds between two checks while the process stops.
 _STOPPING_LOOK_SECONDS = 0.2
-#: Between two warnings that there is no room for further connections.
+#: Seconds between two warnings that there is no room for further connections.
 _WARNING_SECONDS = 60.0
-#: Larger pieces are sent separately: copying them costs more than another system call.
+#: Size in bytes above which chunks are sent separately, since copying them costs more than another
+#: system call.
 LARGEST_BUFFERED_BYTES = 64 * 1024
 
 
 class RequestHeadTimeoutError(Exception):
-    """The head of a request was not received in time."""
+    """Error for a request head that was not received in time."""
 
 
 class RequestTooLongError(ServiceUnavailable):
-    """The application has not answered in time."""
+    """Error for an application that has not responded in time."""
 
     def __init__(self) -> None:
         super().__init__("This took too long.", retry_after=_RETRY_AFTER)
@@ -82,10 +83,10 @@ _STATUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], HT
 
 
 class _Request(Request):  # type: ignore[misc]
-    """A request that keeps the beginning of a request line which is too long."""
+    """Request that keeps the beginning of a request line that is too long."""
 
     def read_line(self, unreader: Any, buf: bytearray, limit: int = 0) -> Any:
-        """Read the request line."""
+        """Read the request line, and attach its beginning to the error if it is too long."""
         try:
             return super().read_line(unreader, buf, limit)
         except LimitRequestLine as error:
@@ -97,19 +98,19 @@ RequestParser.mesg_class = _Request
 
 
 class Listener(StreamServer):
-    """A listener that serves its backlog before it closes."""
+    """Listener that serves its backlog before it closes."""
 
     def accept_waiting_and_close(self) -> None:
-        """Accept the connections in the backlog, then close the listener."""
+        """Accept the connections in the backlog, and then close the listener."""
         while not self.full() and (come := self.do_read()):
             self.do_handle(*come)
         self.close()
 
 
 class BufferedResponse:
-    """A connection that sends the head of a response together with the first piece of its body.
+    """Connection that sends the head of a response together with the first chunk of its body.
 
-    gunicorn sends them one by one, and each wakes the client.
+    gunicorn sends them separately, and each wakes the client.
     """
 
     def __init__(self, client: Any) -> None:
@@ -118,7 +119,7 @@ class BufferedResponse:
         self._has_begun = False
 
     def sendall(self, piece: bytes) -> None:
-        """Send a piece; the first one is held back until the second, or the end."""
+        """Send a chunk; the first is held back until the second chunk or the end."""
         if self._has_begun:
             self._client.sendall(piece)
         elif not self._head:
@@ -148,7 +149,7 @@ class BufferedResponse:
 
 
 class _ListenerName(NamedTuple):
-    """The part of a listener that gunicorn uses."""
+    """Part of a listener that gunicorn uses."""
 
     name: Any
 
@@ -157,11 +158,11 @@ class _ListenerName(NamedTuple):
 
 
 class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
-    """A gunicorn gevent worker with a deadline for every wait on a client."""
+    """Gevent worker of gunicorn with a deadline for every wait on a client."""
 
-    #: Seconds to receive a request; handling it may take twice as long.
+    #: Seconds in which a request must be received. Handling it may take twice as long.
     request_seconds = 30.0
-    #: Seconds to continue serving after the signal to stop.
+    #: Seconds for which the worker keeps serving after the signal to stop.
     shutdown_delay_seconds = 0.0
 
     alive: bool
@@ -169,25 +170,25 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: The client and the request of the current greenlet's connection.
+        #: Client and request of the current greenlet's connection.
         self._current = local()
-        #: Idle connections and when they are closed, the longest idle first.
+        #: Idle connections with the times at which they are closed, longest idle first.
         self._idle: dict[Any, float] = {}
-        #: Greenlets in the middle of a TLS handshake, the oldest first.
+        #: Greenlets in the middle of a TLS handshake, oldest first.
         self._handshakes: dict[Any, None] = {}
         self._connections = Pool(self.worker_connections)
         self._stop_requested = Event()
-        #: When it was last logged that connections are closed to make room.
+        #: Time of the last warning that connections are closed to make room.
         self._warned_at = float("-inf")
-        #: Dropped lines of the log that are counted already.
+        #: Number of dropped log lines that are already counted.
         self._counted_lines = 0
 
     def init_process(self) -> None:
-        """Prepare the process and serve."""
-        # Stores the settings as attributes: gunicorn looks up dozens for each request.
+        """Prepare the process and start serving."""
+        # Settings become attributes, since gunicorn looks up dozens of them for each request.
         self.cfg.__dict__.update({name: one.get() for name, one in self.cfg.settings.items()})
         for listener in self.sockets:
-            listener.set_inheritable(False)  # programs that are started must not keep the port
+            listener.set_inheritable(False)  # child programs must not keep the port
         super().init_process()
 
     def init_signals(self) -> None:
@@ -196,12 +197,12 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         release_signals()
 
     def load_wsgi(self) -> None:
-        """Load the app and limit the time of each request in it."""
+        """Load the app, and limit the time of each request in it."""
         super().load_wsgi()
         self.wsgi = partial(call_with_timeout, self.wsgi, 2 * self.request_seconds)
 
     def run(self) -> None:
-        """Serve until told to stop or the parent is gone; then finish the open requests."""
+        """Serve until the worker stops or the parent is gone, then finish open requests."""
         listeners = [self._open(each) for each in self.sockets]
         while self.alive:
             self.notify()
@@ -215,7 +216,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self._wait_for_connections()
 
     def _serve_until_load_balancers_notice(self) -> None:
-        """Serve for SHUTDOWN_DELAY_SECONDS more, unless the parent is gone."""
+        """Serve for another SHUTDOWN_DELAY_SECONDS, unless the parent is gone."""
         begin_shutdown()
         end = monotonic() + self.shutdown_delay_seconds
         while monotonic() < end and self.ppid == os.getppid():
@@ -228,7 +229,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self.alive = self.alive and self.ppid == os.getppid()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Begin a graceful stop."""
+        """Start a graceful stop."""
         super().handle_exit(sig, frame)
         self._stop_requested.set()
 
@@ -238,10 +239,10 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         super().handle(listener, client, addr)
 
     def timeout_ctx(self) -> gevent.Timeout:
-        """Wait for the first bytes of a request; return the timeout for the rest of its head."""
+        """Wait for the first bytes of a request and return the timeout for the rest of its head."""
         current = self._current
         if self._has_buffered_data(current.client, current.request):
-            gevent.sleep(0)  # others want their turn as well
+            gevent.sleep(0)  # lets other greenlets run
         else:
             kept, new = self.cfg.keepalive, min(self.cfg.keepalive, self.request_seconds)
             self._wait_for_data(current.client, kept if current.request else new)
@@ -265,7 +266,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             raise ConnectionResetError(ECONNRESET, "The answer was not read.") from error
 
     def handle_error(self, _req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Answer a malformed or too slow request, whose client is unknown."""
+        """Respond to a malformed or slow request, whose client is unknown."""
         if isinstance(exc, ssl.SSLError):
             return
         status = _status_of(exc)
@@ -279,7 +280,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             close_gracefully(client)
 
     def _page_for(self, error: BaseException) -> bytes | None:
-        """Return the page for a URL that is too long, if its path is one of a page."""
+        """Return the page for a URL that is too long, or None if the path has no page."""
         received: bytes = getattr(error, "received", b"")
         target = received.partition(b" ")[2].partition(b"?")[0]
         find_page = getattr(self.app.wsgi(), "extensions", {}).get("gatebell_long_requests")
@@ -293,7 +294,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         return None if page is None else _written(page)
 
     def _open(self, listener: Any) -> Listener:
-        # The last connections are served after the listener was closed and has no name.
+        # The last connections are served after the listener is closed and has lost its name.
         handle = partial(self.handle, _ListenerName(listener.getsockname()))
         certificate = served_certificate()
         if certificate is not None and listener.family != AF_UNIX:
@@ -317,7 +318,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self._connections.kill(timeout=1)
 
     def _has_buffered_data(self, client: Any, last: Any) -> bool:
-        """Return whether a part of the next request was read with the last one."""
+        """Return whether a part of the next request was received with the last request."""
         is_buffered = last is not None and bool(last.unreader.buf.getvalue())
         return is_buffered or (isinstance(client, ssl.SSLSocket) and client.pending() > 0)
 
@@ -345,14 +346,14 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             handle(secured, address)
 
     def _look_after_certificate(self) -> None:
-        """Take over a renewed certificate, and warn of the end of one."""
+        """Load a renewed certificate, and warn if the certificate expires soon."""
         certificate = served_certificate()
         if certificate is not None:
             certificate.refresh()
             certificate.warn()
 
     def count_dropped_lines(self) -> None:
-        """Count the lines of the log that nobody read in time."""
+        """Count the log lines that were dropped because no reader took them in time."""
         from web import metrics  # noqa: PLC0415 - it counts where the process was told after its fork
 
         dropped = dropped_lines()
@@ -360,7 +361,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self._counted_lines = dropped
 
     def _make_room(self) -> None:
-        """If nearly all connections are taken, close one that waits for its client."""
+        """Close a connection that waits for its client if nearly all connections are taken."""
         if self._connections.free_count() >= _FREE_CONNECTIONS:
             return
         self._warn_of_full_room()
@@ -370,7 +371,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             _shut_down_reading(next(iter(self._idle)))
 
     def _warn_of_full_room(self) -> None:
-        """Log once a minute that clients which wait are sent away."""
+        """Log once a minute that waiting connections are closed."""
         if monotonic() - self._warned_at >= _WARNING_SECONDS:
             self._warned_at = monotonic()
             self.log.warning(
@@ -398,7 +399,10 @@ def _shut_down_reading(client: Any) -> None:
 
 
 def call_with_timeout(app: Any, seconds: float, environ: Any, start_response: Any) -> Any:
-    """Call an application, which answers 503 after so many seconds: the log tells where it was."""
+    """Call an application that responds with 503 after the given time.
+
+    The log then shows where the application was.
+    """
     with gevent.Timeout(seconds, RequestTooLongError):
         return app(environ, start_response)
 
@@ -426,7 +430,7 @@ def _refusal(status: HTTPStatus) -> bytes:
 
 
 def _written(response: Any) -> bytes:
-    """Return a response as it is sent, on a connection that ends."""
+    """Return a response as bytes, for a connection that is closed afterwards."""
     headers = [f"{name}: {value}" for name, value in response.headers.items()]
     head = (f"HTTP/1.1 {response.status}", "Connection: close", *headers)
     body: bytes = response.get_data()
@@ -434,10 +438,10 @@ def _written(response: Any) -> bytes:
 
 
 class ServerLog(Logger):  # type: ignore[misc]
-    """Gunicorn's logger without access log: the app logs requests (web/http/request_log.py).
+    """Logger of gunicorn without an access log.
 
-    With a logging configuration gunicorn would format an unused line for each request, which takes
-    as long as a token look-up.
+    The app logs requests itself (web/http/request_log.py). With a logging configuration, gunicorn
+    would format an unused line for each request. That takes as long as looking up a token.
     """
 
     @property
@@ -446,10 +450,10 @@ class ServerLog(Logger):  # type: ignore[misc]
         return False
 
     def info(self, msg: str, *args: Any, **kwargs: Any) -> None:
-        """Log a message, except that gunicorn starts.
+        """Log a message, unless it announces the start of gunicorn.
 
-        gunicorn says so before the settings and the database are checked. A start that fails writes
-        one sentence, which says why.
+        gunicorn logs that message before the settings and the database are checked. A start that
+        fails writes a single sentence with the reason.
         """
         if not msg.startswith("Starting gunicorn"):
             super().info(msg, *args, **kwargs)

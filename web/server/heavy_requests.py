@@ -1,19 +1,20 @@
-"""Heavy requests, which a process of its own answers: searches, exports and large bodies.
+"""Relaying of heavy requests, such as searches, exports and large bodies, to other processes.
 
-A web process serves all its requests in one thread, so a request that computes keeps the others
-waiting. A heavy request is therefore relayed to a heavy process: it runs the same application with
-a lower priority, and the web process only passes bytes between it and the client.
+A web process serves all its requests in one thread, so a request that computes delays the others. A
+heavy request is therefore relayed to a heavy process. That process runs the same application with a
+lower priority, while the web process only passes bytes between it and the client.
 
 The processes share a channel, which gunicorn's first process opens before it forks. For each heavy
-request a web process makes a pair of sockets, and sends one of them over the channel. What waits
-there is not lost if a heavy process ends: gunicorn starts another one. The pair carries messages:
+request, a web process creates a pair of sockets and sends one of them over the channel. Requests
+that wait there are not lost if a heavy process ends, since gunicorn starts another one. The pair
+carries messages:
 
-- to the heavy process: the environment of the request (`_ENVIRON`), and pieces of the body as they
-  are asked for (`_BODY`), or why there are no more (`_BODY_ERROR`);
-- to the web process: how many bytes of the body are wanted (`_WANTED`), the status and headers
-  (`_HEAD`), pieces of the response (`_PIECE`), and its end (`_END`).
+- to the heavy process: the environment of the request (`_ENVIRON`), and requested chunks of the
+  body (`_BODY`) or the reason why there are no more (`_BODY_ERROR`);
+- to the web process: the number of requested body bytes (`_WANTED`), the status and headers
+  (`_HEAD`), chunks of the response (`_PIECE`), and its end (`_END`).
 
-A pair that is closed before the end means that the other process or its client is gone.
+If a socket is closed before the end, the other process or its client is gone.
 """
 
 import os
@@ -43,31 +44,31 @@ from web.server.request_body import BodyTimeoutError, leave_unread_body
 
 _ENVIRON, _BODY, _BODY_ERROR, _WANTED, _HEAD, _PIECE, _END = b"EBXWHPZ"
 _HEADER = Struct("=BI")
-#: Bytes of a body that are passed on at once; reading them takes less than a millisecond.
+#: Number of body bytes that are passed on together. Reading them takes less than a millisecond.
 _PIECE_BYTES = 16 * 1024
-#: Requests of one web process that may wait for a response to begin.
+#: Maximum number of requests of one web process that wait for a response to begin.
 MOST_WAITING = 64
 _RETRY_AFTER_SECONDS = 2
-#: Of the values of an environment; others belong to the web process.
+#: Types of environment values that are sent. Other values belong to the web process.
 _SENT_TYPES = frozenset({str, bool, float})
-#: How much lower the priority of a heavy process is.
+#: Difference in niceness by which a heavy process has a lower priority.
 _NICENESS = 10
-#: The heavy process gives up this much earlier than the web process, so that its error is sent.
+#: Seconds by which the heavy process times out before the web process, so that its error is sent.
 _EARLIER_SECONDS = 0.5
 _LOOK_SECONDS = 2.0
 _STOPPING_LOOK_SECONDS = 0.05
 
 
 def heavy_processes(web_concurrency: int) -> int:
-    """Return how many heavy processes there are beside the web processes."""
+    """Return the number of heavy processes in addition to the web processes."""
     return max(1, web_concurrency // 2)
 
 
 def begin_heavy_process(worker: Any) -> None:
-    """Stop listening in a heavy process right after its fork, and let web processes run first.
+    """Stop listening in a heavy process right after its fork, and lower its priority.
 
-    Otherwise clients could still connect while the server stops, and nobody would accept them. A
-    process with a low priority may take seconds until it is loaded.
+    Otherwise clients could still connect while the server stops, and no process would accept them.
+    A process with a low priority may take seconds to load.
     """
     for listener in worker.sockets:
         listener.close()
@@ -77,28 +78,28 @@ def begin_heavy_process(worker: Any) -> None:
 
 
 class HeavyChannel:
-    """The way from the web processes of a server to its heavy processes."""
+    """Channel from the web processes of a server to its heavy processes."""
 
     def __init__(self) -> None:
-        """Open the channel; the processes that fork afterwards inherit it."""
+        """Open the channel, which processes that fork afterwards inherit."""
         self._sending, self._receiving = socket.socketpair()
-        #: Each web process has a shared lock of it for as long as it lives.
+        #: File on which each web process holds a shared lock as long as it lives.
         self._lives = TemporaryFile()  # noqa: SIM115 - open as long as the server runs
 
     def close(self) -> None:
-        """Close the channel in this process; others that have forked keep it open."""
+        """Close the channel in this process; other forked processes keep it open."""
         self._sending.close()
         self._receiving.close()
         self._lives.close()
 
     def become_web_process(self, app: Any, *, request_seconds: float) -> None:
-        """Let this process relay the heavy requests of an application."""
+        """Make this process relay the heavy requests of an application."""
         lockf(self._lives, LOCK_SH)
         self._receiving.close()
         app.relay = Relay(_of_this_process(self._sending), seconds=request_seconds)
 
     def become_heavy_process(self, worker: Any, app: Any) -> None:
-        """Let this process answer the heavy requests of an application, and no others."""
+        """Make this process handle only the heavy requests of an application."""
         self._sending.close()
         channel = _of_this_process(self._receiving)
         worker.run = HeavyProcess(worker, channel, app, is_wanted=self._has_web_processes).run
@@ -112,12 +113,12 @@ class HeavyChannel:
         return False
 
 
-#: What gunicorn's first process has open.
+#: Channel that gunicorn's first process has open.
 _opened: list[HeavyChannel] = []
 
 
 def open_heavy_channel() -> HeavyChannel:
-    """Open a channel in place of the last one, which belongs to processes of before a reload."""
+    """Open a channel in place of the last one, which belongs to processes from before a reload."""
     while _opened:
         _opened.pop().close()
     _opened.append(HeavyChannel())
@@ -130,7 +131,7 @@ def _of_this_process(inherited: socket.socket) -> socket.socket:
 
 
 class _Messages:
-    """The messages over one end of a pair of sockets."""
+    """Messages over one end of a pair of sockets."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -141,7 +142,10 @@ class _Messages:
         self._connection.sendall(_HEADER.pack(kind, len(content)) + content)
 
     def receive(self) -> tuple[int, bytes]:
-        """Return the next message; raise ConnectionResetError if the other end is closed."""
+        """Return the next message.
+
+        Raise ConnectionResetError if the other end is closed.
+        """
         header = self._received.read(_HEADER.size)
         if len(header) == _HEADER.size:
             kind, size = _HEADER.unpack(header)
@@ -157,21 +161,21 @@ class _Messages:
 
 
 class RelayedResponse:
-    """A response that a heavy process sends; Flask calls it as a WSGI application."""
+    """Response from a heavy process, which Flask calls as a WSGI application."""
 
     def __init__(self, head: bytes, messages: _Messages) -> None:
-        """Take status and headers as they were sent, and the connection with the rest."""
+        """Parse the status and headers, and store the connection with the rest."""
         self.status, headers = orjson.loads(head)
         self.headers = Headers([(name, value) for name, value in headers])
         self._messages = messages
 
     @property
     def status_code(self) -> int:
-        """The status as a number."""
+        """Status code as a number."""
         return int(self.status.partition(" ")[0])
 
     def __call__(self, _environ: Any, start_response: Callable[..., Any]) -> Iterator[bytes]:
-        """Begin the response, and return its pieces."""
+        """Start the response and return its chunks."""
         start_response(self.status, list(self.headers))
         return self._pieces()
 
@@ -184,16 +188,19 @@ class RelayedResponse:
 
 
 class Relay:
-    """What passes the heavy requests of a web process on."""
+    """Callable that relays the heavy requests of a web process."""
 
     def __init__(self, channel: socket.socket, *, seconds: float) -> None:
-        """Take the channel, and for how long a request may take."""
+        """Store the channel and the maximum duration of a request."""
         self._channel = channel
         self._seconds = seconds
         self._waiting = 0
 
     def __call__(self, environ: dict[str, Any]) -> RelayedResponse:
-        """Return the response to a request; raise OverloadedError if there is none."""
+        """Return the response to a request.
+
+        Raise OverloadedError if too many requests are waiting or the heavy process ends.
+        """
         if self._waiting >= MOST_WAITING:
             message = (
                 "Too many searches, exports and large bodies are waiting. Try again in a moment."
@@ -227,9 +234,9 @@ class Relay:
         return _Messages(ours)
 
     def _exchange(self, environ: dict[str, Any], messages: _Messages) -> bytes:
-        """Send the request, and as much of its body as is wanted; return the head of the response.
+        """Send the request and requested parts of its body; return the head of the response.
 
-        An error is one of the heavy process: errors of the client are sent there.
+        Any OSError concerns the heavy process; client errors are sent to it as messages.
         """
         until = monotonic() + self._seconds - _EARLIER_SECONDS
         told = {name: value for name, value in environ.items() if type(value) in _SENT_TYPES}
@@ -239,9 +246,9 @@ class Relay:
         return message[1]
 
     def _read_body(self, body: Any, wanted: int) -> tuple[int, bytes]:
-        """Return the message with the next piece of a body.
+        """Return the message with the next chunk of a body.
 
-        Meanwhile the request waits for its client, and no other request waits for it.
+        While the request waits for its client, it does not count as waiting for a heavy process.
         """
         self._waiting -= 1
         try:
@@ -255,7 +262,7 @@ class Relay:
 
 
 class _RelayedBody(RawIOBase):
-    """The body of a request, which the web process reads."""
+    """Body of a request, which the web process reads."""
 
     def __init__(self, messages: _Messages) -> None:
         self._messages = messages
@@ -265,7 +272,7 @@ class _RelayedBody(RawIOBase):
         return True
 
     def readinto(self, room: Any) -> int:
-        """Ask for the next piece, and store it."""
+        """Request the next chunk and store it."""
         self._messages.send(_WANTED, str(min(len(room), _PIECE_BYTES)).encode())
         kind, content = self._messages.receive()
         if kind == _BODY_ERROR:
@@ -277,12 +284,12 @@ class _RelayedBody(RawIOBase):
 
 
 class HeavyProcess:
-    """A gunicorn worker that answers what the web processes relay to it."""
+    """Gunicorn worker that handles the requests relayed by web processes."""
 
     def __init__(
         self, worker: Any, channel: socket.socket, app: Any, *, is_wanted: Callable[[], bool]
     ) -> None:
-        """Take the worker, its end of the channel, and whether there are web processes."""
+        """Store the worker, its end of the channel, and a function that detects web processes."""
         self._worker = worker
         self._channel = channel
         self._app = app
@@ -291,7 +298,10 @@ class HeavyProcess:
         self._connections = Pool(worker.worker_connections)
 
     def run(self) -> None:
-        """Answer requests until told to stop, and then as long as there are web processes."""
+        """Handle requests until the process is stopped and no web process is left.
+
+        The wait for web processes ends with the graceful timeout.
+        """
         signal.signal(signal.SIGTERM, self._stop)
         accepting = gevent.spawn(self._accept)
         while self._worker.alive:

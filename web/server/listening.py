@@ -1,4 +1,4 @@
-"""The address that the web server listens on."""
+"""Address on which the web server listens."""
 
 import socket
 
@@ -6,7 +6,7 @@ _ALL_OF_IPV6, _ALL_OF_IPV4 = "::", "0.0.0.0"  # noqa: S104 - what HOST may be
 
 
 def listening_host(host: str) -> str:
-    """Return the address for HOST: `::` is IPv6 and IPv4, or IPv4 alone without IPv6."""
+    """Return the address for HOST, where `::` means IPv6 and IPv4, or only IPv4 without IPv6."""
     if host != _ALL_OF_IPV6:
         return host
     try:

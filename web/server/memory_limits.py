@@ -1,4 +1,4 @@
-"""The memory that this host has for the service, and what the service needs."""
+"""Memory that this host provides for the service, and memory that the service needs."""
 
 import os
 from contextlib import suppress
@@ -8,11 +8,11 @@ from domain.core.threads import HASHING_LANES
 from web.settings.reader import Settings
 
 _MIB = 1024 * 1024
-#: What the web server, its first process and the worker need (docs/capacity.md).
+#: Memory of the web server, its first process and the worker (docs/capacity.md).
 _BASE_MIB = 380
-#: What each further web process needs.
+#: Memory of each further web process.
 _PROCESS_MIB = 40
-#: Limits of control groups: of version 2, and of version 1.
+#: Locations of control group limits, for version 2 and version 1.
 _GROUPS = (
     (Path("/sys/fs/cgroup"), "", "memory.max"),
     (Path("/sys/fs/cgroup/memory"), "memory", "memory.limit_in_bytes"),
@@ -20,19 +20,19 @@ _GROUPS = (
 
 
 def parallel_hashes() -> int:
-    """Return how many passwords a host hashes at the same time."""
+    """Return the number of passwords that a host hashes at the same time."""
     return max(1, (os.cpu_count() or 1) // HASHING_LANES)
 
 
 def needed_mib(settings: Settings) -> int:
-    """Return how much memory a host needs with these settings, while people sign in."""
+    """Return the memory that a host needs with these settings while users sign in."""
     hashes = min(parallel_hashes(), settings.web_concurrency)
     hashing = hashes * settings.password_hash_memory_kib // 1024
     return _BASE_MIB + (settings.web_concurrency - 1) * _PROCESS_MIB + hashing
 
 
 def memory_limit_mib() -> int | None:
-    """Return the memory of the machine or of our control group, the smaller one, if known."""
+    """Return the memory of the machine or of our control group, whichever is smaller, or None."""
     found = [*_limits_of_groups()]
     with suppress(OSError, ValueError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -40,7 +40,7 @@ def memory_limit_mib() -> int | None:
 
 
 def memory_warning(settings: Settings) -> str | None:
-    """Return a sentence if this host has too little memory for its settings, or None."""
+    """Return a warning if this host has too little memory for its settings, or None."""
     limit, needed = memory_limit_mib(), needed_mib(settings)
     if limit is None or limit >= needed:
         return None
@@ -64,7 +64,7 @@ def _limits_of_groups() -> list[int]:
 
 
 def _own_group(controller: str) -> str | None:
-    """Return the path of our group; the one of version 2 has no controller in its line."""
+    """Return the path of our control group, whose line has no controller in version 2."""
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
             _, controllers, path = line.split(":", 2)

@@ -1,6 +1,7 @@
-"""`make migrate`: migrates the database and exits.
+"""Program of `make migrate`, which migrates the database and exits.
 
-`python -m web.server.migrate --to 0067` goes back to a migration, and loses what later ones added.
+`python -m web.server.migrate --to 0067` returns to a migration, and loses the data that later
+migrations added.
 """
 
 import sys
@@ -15,7 +16,7 @@ from web.settings.reader import SettingsError, settings_from_environment
 
 
 def main(revision: str | None = None) -> None:
-    """Migrate the database of the environment, to the newest shape or to a revision."""
+    """Migrate the database of the environment to the newest revision or to the given revision."""
     keep_what_is_loaded()
     try:
         settings = settings_from_environment()

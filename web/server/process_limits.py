@@ -1,29 +1,29 @@
-"""Open files and turns of threads of the processes of the web server."""
+"""Limits of web server processes for open files and for thread switching."""
 
 import sys
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit, setrlimit
 
-#: Ten times as often as the interpreter does it by itself.
+#: Switch interval of threads in seconds, a tenth of the interpreter's default.
 _TURN_SECONDS = 0.0005
 
 
 def take_short_turns() -> None:
-    """Let threads that compute give way sooner to the one that serves requests.
+    """Make computing threads yield sooner to the thread that serves requests.
 
-    It gives up the interpreter at each call of the system, several times for a request, and waits
-    for it for a whole turn whenever a thread reads a large body or checks a file.
+    The serving thread releases the interpreter at each system call, several times per request. If
+    another thread reads a large body or checks a file, it then waits for a whole interval.
     """
     sys.setswitchinterval(_TURN_SECONDS)
 
 
-#: Files, database connections and whatever else a process has open.
+#: Number of other open files, such as database connections.
 _OTHERS = 256
-#: A connection whose request is relayed to a heavy process has a second file.
+#: Number of files per connection. A request that is relayed to a heavy process needs a second file.
 _FILES_OF_CONNECTION = 2
 
 
 def allow_connections(wanted: int) -> int:
-    """Raise the soft limit for so many connections, and return how many are possible."""
+    """Raise the soft limit on open files; return the possible number of connections."""
     soft, hard = getrlimit(RLIMIT_NOFILE)
     files = _FILES_OF_CONNECTION * wanted + _OTHERS
     if soft != RLIM_INFINITY and soft < files:

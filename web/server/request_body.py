@@ -10,31 +10,31 @@ from flask import Flask, Response, request
 from gevent import Timeout
 from werkzeug.exceptions import RequestTimeout
 
-#: The rest of an unread body is discarded up to so many bytes; with more, the connection is closed.
+#: Number of unread body bytes that are discarded. With more, the connection is closed.
 _MOST_LEFT = 64 * 1024
-#: Seconds that a client has to close its side of a connection.
+#: Seconds in which a client must close its side of a connection.
 GRACEFUL_CLOSE_SECONDS = 2.0
 _GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class BodyTimeoutError(RequestTimeout):
-    """A body was not received in time."""
+    """Error for a body that was not received in time."""
 
     description = "The request did not arrive in time."
 
 
 class DeadlineBody:
-    """The `wsgi.input` of a request (PEP 3333), with a deadline for the whole body."""
+    """`wsgi.input` of a request (PEP 3333) with a deadline for the whole body."""
 
     def __init__(self, message: Any, connection: Any, *, deadline: float) -> None:
-        """Take gunicorn's request, its connection, and the deadline as monotonic time."""
+        """Store gunicorn's request, its connection, and the deadline as monotonic time."""
         self._message = message
         self._body = message.body
         self._connection = connection
         self._deadline = deadline
         self._seconds: float | None = None
         self._count = 0
-        #: None if it is not declared, as with chunks.
+        #: Declared length of the body, or None if it is not declared, as with chunks.
         self._declared: int | None = getattr(message.body.reader, "length", None)
         self._has_ended = False
         self._is_unwanted = False
@@ -45,7 +45,7 @@ class DeadlineBody:
         message._expected_100_continue = False  # noqa: SLF001 - see above
 
     def read(self, size: int | None = None) -> bytes:
-        """Return up to so many bytes, or all."""
+        """Return up to `size` bytes, or the whole body without a size."""
         piece: bytes = self._wait_for("read", size)
         self._has_ended = size is None or size < 0 or len(piece) < size
         return piece
@@ -64,20 +64,20 @@ class DeadlineBody:
         return iter(self.readline, b"")
 
     def stream(self, *, seconds: float) -> None:
-        """Keep the body for after the view has returned; each read may take so many seconds."""
+        """Keep the body readable after the view has returned, with a time limit for each read."""
         self._seconds = seconds
 
     @property
     def is_streamed(self) -> bool:
-        """Return whether it is read after the view has returned."""
+        """Return whether the body is read after the view has returned."""
         return self._seconds is not None
 
     def leave(self, declared: int | None) -> None:
-        """Stop using the body after the response; `declared` is its length, or None if unknown.
+        """Discard the rest of the body after the response.
 
-        Closing a connection with unread data sends a reset, which can hide the response from the
-        client. So a small rest is read and discarded; with a larger one the connection is closed
-        after the response.
+        `declared` is the body's length, or None if it is unknown. Closing a connection with unread
+        data sends a reset, which can hide the response from the client. A small rest is therefore
+        read and discarded. With a larger rest, the connection is closed after the response.
         """
         self._is_unwanted = True
         self._most = self._count + _MOST_LEFT
@@ -111,7 +111,7 @@ class DeadlineBody:
 
 
 def close_gracefully(client: Any) -> None:
-    """Shut down writing, then read until the client closes or time is up (RFC 9112, 9.6)."""
+    """Shut down writing, and read until the client closes or the time is up (RFC 9112, 9.6)."""
     with suppress(OSError), Timeout(GRACEFUL_CLOSE_SECONDS, TimeoutError()):
         client.shutdown(SHUT_WR)
         while client.recv(65_536):
@@ -119,7 +119,7 @@ def close_gracefully(client: Any) -> None:
 
 
 def discard_unread_bodies(app: Flask) -> None:
-    """Discard the unread body of each request when its response is ready."""
+    """Install the hook that discards the unread body of each request."""
     app.after_request(leave_unread_body)
 
 

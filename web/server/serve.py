@@ -1,6 +1,7 @@
-"""`make run`: runs the web server and the worker, which prepares the database first.
+"""Program of `make run`, which runs the web server and the worker under a supervisor.
 
-It loads little, since it stays in memory beside them: no model and nothing of the domain's rules.
+The worker prepares the database first. This process stays in memory, so it loads little: no models
+and no domain rules.
 """
 
 import socket
@@ -26,20 +27,20 @@ from web.settings.reader import (
 )
 from web.standard_streams import say, unblock_standard_streams
 
-#: Seconds beyond GRACEFUL_TIMEOUT_SECONDS that a process may take to stop.
+#: Seconds in addition to GRACEFUL_TIMEOUT_SECONDS that a process may take to stop.
 _GRACE_SECONDS = 5
-#: Seconds that processes of a killed service may still hold the port.
+#: Seconds for which processes of a killed service may still hold the port.
 _LEFT_BEHIND_SECONDS = 5
-#: How long the worker may show no sign of life.
+#: Seconds after which a worker without a sign of life is killed.
 _WATCHDOG_SECONDS = 30.0
 
 
 class _PortError(Exception):
-    """The port cannot be listened on; the text is one sentence."""
+    """Error with one sentence for a port that cannot be listened on."""
 
 
 def main() -> None:
-    """Check the settings, and serve until told to stop."""
+    """Check the settings and serve until the process is stopped."""
     unblock_standard_streams()
     try:
         settings = settings_from_environment()
@@ -52,15 +53,15 @@ def main() -> None:
         sys.exit(WRONG_SETTING)
     Thread(target=_say_when_ready, args=(settings,), daemon=True).start()
     preparing = replace(_WORKER, first_command=(*_WORK, "--prepare"))
-    # Both load at once; the web server listens when the database is prepared.
+    # Both load at the same time; the web server listens when the database is prepared.
     web = replace(_WEB, waits_for="worker")
     sys.exit(_supervising(settings, worker=preparing, web=web).run())
 
 
 _WORK = (sys.executable, "-m", "web.jobs.worker")
-#: Alerts and sign-ins work without it.
+#: Worker, without which alerts and sign-ins still work.
 _WORKER = Program(command=_WORK, when_ended=WhenEnded.RESTART, watchdog_seconds=_WATCHDOG_SECONDS)
-#: It replaces its processes that hang by itself.
+#: Web server, which replaces its own processes that hang.
 _WEB = Program(
     command=(sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
     when_ended=WhenEnded.RESTART_IF_IT_RAN,
@@ -68,7 +69,7 @@ _WEB = Program(
 
 
 def supervised_worker(settings: Settings) -> Supervisor:
-    """Return the supervisor of the worker alone."""
+    """Return a supervisor that only runs the worker."""
     return _supervising(settings, worker=_WORKER)
 
 
@@ -78,7 +79,7 @@ def _supervising(settings: Settings, **programs: Program) -> Supervisor:
 
 
 def _check_certificate(settings: Settings) -> None:
-    """Raise SettingsError if there are files of a certificate that cannot be served."""
+    """Raise SettingsError if the certificate files cannot be served."""
     if settings.tls_certificate is None:
         return
     from web.server.tls import CertificateFilesError, open_certificate  # noqa: PLC0415 - large
@@ -90,7 +91,7 @@ def _check_certificate(settings: Settings) -> None:
 
 
 def _check_that_the_port_is_free(settings: Settings) -> None:
-    """Raise _PortError if the port is in use; wait for a killed service's processes."""
+    """Raise _PortError if the port is in use, after a wait for processes of a killed service."""
     endpoint = f"port {settings.port} of {settings.host}"
     deadline = monotonic() + _LEFT_BEHIND_SECONDS
     try:
@@ -104,12 +105,15 @@ def _check_that_the_port_is_free(settings: Settings) -> None:
 
 
 def _is_free(settings: Settings, *, wait: bool) -> bool:
-    """Return whether the port is free; if `wait` is false, a port in use raises OSError."""
+    """Return whether the port is free.
+
+    If `wait` is false, raise OSError for a port in use.
+    """
     host = listening_host(settings.host)
     found = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM)
     for family, kind, protocol, _name, address in found:
         with socket.socket(family, kind, protocol) as attempt:
-            # As gunicorn does: sockets in TIME_WAIT do not matter.
+            # As in gunicorn, sockets in TIME_WAIT do not matter.
             attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 attempt.bind(address)
@@ -127,7 +131,7 @@ def _say_when_ready(settings: Settings) -> None:
 
 
 def _answers(settings: Settings) -> bool:
-    # Every interface includes the loopback one.
+    # A server that listens on every interface can be reached on the loopback interface.
     host = listening_host(settings.host)
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     try:
@@ -141,7 +145,7 @@ def _answers(settings: Settings) -> bool:
 def _connection(settings: Settings, host: str) -> HTTPConnection:
     if settings.tls_certificate is None:
         return HTTPConnection(host, settings.port, timeout=2)
-    # It is ourselves that we ask, and by an address that the certificate need not name.
+    # This connects to our own server, at an address that the certificate need not name.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return HTTPSConnection(host, settings.port, timeout=2, context=context)

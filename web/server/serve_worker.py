@@ -1,6 +1,6 @@
-"""The background worker alone, started again when it dies or hangs: for containers.
+"""Program for containers that runs the background worker and restarts it if it dies or hangs.
 
-systemd does this by itself (`deploy/systemd/gatebell-worker.service`).
+systemd provides this by itself (`deploy/systemd/gatebell-worker.service`).
 """
 
 import sys
@@ -14,7 +14,7 @@ from web.standard_streams import unblock_standard_streams
 
 
 def main() -> None:
-    """Run the worker until told to stop."""
+    """Run the worker until the process is stopped."""
     keep_what_is_loaded()
     unblock_standard_streams()
     try:

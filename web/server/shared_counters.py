@@ -1,9 +1,9 @@
-"""The directory for the metrics that the web processes of one server share.
+"""Directory of the metrics that the web processes of one server share.
 
-Counters are memory-mapped files; on a full file system, a write kills the process (SIGBUS). So the
-files are in memory if possible, and their space is reserved in advance.
+Counters are memory-mapped files, and on a full file system a write kills the process (SIGBUS). The
+files are therefore in memory if possible, and their space is reserved in advance.
 
-This module must not import prometheus_client, which decides at its import whether to share.
+This module must not import prometheus_client, which decides on import whether to share metrics.
 """
 
 import os
@@ -12,17 +12,17 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-#: The in-memory file system of Linux.
+#: In-memory file system of Linux.
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
-#: With less free memory there, as in small containers, it is not used.
+#: Minimum free memory in bytes. Small containers have less, and then it is not used.
 _ENOUGH_MEMORY = 56 * 2**20
-#: File names of prometheus_client and the bytes that our counters need there with every route and
-#: method in use (tests/plumbing/test_shared_counters.py).
+#: Sizes of prometheus_client's files in bytes, sufficient for every route and method
+#: (tests/plumbing/test_shared_counters.py).
 _ROOM = {"counter": 2 * 2**20, "histogram": 16 * 2**20}
 
 
 def shared_counters_path(instance_path: Path, *, server_pid: int) -> Path:
-    """Return the directory of a server, which is different for each server process."""
+    """Return the directory of a server, which differs for each server process."""
     return (_memory_directory(instance_path) or instance_path / "metrics") / str(server_pid)
 
 
@@ -42,8 +42,8 @@ def _memory_directory(instance_path: Path) -> Path | None:
 
 
 def open_shared_counters(path: Path) -> None:
-    """Create the directory, and remove those of servers that have ended."""
-    with suppress(OSError):  # no room even for that: `reserve_counters` will find out
+    """Create the directory, and remove the directories of servers that have ended."""
+    with suppress(OSError):  # no space even for that, which `reserve_counters` will detect
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for other in path.parent.iterdir():
             if not (other.name.isdigit() and _is_alive(int(other.name))):
@@ -51,7 +51,7 @@ def open_shared_counters(path: Path) -> None:
 
 
 def reserve_counters(path: Path, *, pid: int) -> bool:
-    """Reserve the space of a process's counters; return whether it succeeded."""
+    """Reserve the space for a process's counters and return whether that succeeded."""
     files = {path / f"{kind}_{pid}.db": size for kind, size in _ROOM.items()}
     try:
         for file, size in files.items():
@@ -72,7 +72,7 @@ def close_shared_counters(path: Path) -> None:
 
 def _is_alive(pid: int) -> bool:
     with suppress(ProcessLookupError):
-        # A process of another user is alive, so its directory is kept.
+        # A PermissionError means that the process belongs to another user and is alive.
         with suppress(PermissionError):
             os.kill(pid, 0)
         return True

@@ -1,4 +1,4 @@
-"""The state of a web process that was told to stop and still serves (SHUTDOWN_DELAY_SECONDS)."""
+"""State of a web process that is shutting down but still serves (SHUTDOWN_DELAY_SECONDS)."""
 
 from threading import Event
 
@@ -6,10 +6,10 @@ _has_begun = Event()
 
 
 def begin_shutdown() -> None:
-    """Let /readyz answer 503 from now on."""
+    """Make /readyz return 503 from now on."""
     _has_begun.set()
 
 
 def is_shutting_down() -> bool:
-    """Return whether this process was told to stop."""
+    """Return whether this process is shutting down."""
     return _has_begun.is_set()

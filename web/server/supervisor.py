@@ -1,4 +1,4 @@
-"""Runs several programs that start and stop together."""
+"""Supervisor of several programs that start and stop together."""
 
 import logging
 import os
@@ -20,42 +20,44 @@ from web.settings.reader import WRONG_SETTING, environment_with, take_from_envir
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
-#: Signals that come together are one: make passes on what its whole group gets.
+#: Seconds within which several signals count as one, since make forwards a signal of its whole
+#: group.
 _SAME_SIGNAL_SECONDS = 0.25
-#: Between looks while all programs run. A program that ends is a signal, and is noted at once.
+#: Seconds between two checks while all programs run. The end of a program sends a signal and is
+#: noticed immediately.
 _WATCH_SECONDS = 2.0
-#: The pause before a restart, doubled after each further one.
+#: Pause before a restart, which is doubled after each further restart.
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
-#: A program that has run for so long starts again with the first pause.
+#: Runtime in seconds after which a program restarts with the first pause again.
 _LONG_LIFE_SECONDS = 60.0
-#: How long a program may take to show the first sign of life: on a machine that has far too much to
-#: do, loading takes minutes, and who is killed meanwhile begins anew.
+#: Seconds that a program may take to show its first sign of life. On an overloaded machine, loading
+#: takes minutes, and a killed program would have to start again.
 _START_SECONDS = 600.0
-#: Exit statuses of a stopped program; the second one if it had no handler yet.
+#: Exit statuses of a stopped program. The second occurs if it had no signal handler yet.
 _STOPPED = (0, -signal.SIGTERM)
-#: Names the file descriptor that a held program reads from before it begins.
+#: Environment variable with the file descriptor that a held program reads before it begins.
 HELD_BY = "GATEBELL_HELD_BY"
-#: A message is a few words.
+#: Maximum size of a message, which is only a few words long.
 _LONGEST_MESSAGE = 4_096
 
 
 class NotifySocket:
-    """Where a supervisor receives the signs of life of one program.
+    """Socket on which a supervisor receives a program's signs of life.
 
-    The directory around it lets no other user of the machine send any.
+    Its directory prevents other users of the machine from sending any.
     """
 
     def __init__(self) -> None:
         self._directory = TemporaryDirectory(prefix="gatebell-")
-        #: The value of NOTIFY_SOCKET for the program.
+        #: Value of NOTIFY_SOCKET for the program.
         self.address = str(Path(self._directory.name) / "notify")
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.settimeout(0)
         self._socket.bind(self.address)
 
     def has_received(self) -> bool:
-        """Return whether something was sent since the last call."""
+        """Return whether a message arrived since the last call."""
         received = False
         try:
             while True:
@@ -65,40 +67,40 @@ class NotifySocket:
             return received
 
     def close(self) -> None:
-        """Receive no more."""
+        """Close the socket and remove its directory."""
         self._socket.close()
         self._directory.cleanup()
 
 
 class WhenEnded(Enum):
-    """What happens when a program ends by itself."""
+    """Reaction to a program that ends by itself."""
 
-    #: All programs are stopped.
+    #: Reaction that stops all programs.
     STOP_ALL = "stop all"
-    #: It is started again if it was killed or had run for long; if it ended soon by itself, its
-    #: settings are wrong, and all programs are stopped.
+    #: Reaction that restarts a program if it was killed or had run for a long time. If it soon
+    #: ended by itself, its settings are wrong, and all programs are stopped.
     RESTART_IF_IT_RAN = "restart if it ran"
     RESTART = "restart"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program to run."""
+    """Program to run."""
 
     command: Sequence[str]
-    #: What it is started by until it has shown a sign of life for the first time. It may take as
-    #: long as it likes; if it ends by itself before, all programs are stopped.
+    #: Command used until the program's first sign of life. It has no time limit. If it ends by
+    #: itself before that, all programs are stopped.
     first_command: Sequence[str] | None = None
-    #: The program whose first sign of life it waits for (`wait_until_released`) when it has loaded.
+    #: Program whose first sign of life this one awaits after loading (`wait_until_released`).
     waits_for: str | None = None
     when_ended: WhenEnded = WhenEnded.STOP_ALL
-    #: How long it may show no sign of life before it is killed, once it has started; None if it
-    #: never shows any. It gets NOTIFY_SOCKET, as from systemd.
+    #: Seconds without a sign of life after which the started program is killed, or None if it shows
+    #: none. It receives NOTIFY_SOCKET, as from systemd.
     watchdog_seconds: float | None = None
 
 
 class _Run:
-    """The state of a program, with its restarts."""
+    """State of a program and its restarts."""
 
     def __init__(self, name: str, program: Program) -> None:
         self.name = name
@@ -107,15 +109,15 @@ class _Run:
         self.starts_at = self._started_at = monotonic()
         self._pause = _FIRST_PAUSE_SECONDS
         self._signs = None if program.watchdog_seconds is None else NotifySocket()
-        #: Whether it has ever shown a sign of life.
+        #: `True` if it has ever shown a sign of life.
         self.has_begun = False
-        #: Our end of the pipe that holds it.
+        #: Our end of the pipe that holds the program.
         self._holds: int | None = None
-        #: When the next sign of life is due.
+        #: Time at which the next sign of life is due.
         self._due_at = float("inf")
 
     def start(self, *, is_held: bool = False) -> int:
-        """Start the program in a session of its own and return the process id."""
+        """Start the program in its own session and return the process id."""
         is_first = self.program.first_command is not None and not self.has_begun
         variables: dict[str, str] = {}
         inherited: tuple[int, ...] = ()
@@ -138,13 +140,13 @@ class _Run:
         return self.process.pid
 
     def release(self) -> None:
-        """Let it begin, if it is held."""
+        """Let the program begin if it is held."""
         if self._holds is not None:
             os.close(self._holds)
             self._holds = None
 
     def cannot_start(self) -> bool:
-        """Return whether it has ended by itself before it ever began."""
+        """Return whether the program has ended by itself before its first sign of life."""
         return (
             self.process is not None
             and (self.process.returncode or 0) > 0
@@ -153,11 +155,11 @@ class _Run:
         )
 
     def is_wrong_setting(self) -> bool:
-        """Return whether it has ended and said why it cannot work."""
+        """Return whether the program has ended with the status for a wrong setting."""
         return self.process is not None and self.process.returncode == WRONG_SETTING
 
     def may_restart(self) -> bool:
-        """Return whether the program, which has ended, is to be started again."""
+        """Return whether the ended program should be restarted."""
         assert self.process is not None  # noqa: S101 - it has just ended
         if self.cannot_start():
             return False
@@ -166,16 +168,16 @@ class _Run:
         return self.program.when_ended is WhenEnded.RESTART
 
     def note_signs(self) -> None:
-        """Note whether it has shown a sign of life."""
+        """Record whether the program has shown a sign of life."""
         limit = self.program.watchdog_seconds
         if limit is not None and self._signs is not None and self._signs.has_received():
-            # Its first command has prepared something, and may have to load again to go on.
+            # After its first command has prepared the database, the program may have to load again.
             loads = self.program.first_command is not None and not self.has_begun
             self._due_at = monotonic() + (_START_SECONDS if loads else limit)
             self.has_begun = True
 
     def end_if_it_hangs(self) -> None:
-        """Kill the program and what it has started if it shows no sign of life."""
+        """Kill the program and its children if it shows no sign of life."""
         if self.process is not None and monotonic() > self._due_at:
             _log.error(
                 "a process shows no sign of life: it is killed", extra={"program": self.name}
@@ -185,7 +187,7 @@ class _Run:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Give up what waits for signs of life, and what holds it."""
+        """Close the socket for signs of life and the pipe that holds the program."""
         self.release()
         if self._signs is not None:
             self._signs.close()
@@ -206,7 +208,7 @@ class _Run:
 
 
 def wait_until_released() -> None:
-    """Return when the program that this one waits for has shown a sign of life, or nobody waits."""
+    """Wait for the first sign of life of the program that this one depends on, if any."""
     held_by = take_from_environment(HELD_BY)
     if held_by is not None:
         os.read(int(held_by), 1)  # until the supervisor closes its end
@@ -214,32 +216,32 @@ def wait_until_released() -> None:
 
 
 class Supervisor:
-    """A group of programs that share our output and stop together.
+    """Supervisor of programs that share our output and stop together.
 
-    Each has a session of its own, so that Ctrl-C only reaches the supervisor, which stops each of
-    them once. If the supervisor is killed, the watchdog stops them.
+    Each program has its own session, so Ctrl-C only reaches the supervisor, which stops each
+    program once. If the supervisor is killed, the watchdog stops the programs.
     """
 
     def __init__(self, programs: Mapping[str, Program], *, patience: float) -> None:
-        """Take the programs by name and how many seconds they may take to stop."""
+        """Store the programs by name, and the seconds that they may take to stop."""
         self._runs = [_Run(name, program) for name, program in programs.items()]
         self._by_name = {run.name: run for run in self._runs}
         self._patience = patience
         self._watchdog = Watchdog(patience=patience)
-        #: Plain values: a signal may arrive while an earlier one is handled, and locks would wait
-        #: for themselves.
+        #: State of the signals received. These are plain values, since a signal may arrive while
+        #: another is handled, and locks would deadlock.
         self._told_at: float | None = None
         self._told_twice = False
-        #: The interpreter writes each signal into the second one, which ends a pause.
+        #: Sockets that end a pause: the interpreter writes each signal to the second one.
         self._signals, self._noted = socket.socketpair()
         self._signals.settimeout(0)
         self._noted.settimeout(0)
 
     def run(self) -> int:
-        """Run until told to stop, or until a program ends that is not restarted; return the status.
+        """Run until the supervisor is stopped or a program ends for good; return the exit status.
 
-        The exit status is 0 only if all programs stopped as told, and WRONG_SETTING if one has said
-        why it cannot start.
+        The exit status is 0 only if all programs stopped as requested. It is WRONG_SETTING if a
+        program reported that it cannot start.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._remember_signal)
@@ -283,7 +285,7 @@ class Supervisor:
                 return None
 
     def _pause(self, seconds: float) -> None:
-        """Wait a moment, or until there is a signal."""
+        """Wait until the time is up or a signal arrives."""
         select.select([self._signals], [], [], seconds)
         with suppress(BlockingIOError):
             self._signals.recv(1_024)
@@ -293,7 +295,7 @@ class Supervisor:
         return first is not None and not self._by_name[first].has_begun
 
     def _goes_on(self, run: _Run) -> bool:
-        """Start a program if it is due; return whether the others may continue."""
+        """Start a program if it is due and return whether the others may continue."""
         if run.process is None:
             if monotonic() >= run.starts_at:
                 self._watchdog.add(run.start(is_held=self._is_held(run)))

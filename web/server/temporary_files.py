@@ -1,4 +1,4 @@
-"""The check for a directory for temporary files, before programs need one."""
+"""Check for a directory for temporary files, before programs need one."""
 
 import tempfile
 
@@ -6,7 +6,7 @@ from web.settings.reader import SettingsError
 
 
 def check_temporary_directory() -> None:
-    """Raise SettingsError if no directory for temporary files can be written to."""
+    """Raise SettingsError if no directory for temporary files is writable."""
     try:
         tempfile.gettempdir()
     except OSError as error:

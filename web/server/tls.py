@@ -1,4 +1,4 @@
-"""TLS of the web server: its certificate, which is renewed while it runs, and handshakes."""
+"""TLS of the web server: handshakes, and a certificate that can be renewed at runtime."""
 
 import logging
 import ssl
@@ -26,33 +26,33 @@ from domain.core.encryption import SECURITY_LEVEL, RefusedKeyError, check_key, l
 from domain.core.errors import InvalidError
 from web.settings.reader import Settings
 
-#: Keys that certificates of TLS servers have.
+#: Types of keys in certificates of TLS servers.
 _SIGNING = (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey)
-#: A warning begins so long before the end, or after two thirds of a shorter life.
+#: Time before expiry at which warnings begin, unless the certificate's lifetime is short.
 _NOTICE = timedelta(days=14)
 
 
 class RefusedCertificateError(InvalidError):
-    """The certificate or its key cannot be used; the text is a sentence that says why."""
+    """Error for an unusable certificate or key, with a sentence that explains why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerCertificate:
-    """What is known of a good certificate."""
+    """Properties of a valid certificate."""
 
     expires_at: datetime
-    #: When its end begins to be announced.
+    #: Time at which expiry warnings begin.
     warning_at: datetime
-    #: Host names and IP addresses that it is for.
+    #: Host names and IP addresses that the certificate covers.
     hosts: tuple[str, ...]
 
     def covers(self, host: str) -> bool:
-        """Return whether it is for this host name or IP address (RFC 9525)."""
+        """Return whether the certificate covers this host name or IP address (RFC 9525)."""
         parent = "*." + host.partition(".")[2]
         return any(each.lower() in {host.lower(), parent.lower()} for each in self.hosts)
 
     def expiry_warning(self, now: datetime) -> str | None:
-        """Return a sentence if it ends soon or has ended, or None."""
+        """Return a warning if the certificate expires soon or has expired, or None."""
         if now < self.warning_at:
             return None
         verb = "expires" if now < self.expires_at else "has expired"
@@ -62,9 +62,9 @@ class ServerCertificate:
 def check_server_certificate(
     certificate_pem: bytes, key_pem: bytes, *, now: datetime
 ) -> ServerCertificate:
-    """Check a certificate with its chain, and the key that belongs to it.
+    """Check a certificate with its chain and its private key.
 
-    Raises RefusedCertificateError, or RefusedKeyError for the private key alone.
+    Raise RefusedCertificateError, or RefusedKeyError if only the private key is invalid.
     """
     leaf, *issuers = _certificates(certificate_pem)
     for each in (leaf, *issuers):
@@ -130,34 +130,35 @@ def _hosts(leaf: Certificate) -> tuple[str, ...]:
 
 
 _log = logging.getLogger("gatebell.tls")
-#: Forward secrecy and authenticated encryption for TLS 1.2; all suites of 1.3 have both.
+#: Cipher suites of TLS 1.2 with forward secrecy and authenticated encryption, which all suites of
+#: TLS 1.3 have.
 _SUITES = f"{SECURITY_LEVEL}:ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:!aNULL:!aDSS"
 _DAY_SECONDS = 86_400
 
 
 class CertificateFilesError(Exception):
-    """TLS_CERTIFICATE and TLS_KEY cannot be used; the text is a sentence that names them."""
+    """Error with a sentence for files in TLS_CERTIFICATE and TLS_KEY that cannot be used."""
 
 
 class _ServerSocket(ssl.SSLSocket):
-    """A TLS connection that says goodbye, so that clients notice a response that was cut off."""
+    """TLS connection that sends close_notify, so that clients detect truncated responses."""
 
     def shutdown(self, how: int) -> None:
-        """End a direction; the standard library would drop TLS for both."""
+        """Shut down a direction, whereas the standard library would drop TLS for both."""
         if how == SHUT_RD:
-            # What is left to be written is still encrypted.
+            # Data that is still to be written stays encrypted.
             socket.shutdown(self, how)
             return
         self._say_goodbye()
         super().shutdown(how)
 
     def close(self) -> None:
-        """Close the connection, without waiting for the client."""
+        """Close the connection without waiting for the client."""
         self._say_goodbye()
         super().close()
 
     def _say_goodbye(self) -> None:
-        """Send close_notify (RFC 8446 section 6.1) if it can be sent at once."""
+        """Send close_notify (RFC 8446 section 6.1) if that is possible without waiting."""
         with suppress(OSError, ValueError):
             patience = self.gettimeout()
             self.settimeout(0.0)
@@ -180,28 +181,31 @@ def _context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 class ServedCertificate:
-    """The certificate that this process shows, read again when its files have changed."""
+    """Certificate that this process serves, which is read again when its files change."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
-        """Read and check the files; raise CertificateFilesError."""
+        """Read and check the files.
+
+        Raise CertificateFilesError if they cannot be used.
+        """
         self._files = (certificate, key)
         self._seen = self._signature()
         self.facts, self.context = self._read()
         self._next_warning = 0.0
-        #: Why the renewed files are not in use; None if the newest files are.
+        #: Reason why the renewed files are not in use, or None if the newest files are.
         self.problem: str | None = None
 
     @property
     def expires_at(self) -> datetime:
-        """Return the end of the certificate that is shown now."""
+        """Return the expiry time of the certificate in use."""
         return self.facts.expires_at
 
     def expiry_warning(self) -> str | None:
-        """Return a sentence if it ends soon or has ended, or None."""
+        """Return a warning if the certificate expires soon or has expired, or None."""
         return self.facts.expiry_warning(system_clock())
 
     def host_warning(self, base_url: str) -> str | None:
-        """Return a sentence if the certificate is not for the host of BASE_URL, or None."""
+        """Return a warning if the certificate does not cover the host of BASE_URL, or None."""
         host = urlsplit(base_url).hostname or ""
         if self.facts.covers(host):
             return None
@@ -209,7 +213,7 @@ class ServedCertificate:
         return f"The TLS certificate is for {named}, and not for {host} of BASE_URL."
 
     def refresh(self) -> None:
-        """Take over changed files if they are good; else keep the old ones, and log why."""
+        """Load changed files if they are valid; otherwise keep the old ones and log the reason."""
         found = self._signature()
         if found == self._seen:
             return
@@ -226,14 +230,14 @@ class ServedCertificate:
             _log.info("the renewed TLS certificate is in use", extra=fields)
 
     def warn(self) -> None:
-        """Log once a day that the certificate ends soon or has ended."""
+        """Log once a day that the certificate expires soon or has expired."""
         moment = system_clock().timestamp()
         if moment >= self._next_warning and (warning := self.expiry_warning()):
             self._next_warning = moment + _DAY_SECONDS
             _log.warning(warning)
 
     def _signature(self) -> tuple[object, ...]:
-        """Return what changes when one of the files does."""
+        """Return a value that changes when one of the files does."""
         with suppress(OSError):
             stats = [file.stat() for file in self._files]
             return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in stats)
@@ -244,7 +248,7 @@ class ServedCertificate:
         facts = _checked(_content("TLS_CERTIFICATE", certificate), _content("TLS_KEY", key))
         try:
             return facts, _context(certificate, key)
-        except OSError as error:  # a change since they were read, or a rule of OpenSSL alone
+        except OSError as error:  # changed since they were read, or rejected only by OpenSSL
             reason = getattr(error, "reason", None) or error
             raise CertificateFilesError(f"TLS_CERTIFICATE, TLS_KEY: {reason}.") from error
 
@@ -265,7 +269,10 @@ def _checked(certificate: bytes, key: bytes) -> ServerCertificate:
 
 
 def open_certificate(settings: Settings) -> ServedCertificate | None:
-    """Return the certificate of the settings, or None without one; raise CertificateFilesError."""
+    """Return the certificate of the settings, or None without one.
+
+    Raise CertificateFilesError if it cannot be used.
+    """
     if settings.tls_certificate is None or settings.tls_key is None:
         return None
     found = ServedCertificate(settings.tls_certificate, settings.tls_key)
@@ -283,16 +290,16 @@ class _Served:
 
 
 def serve_certificate(certificate: ServedCertificate | None) -> None:
-    """Note the certificate that the processes of this web server show."""
+    """Set the certificate that the processes of this web server serve."""
     _Served.certificate = certificate
 
 
 def served_certificate() -> ServedCertificate | None:
-    """Return the certificate that this process shows, or None if it does not end TLS."""
+    """Return the certificate that this process serves, or None if it does not terminate TLS."""
     return _Served.certificate
 
 
-#: Words for what fails in handshakes, by OpenSSL's reason; alerts come from clients.
+#: Descriptions of handshake failures by OpenSSL's reason. Alerts come from clients.
 _FAILURES = {
     "HTTP_REQUEST": "the client speaks plain HTTP to the TLS port",
     "WRONG_VERSION_NUMBER": "the client does not speak TLS",
@@ -308,7 +315,7 @@ _FAILURES = {
 
 
 def handshake_failure(error: OSError) -> str:
-    """Return in a few words why a handshake with a client failed."""
+    """Return a short reason why a handshake with a client failed."""
     if isinstance(error, ssl.SSLError):
         reason = error.reason or ""
         return _FAILURES.get(reason, reason.lower().replace("_", " ") or "TLS error")

@@ -1,8 +1,9 @@
-"""Ends the processes of a supervisor when the supervisor itself has died, even by SIGKILL.
+"""Watchdog that ends a supervisor's processes if the supervisor dies, even by SIGKILL.
 
-`python -m web.server.watchdog SECONDS [ID ...]` knows the ids of the processes that run, and reads
-further ones, a line each, from a pipe that only the supervisor holds: `+ID` for a started process,
-`-ID` for one that has ended. The end of the pipe means that the supervisor has died.
+`python -m web.server.watchdog SECONDS [ID ...]` gets the ids of running processes as arguments. It
+reads further ids, one per line, from a pipe that only the supervisor holds. `+ID` is a started
+process, and `-ID` is a process that has ended. The end of the pipe means that the supervisor has
+died.
 """
 
 import os
@@ -16,30 +17,30 @@ _POLL_SECONDS = 0.1
 
 
 class Watchdog:
-    """The supervisor's end of the pipe."""
+    """Supervisor's end of the pipe."""
 
     def __init__(self, *, patience: float) -> None:
-        """`patience` is how many seconds the remaining processes may take to stop."""
+        """Store `patience`, the number of seconds that remaining processes may take to stop."""
         self._patience = patience
         self._known: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
 
     def add(self, pid: int) -> None:
-        """Register a process to be ended with the supervisor."""
+        """Register a process that must end with the supervisor."""
         self._known.add(pid)
         self._say(f"+{pid}\n")
 
     def remove(self, pid: int) -> None:
-        """Unregister a process that has ended: its id may be reused."""
+        """Unregister a process that has ended, since its id may be reused."""
         self._known.discard(pid)
         self._say(f"-{pid}\n")
 
     def ensure_running(self) -> None:
-        """Start the watching process, or start it again if it has died."""
+        """Start the watchdog process, or restart it if it has died."""
         if self._process is None or self._process.poll() is not None:
-            # It knows the processes from its first moment: we may die before we could write them.
+            # The processes are passed as arguments, since we may die before we could write them.
             numbers = (str(self._patience), *map(str, self._known))
-            # In a separate session, so that signals to our process group do not reach it.
+            # A separate session shields the watchdog from signals to our process group.
             self._process = subprocess.Popen(  # noqa: S603 - our own words
                 (sys.executable, "-m", "web.server.watchdog", *numbers),
                 stdin=subprocess.PIPE,
@@ -54,13 +55,13 @@ class Watchdog:
 
     def _say(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
-            with suppress(BrokenPipeError):  # `ensure_running` tells the next one
+            with suppress(BrokenPipeError):  # `ensure_running` passes the ids to the next one
                 self._process.stdin.write(line.encode())
                 self._process.stdin.flush()
 
 
 def main() -> None:
-    """Wait for the supervisor's end, then end the processes that it leaves behind."""
+    """Wait for the supervisor's end, and then end the processes that it leaves behind."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     left = set(map(int, sys.argv[2:]))
@@ -78,7 +79,7 @@ def _end(left: set[int], *, patience: float) -> None:
     while any(map(_is_alive, left)) and monotonic() < deadline:
         sleep(_POLL_SECONDS)
     for pid in left:
-        # With its children: each process leads a session.
+        # Each process leads a session, so its children are killed as well.
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
 

@@ -1,1 +1,1 @@
-"""Settings: their table, parsing, validation, changes and documentation."""
+"""Settings: their definitions, parsing, validation, changes and documentation."""

@@ -1,4 +1,4 @@
-"""Field definitions for `web/settings/table.py`: default, kind and description of a setting."""
+"""Definitions of fields for `web/settings/table.py`: default, kind and description of a setting."""
 
 from dataclasses import Field, dataclass, field
 from enum import Enum
@@ -10,35 +10,36 @@ Value = TypeVar("Value")
 
 
 class Source(Enum):
-    """The source of a setting; NAME_FILE may name a file that contains it."""
+    """Source of a setting. The variable NAME_FILE may name a file that contains the value."""
 
     ENVIRONMENT = "environment"
-    #: The environment; never shown.
+    #: Source for secrets, which are read from the environment and never shown.
     SECRET = "secret"  # noqa: S105 - a word, not a secret
-    #: The environment, or `gatebell settings set` while the service runs.
+    #: Source for settings that are read from the environment or changed at runtime with `gatebell
+    #: settings set`.
     LIVE = "live"
 
 
 @dataclass(frozen=True)
 class SettingMetadata:
-    """The metadata of a setting."""
+    """Metadata of a setting."""
 
     kind: kinds.Kind[Any]
     doc: str
     source: Source
-    #: The default in words, if it is not a constant.
+    #: Description of the default, if it is not a constant.
     default_in_words: str = ""
-    #: Narrower bounds for changes at run time, if any.
+    #: Narrower bounds for changes at runtime, if any.
     narrower: kinds.Kind[Any] | None = None
 
     @property
     def changeable_to(self) -> kinds.Kind[Any]:
-        """Return the kind of values allowed at run time."""
+        """Return the kind of values that are allowed at runtime."""
         return self.narrower or self.kind
 
 
 def fixed(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
-    """Define a setting that is only read at the start."""
+    """Define a setting that is only read at startup."""
     about = SettingMetadata(kind, doc, Source.ENVIRONMENT)
     return field(default=default, metadata={"about": about})
 
@@ -50,13 +51,13 @@ def live(
     *,
     narrower: kinds.Kind[Value] | None = None,
 ) -> Value:
-    """Define a setting that can change at run time, optionally within narrower bounds."""
+    """Define a setting that can change at runtime, optionally within narrower bounds."""
     about = SettingMetadata(kind, doc, Source.LIVE, narrower=narrower)
     return field(default=default, metadata={"about": about})
 
 
 def switch(doc: str, *, on: bool) -> bool:
-    """Define a setting that is on or off, and can change at run time."""
+    """Define a setting that is on or off and can change at runtime."""
     return live(on, kinds.yes_or_no(), doc)
 
 

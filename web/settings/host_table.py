@@ -1,6 +1,6 @@
-"""Settings of the machine: addresses, storage, Git, keys, processes, logs and metrics.
+"""Settings of the host: addresses, storage, Git, keys, processes, logs and metrics.
 
-`web/settings/table.py` has all other settings.
+`web/settings/table.py` contains all other settings.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class HostSettings:
-    """The validated settings of the machine."""
+    """Validated settings of the host."""
 
     host: str = fixed("127.0.0.1", kinds.host(), "Address to listen on; `::` for IPv6 and IPv4.")
     port: int = fixed(8000, kinds.whole_number(1, 65_535), "Port to listen on.")

@@ -1,4 +1,4 @@
-"""Kinds of settings: each parses text into a value and describes the allowed values."""
+"""Kinds of settings, which parse text into values and describe the allowed values."""
 
 import re
 from collections.abc import Callable
@@ -32,31 +32,31 @@ _SHORTEST_SECRET = 32
 
 
 class WrongPartError(ValueError):
-    """A part of a longer value is wrong; the text is a sentence that names it."""
+    """Error for a part of a longer value, with a sentence that names the part."""
 
 
 @dataclass(frozen=True)
 class Kind(Generic[Value]):
-    """A parser, which raises ValueError, and a description of the allowed values."""
+    """Parser, which raises ValueError, and a description of the allowed values."""
 
     read: Callable[[str], Value]
     allowed: str
-    #: The choices of a form; without any it has a text field.
+    #: Choices in a form. Without choices, the form has a text field.
     choices: tuple[str, ...] = ()
-    #: The unit of a number; None for other kinds.
+    #: Unit of a number, or None for other kinds.
     unit: str | None = None
     is_yes_or_no: bool = False
-    #: Whether an empty text is a value of its own.
+    #: `True` if an empty text is a valid value.
     may_be_empty: bool = False
-    #: Whether an empty variable means "none" instead of the default.
+    #: `True` if an empty variable means "none" instead of the default.
     empty_turns_off: bool = False
-    #: Whether it has several lines.
+    #: `True` if the value has several lines.
     is_long: bool = False
-    #: What is shown of a secret value; None if nothing is.
+    #: Function that returns the visible part of a secret value, or None if no part is shown.
     shown: Callable[[Value], str] | None = None
-    #: Whether the value is a path: then NAME_FILE would be ambiguous.
+    #: `True` if the value is a path, for which NAME_FILE would be ambiguous.
     is_path: bool = False
-    #: Whether it has a day for each of some releases.
+    #: `True` if the value contains dates of releases.
     has_release_dates: bool = False
 
 
@@ -64,7 +64,7 @@ def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
     """Allow integers from `least` to `most`."""
 
     def read(text: str) -> int:
-        # int() would also take "1_000", "+5" and digits of other scripts.
+        # int() would also accept "1_000", "+5" and digits of other scripts.
         if not re.fullmatch(r"[0-9]{1,18}", text) or not least <= int(text) <= most:
             raise ValueError(text)
         return int(text)
@@ -97,7 +97,7 @@ def yes_or_no() -> Kind[bool]:
 
 
 def one_of(*choices: str) -> Kind[str]:
-    """Allow one of the words, in any case."""
+    """Allow one of the given words, ignoring case."""
     by_folded = {choice.lower(): choice for choice in choices}
 
     def read(text: str) -> str:
@@ -109,7 +109,7 @@ def one_of(*choices: str) -> Kind[str]:
 
 
 def _kept(is_allowed: Callable[[str], bool], allowed: str) -> Kind[str]:
-    """Allow the texts that meet a condition, and keep them as they are."""
+    """Allow texts that meet a condition, without changing them."""
 
     def read(text: str) -> str:
         if not is_allowed(text):
@@ -128,7 +128,7 @@ def line_of_text(most: int) -> Kind[str]:
 
 
 def text(most: int) -> Kind[str]:
-    """Allow any printable text, or none."""
+    """Allow any printable text, or an empty text."""
 
     def read(text: str) -> str:
         lines = text.replace("\r\n", "\n")
@@ -153,9 +153,9 @@ def host() -> Kind[str]:
     return Kind(read, "an IP address or a host name")
 
 
-#: A path with only one spelling; no segment consists of dots.
+#: Pattern of a path with only one spelling, in which no segment consists of dots.
 _BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
-#: With these, a proxy that strips the path could not be distinguished from one that does not.
+#: First segments of our own paths. With these, it would be unclear whether a proxy strips the path.
 OWN_FIRST_PARTS = frozenset(
     {
         *("-", ".well-known", "admin", "api", "groups", "healthz", "help", "metrics"),
@@ -165,7 +165,7 @@ OWN_FIRST_PARTS = frozenset(
 
 
 def base_url() -> Kind[str]:
-    """Allow an http(s) URL without query and fragment, and cut its trailing slash."""
+    """Allow an http(s) URL without query and fragment, and remove its trailing slash."""
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -175,7 +175,7 @@ def base_url() -> Kind[str]:
             raise ValueError(text)
         if has_userinfo or not text.isascii() or not text.isprintable() or " " in text:
             raise ValueError(text)
-        _ = parts.port  # raises ValueError when it is not a port number
+        _ = parts.port  # raises ValueError if it is not a port number
         path = parts.path.rstrip("/")
         first = path.strip("/").partition("/")[0].lower()
         if not _BASE_PATH.fullmatch(path) or first in OWN_FIRST_PARTS:
@@ -191,7 +191,7 @@ def base_url() -> Kind[str]:
 
 
 def origin() -> Kind[str]:
-    """Allow an http(s) URL of a host, and cut its trailing slash."""
+    """Allow an http(s) URL of a host, and remove its trailing slash."""
 
     def read(text: str) -> str:
         url = base_url().read(text)
@@ -208,7 +208,7 @@ def directory() -> Kind[Path]:
 
 
 def file() -> Kind[Path | None]:
-    """Allow a path, and make it absolute; whoever opens the file says if that fails."""
+    """Allow a path, and make it absolute; errors are reported when the file is opened."""
     return Kind(_absolute, "the path of a file", is_path=True)
 
 
@@ -241,7 +241,7 @@ def authorities_file() -> Kind[Path | None]:
 
 
 _POSTGRES_PORT = 5432
-#: What libpq would take for TLS below 1.2; its default is 1.2.
+#: Values that libpq accepts for TLS versions below 1.2. Its default is 1.2.
 _OLD_PROTOCOLS = frozenset({"TLSv1", "TLSv1.1", ""})
 
 
@@ -264,7 +264,7 @@ def database_url() -> Kind[str]:
             raise ValueError(text)
         if url.query.get("ssl_min_protocol_version") in _OLD_PROTOCOLS:
             raise ValueError(text)
-        # Otherwise a part of the password would be taken for the host and appear in messages.
+        # Otherwise a part of the password would be parsed as the host and appear in messages.
         if url.drivername != "sqlite" and _has_stray_password(url, text):
             raise ValueError(text)
         return url.set(drivername=drivers[url.drivername]).render_as_string(hide_password=False)
@@ -277,9 +277,9 @@ def database_url() -> Kind[str]:
 
 
 def _with_hosts_in_query(text: str) -> str:
-    """Move several hosts of a URL, which libpq allows, to the query, where SQLAlchemy reads them.
+    """Move multiple hosts of a URL, which libpq allows, to the query for SQLAlchemy.
 
-    Raises ValueError if a host is none.
+    Raise ValueError if a host is invalid.
     """
     scheme, separator, rest = text.partition("://")
     place, slash, path = rest.partition("/")
@@ -295,7 +295,7 @@ def _with_hosts_in_query(text: str) -> str:
 
 
 def database_hosts(url: "URL") -> tuple[str, ...]:
-    """Return the hosts of a database URL; none for a socket of this machine."""
+    """Return the hosts of a database URL, which are empty for a local socket."""
     named = url.query.get("host", "")
     several = named.split(",") if isinstance(named, str) else named
     return tuple(each for each in (url.host or "", *several) if each and not each.startswith("/"))
@@ -324,7 +324,7 @@ def long_secrets() -> Kind[tuple[str, ...]]:
 
     def read(text: str) -> tuple[str, ...]:
         found = tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
-        # A secret may contain spaces, but not one between two texts that are long enough.
+        # A secret may contain spaces, but not between two parts that are each long enough.
         if any(sum(len(each) >= _SHORTEST_SECRET for each in key.split()) > 1 for key in found):
             raise WrongPartError("Use a comma between two secrets, not a space or a new line.")
         return found
@@ -333,7 +333,7 @@ def long_secrets() -> Kind[tuple[str, ...]]:
 
 
 def rate() -> Kind[str]:
-    """Allow an empty text or rates such as 600/minute;10000/hour."""
+    """Allow an empty text, or rates such as 600/minute;10000/hour."""
 
     def read(text: str) -> str:
         if text.lower() in {"", "off"}:
@@ -356,7 +356,7 @@ _FROM_RELEASE = re.compile(r"(.+) from ([0-9]{1,4}\.[0-9]{1,4})")
 
 
 def rate_from_release() -> Kind[str]:
-    """Allow what `rate` allows, also with the first release that it applies to."""
+    """Allow the values of `rate`, optionally with the first release that they apply to."""
 
     def read(text: str) -> str:
         found = _FROM_RELEASE.fullmatch(text)
@@ -374,7 +374,7 @@ def rate_from_release() -> Kind[str]:
 
 
 def rate_in_release(value: str, running: Release) -> str:
-    """Return the rates of a value of `rate_from_release`; empty for none."""
+    """Return the rates in a value of `rate_from_release`, or an empty text for none."""
     found = _FROM_RELEASE.fullmatch(value)
     if found is None:
         return value
@@ -393,7 +393,7 @@ def counter_storage() -> Kind[str]:
         except (ConfigurationError, AssertionError) as error:
             raise ValueError(text) from error
         except Exception as error:
-            # The client of a cluster asks it for its nodes at once, and has errors of its own.
+            # The client of a cluster connects immediately and raises its own errors.
             message = (
                 f"This store has to answer at the start, and did not ({type(error).__name__})."
             )
@@ -408,14 +408,14 @@ def counter_storage() -> Kind[str]:
 
 
 def _without_credentials(url: str) -> str:
-    """Return scheme, hosts and path of a URL; a password may be before @ or in the query."""
+    """Return scheme, hosts and path of a URL, since a password may precede @ or be in the query."""
     scheme, _, rest = url.partition("://")
     place = rest.partition("?")[0].rpartition("@")[2]
     return f"{scheme}://{place}"
 
 
 def proxy_url() -> Kind[str]:
-    """Allow an empty text or the URL of an HTTP proxy, with or without a user."""
+    """Allow an empty text, or the URL of an HTTP proxy with or without a user."""
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -434,7 +434,7 @@ def proxy_url() -> Kind[str]:
 
 
 def mail_url() -> Kind[str]:
-    """Allow an empty text or the URL of a mail server, with or without a user."""
+    """Allow an empty text, or the URL of a mail server with or without a user."""
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -443,14 +443,14 @@ def mail_url() -> Kind[str]:
             raise ValueError(text)
         if bool(parts.username) != bool(parts.password):
             raise ValueError(text)
-        _ = parts.port  # raises ValueError when it is not a port number
+        _ = parts.port  # raises ValueError if it is not a port number
         return text
 
     return Kind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…, with or without a user")
 
 
 def mail_address() -> Kind[str]:
-    """Allow an e-mail address."""
+    """Allow an email address."""
 
     def read(text: str) -> str:
         address = Address(addr_spec=text)
@@ -462,10 +462,10 @@ def mail_address() -> Kind[str]:
 
 
 def email_domains() -> Kind[str]:
-    """Allow an empty list or domains of e-mail addresses."""
+    """Allow an empty list, or domains of email addresses."""
 
     def read(text: str) -> str:
-        # Loads large tables, as in `checked_email`.
+        # The module loads large tables, as in `checked_email`.
         from email_validator import validate_email  # noqa: PLC0415
 
         check = partial(validate_email, check_deliverability=False, test_environment=True)
@@ -480,7 +480,7 @@ def email_domains() -> Kind[str]:
 
 
 def day() -> Kind[str]:
-    """Allow a date, or nothing."""
+    """Allow a date, or an empty text."""
 
     def read(text: str) -> str:
         return date.fromisoformat(text).isoformat() if text else ""
@@ -506,19 +506,19 @@ def release_dates() -> Kind[str]:
 
 
 def release() -> Kind[str]:
-    """Allow a release number of two parts."""
+    """Allow a release number with two parts."""
     is_release = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}").fullmatch
     return _kept(lambda text: bool(is_release(text)), "a release such as 18.0")
 
 
 def line_of_text_or_nothing(most: int) -> Kind[str]:
-    """Allow any printable text on one line, or none."""
+    """Allow any printable text on one line, or an empty text."""
     known = line_of_text(most)
     return replace(known, allowed=f"empty, or {known.allowed}", may_be_empty=True)
 
 
 def outgoing_url() -> Kind[str]:
-    """Allow an empty text or a URL that requests can be sent to."""
+    """Allow an empty text, or a URL that requests can be sent to."""
 
     def read(text: str) -> str:
         try:
@@ -531,7 +531,7 @@ def outgoing_url() -> Kind[str]:
 
 
 def networks() -> Kind[str]:
-    """Allow an empty list or networks in CIDR notation."""
+    """Allow an empty list, or networks in CIDR notation."""
 
     def read(text: str) -> str:
         return ", ".join(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
@@ -540,7 +540,7 @@ def networks() -> Kind[str]:
 
 
 def hosts_with_ports() -> Kind[str]:
-    """Allow an empty list or hosts with a port, or a range of ports, each."""
+    """Allow an empty list, or hosts that each have a port or a range of ports."""
 
     def read(text: str) -> str:
         return str(NamedHosts.parse(text))

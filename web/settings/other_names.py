@@ -1,4 +1,4 @@
-"""Names that other products give to what is a setting here, for warnings."""
+"""Names that other products use for our settings, for warnings."""
 
 _MEANT = {
     "BASE_URL": (
@@ -48,5 +48,5 @@ _MEANT = {
     ),
     "WEB_CONCURRENCY": ("GUNICORN_WORKERS", "WEB_PROCESSES", "WEB_WORKERS", "WORKERS"),
 }
-#: The setting that each name stands for.
+#: Settings by the names that other products use.
 OTHER_NAMES = {name: setting for setting, names in _MEANT.items() for name in names}

@@ -1,4 +1,7 @@
-"""Reads the settings from the environment, which nothing else reads."""
+"""Reads the settings from the environment.
+
+No other module reads environment variables.
+"""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -17,9 +20,9 @@ from web.settings.other_names import OTHER_NAMES
 from web.settings.table import Settings
 
 _PREFIX = "GATEBELL_"
-#: Variables of OpenSSL.
+#: Variables of OpenSSL that resemble settings.
 _OF_LIBRARIES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR"})
-#: Defaults by PROFILE; settings.md names them at this setting.
+#: Defaults by PROFILE, which settings.md lists in the description of that setting.
 _DEFAULTS_OF_PROFILES: Mapping[str, Mapping[str, int]] = {
     "standard": {},
     "small": {
@@ -28,7 +31,7 @@ _DEFAULTS_OF_PROFILES: Mapping[str, Mapping[str, int]] = {
         "password_hash_memory_kib": 19_456,
     },
 }
-#: Least similarity of a misspelt name, compared without underscores.
+#: Minimum similarity of a misspelled name, compared without underscores.
 _NEARLY = 0.85
 
 __all__ = [
@@ -46,26 +49,27 @@ __all__ = [
     "take_from_environment",
 ]
 
-#: The exit status of a program that has said which setting is wrong, or why it cannot start.
+#: Exit status of a program that has reported a wrong setting or another reason not to start.
 WRONG_SETTING = 2
 
 
 class SettingsError(Exception):
-    """A setting is invalid; the text names it in a sentence."""
+    """Error for an invalid setting, with a sentence that names it."""
 
-    #: A further sentence about a part of the value, or nothing.
+    #: Further sentence about a part of the value, or an empty text.
     detail: str = ""
 
 
 def settings_from_environment() -> Settings:
-    """Read the settings from the environment of this process."""
+    """Return the settings from the environment of this process."""
     return read_settings(os.environ)
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Parse and check every variable; an empty one counts as unset, but turns off a rate limit.
+    """Parse and validate all variables and return the settings.
 
-    Raises SettingsError for the first invalid one.
+    An empty variable counts as unset, except that it turns off a rate limit. Raise SettingsError
+    for the first invalid variable.
     """
     values: dict[str, Any] = {}
     for each in fields(Settings):
@@ -98,7 +102,7 @@ def _check_tls(values: Mapping[str, Any]) -> None:
 
 
 def override(settings: Settings, stored: Mapping[str, str]) -> Settings:
-    """Apply settings stored in the database, with the same checks.
+    """Apply settings that are stored in the database, with the same checks.
 
     Stored settings that this release does not know or allow are ignored, so that they cannot stop
     the service.
@@ -111,13 +115,19 @@ def override(settings: Settings, stored: Mapping[str, str]) -> Settings:
 
 
 def read_change(name: str, text: str) -> Any:
-    """Parse a new value of a setting; raise SettingsError if it is invalid."""
+    """Parse a new value of a setting.
+
+    Raise SettingsError if it is invalid.
+    """
     setting = changeable(name)
     return _checked(setting, about(setting).changeable_to, text)
 
 
 def changeable(name: str) -> Field[Any]:
-    """Return the name of a setting that can change at run time, given in any case."""
+    """Return the setting with this name, in any case.
+
+    Raise SettingsError if it does not exist or cannot change at runtime.
+    """
     by_name = {each.name: each for each in fields(Settings)}
     found = by_name.get(name.lower())
     if found is None:
@@ -130,7 +140,7 @@ def changeable(name: str) -> Field[Any]:
 
 
 def misspelt_in_environment() -> tuple[str, ...]:
-    """Return a sentence for each environment variable that looks like a misspelt setting."""
+    """Return a sentence for each environment variable that looks like a misspelled setting."""
     return tuple(
         f"{name} is not a setting; did you mean {meant}?" for name, meant in _misspelt(os.environ)
     )
@@ -144,7 +154,7 @@ def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if not environ[name]:
             continue
         meant = OTHER_NAMES.get(name.upper().removesuffix("_FILE")) or _prefixed(name, ours)
-        # Other programs may use their variable beside our setting.
+        # Other programs may use their own variable in addition to our setting.
         if meant and not given & {meant, f"{meant}_FILE"}:
             yield name, meant
         elif not meant and (near := _similar(name, known)):
@@ -157,28 +167,28 @@ def _prefixed(name: str, ours: Mapping[str, object]) -> str | None:
 
 
 def _similar(name: str, known: Mapping[str, object]) -> str | None:
-    # Single words such as PORT are too similar to other programs' variables.
+    # Single words such as PORT are too similar to variables of other programs.
     letters = {each.replace("_", ""): each for each in known if "_" in each}
     near = get_close_matches(name.upper().replace("_", ""), letters, n=1, cutoff=_NEARLY)
     return letters[near[0]] if near else None
 
 
 def environment_with(**variables: str) -> Mapping[str, str]:
-    """Return the environment of this process and further variables, for a program to start.
+    """Return the environment of this process with further variables, for a child program.
 
-    gunicorn takes an empty WEB_CONCURRENCY for a number.
+    Omit an empty WEB_CONCURRENCY, which gunicorn would parse as a number.
     """
     given = os.environ | variables
     return {name: value for name, value in given.items() if value or name != "WEB_CONCURRENCY"}
 
 
 def take_from_environment(name: str) -> str | None:
-    """Return a variable that the programs that this one starts are not to get; None without it."""
+    """Remove and return a variable that child programs must not inherit, or None without it."""
     return os.environ.pop(name, None)
 
 
 def names_in_environment() -> frozenset[str]:
-    """Return the settings that are set in the environment of this process."""
+    """Return the names of settings that are set in the environment of this process."""
     given = os.environ
     return frozenset(
         each.name
@@ -190,7 +200,7 @@ def names_in_environment() -> frozenset[str]:
 
 
 def _is_turned_off(each: Field[Any], environ: Mapping[str, str]) -> bool:
-    """Return whether an empty variable is a value: the absence of a rate limit."""
+    """Return whether a variable is empty to turn off a rate limit."""
     return about(each).kind.empty_turns_off and environ.get(each.name.upper()) == ""
 
 
@@ -246,7 +256,10 @@ def _make_ready(instance_path: Path) -> None:
 
 
 def _own_secret_key(database_url: str, instance_path: Path) -> str:
-    """Return the secret key that was generated on this machine."""
+    """Return the secret key that was generated on this machine.
+
+    Raise SettingsError with Postgres, where the key must be set.
+    """
     if not database_url.startswith("sqlite"):
         former = instance_path / "secret_key"
         raise SettingsError(
@@ -271,7 +284,7 @@ def _kept_secret_key(instance_path: Path) -> str:
 
 def _listening_url(values: Mapping[str, Any]) -> str:
     host, port = values.get("host", Settings.host), values.get("port", Settings.port)
-    # The wildcard address cannot be connected to.
+    # It is not possible to connect to the wildcard address.
     name = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
     scheme = "https" if "tls_certificate" in values else "http"
     return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}"

@@ -1,4 +1,4 @@
-"""Sections of settings, for the administrators' page and docs/settings.md; made from the table."""
+"""Sections of settings for the administrators' page and docs/settings.md."""
 
 import sys
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 from web.settings.fields import Source, about
 from web.settings.reader import Settings
 
-#: The first setting of each section; a section may be continued later.
+#: Titles by the first setting of a section. A section may be continued later.
 _FIRST = {
     "host": "Address",
     "instance_path": "Storage",
@@ -53,19 +53,19 @@ A variable that looks like a setting and is none is ignored. The log says so at 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of settings."""
+    """Section of settings."""
 
     title: str
     settings: tuple[Field[Any], ...]
 
     @property
     def key(self) -> str:
-        """Return its name in URLs: `applications-and-tokens`."""
+        """Return the name of the section in URLs, such as `applications-and-tokens`."""
         return self.title.lower().replace(" ", "-")
 
 
 def sections() -> tuple[Section, ...]:
-    """Return all settings in their sections, in the order of `web/settings/table.py`."""
+    """Return all settings by section, in the order of `web/settings/table.py`."""
     return tuple(
         Section(title=title, settings=tuple(members)) for title, members in _grouped().items()
     )

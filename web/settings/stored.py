@@ -1,4 +1,4 @@
-"""Settings as they are now: those of the environment, with what administrators have changed."""
+"""Current settings: the environment's settings with the changes of administrators."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -15,5 +15,5 @@ def stored_settings(*, session: Session) -> dict[str, str]:
 
 
 def current_settings(settings: Settings, *, session: Session) -> Settings:
-    """Return the settings of the environment, and over them those that are stored."""
+    """Return the settings of the environment, overridden by the stored settings."""
     return override(settings, stored_settings(session=session))

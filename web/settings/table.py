@@ -1,7 +1,7 @@
-"""All settings: name, kind, default and description.
+"""Definitions of all settings with name, kind, default and description.
 
-The environment variable of a setting is its name in upper case. `web/settings/host_table.py` has
-the settings of the machine.
+The environment variable of a setting is its name in upper case. `web/settings/host_table.py`
+contains the settings of the host.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _YEAR = 365 * _DAY
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(HostSettings):
-    """The validated settings of an installation."""
+    """Validated settings of an installation."""
 
     heartbeat_rate_limit: str = live(
         "300/minute", kinds.rate(), "Rate limit for pings to the URL of one heartbeat."

@@ -1,1 +1,1 @@
-"""The OpenAPI description of the service, made of what its views say of themselves."""
+"""OpenAPI description of the service, generated from its views."""

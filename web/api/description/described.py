@@ -1,11 +1,11 @@
-"""What a view takes and returns, for one that has another mark than an operation of the API.
+"""Descriptions of views that are not operations of the API.
 
     @token.post("/token")
     @Description(name="oauth.token", tag=OAUTH, body=TokenRequest, returns=TokenResponse, …)
     @checks_its_client
 
-OAuth endpoints, receivers and metadata read and write by their own code; the schemas here only say
-what that is, and the tests send requests by them. Nothing is done when a request comes.
+OAuth endpoints, receivers and metadata read and write data with their own code. The schemas here
+only document that data, and tests generate requests from them. They have no effect on requests.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,32 +31,33 @@ METADATA = "Metadata"
 HEALTH = "Health"
 REGISTRY = "Container registry"
 
-#: A security requirement of OpenAPI: names of schemes with scopes; one of several is enough.
+#: Security requirement in OpenAPI: names of schemes with scopes. One of several suffices.
 Requirement = Mapping[str, tuple[str, ...]]
 
 
 class Caller(Enum):
-    """Who authenticates at an endpoint: its security requirements, one of which is enough.
+    """Kind of caller of an endpoint, with alternative security requirements.
 
-    They are named, since an empty tuple cannot be the value of a member in Python 3.11.2.
+    Members have names as values, since an empty tuple cannot be the value of a member in Python
+    3.11.2.
     """
 
     ANYONE = "anyone"
-    #: In the header, or in the body by client_id and client_secret.
+    #: Client that authenticates in the header, or with client_id and client_secret in the body.
     CLIENT = "client"
-    #: A token of an application, not a personal one.
+    #: Token of an application, as opposed to a personal token.
     OAUTH_TOKEN = "OAuth token"  # noqa: S105 - a name
-    #: An initial access token, where the instance asks for one.
+    #: Initial access token, if the instance requires one.
     REGISTRAR = "registrar"
     REGISTERED_CLIENT = "registered client"
-    #: A client of the container registry, or one that pulls what is public.
+    #: Client of the container registry, or an anonymous client that pulls public images.
     REGISTRY_CLIENT = "registry client"
     REGISTRY = "registry"
     SENDER = "sender"
 
     @property
     def security(self) -> tuple[Requirement, ...]:
-        """Return the alternatives of the description."""
+        """Alternative security requirements in the description."""
         return _SECURITY[self]
 
 
@@ -74,7 +75,7 @@ _SECURITY: Mapping[Caller, tuple[Requirement, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """An answer besides success and errors."""
+    """Response other than success and errors."""
 
     text: str
     returns: type[BaseModel] | None = None
@@ -84,37 +85,37 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What a view takes and returns; the decorator of the view."""
+    """Description of a view, which is also the decorator that attaches it."""
 
-    #: The operationId; for the second method of a view its name follows.
+    #: Value of `operationId`. The name of the method is appended for further methods of a view.
     name: str
     tag: str
     caller: Caller = Caller.ANYONE
     query: type[BaseModel] | None = None
     body: type[BaseModel] | None = None
-    #: Media types of the body.
+    #: Media types of the request body.
     accepts: tuple[str, ...] = (FORM, JSON)
-    #: None for an answer without a body, or one that is no JSON.
+    #: Schema of the response, or None if it has no body or is not JSON.
     returns: type[BaseModel] | None = None
     status: int = 200
-    #: The media type of the answer.
+    #: Media type of the response.
     content_type: str = JSON
-    #: Statuses of errors, besides 503; a page has none, but others.
+    #: Error statuses in addition to 503. Pages have none; they use `others`.
     errors: tuple[int, ...] = ()
-    #: By status, what is no error in the endpoint's format.
+    #: Responses by status that are not errors in the endpoint's format.
     others: Mapping[int, Answer] = field(default_factory=dict)
-    #: Whether it has an ETag.
+    #: `True` if the response has an ETag.
     is_conditional: bool = False
-    #: URLs with these variables are other names of the same thing, and are left out.
+    #: Variables of alternative URLs of the same view, which the description omits.
     without: tuple[str, ...] = ()
 
     def __call__(self, view: View) -> View:
-        """Give a view its description."""
+        """Attach the description to a view."""
         return _saying("gatebell_description", self)(view)
 
 
 def _saying(name: str, value: object) -> Callable[[View], View]:
-    """Return the decorator that gives a view an attribute."""
+    """Return a decorator that sets an attribute of a view."""
 
     def decorate(view: View) -> View:
         setattr(view, name, value)
@@ -124,25 +125,25 @@ def _saying(name: str, value: object) -> Callable[[View], View]:
 
 
 def answers_with(**media_types: str) -> Callable[[View], View]:
-    """Say what an operation of the API answers with that is no JSON of a schema.
+    """Declare the media types of an operation whose responses are not JSON of a schema.
 
-    By the word that `<any(…):…>` of the URL chose, or as `file`.
+    The keys are values of `<any(…):…>` in the URL, or `file`.
     """
     return _saying("gatebell_media_types", media_types)
 
 
 def refuses_with(*statuses: int) -> Callable[[View], View]:
-    """Say with which statuses an operation of the API refuses besides those of its kind."""
+    """Declare additional error statuses of an operation of the API."""
     return _saying("gatebell_refusals", statuses)
 
 
 def find_refusals(view: Callable[..., Any]) -> tuple[int, ...]:
-    """Return the statuses of refusals that an operation has besides those of its kind."""
+    """Return the additional error statuses that an operation declares."""
     return getattr(view, "gatebell_refusals", ())
 
 
 def find_media_types(view: Callable[..., Any]) -> Mapping[str, str]:
-    """Return the media types of an operation that answers with files, by kind."""
+    """Return the media types of an operation that returns files, by kind."""
     return getattr(view, "gatebell_media_types", {})
 
 

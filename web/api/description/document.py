@@ -1,4 +1,4 @@
-"""Puts the OpenAPI 3.1 description together: operations, and responses with their headers."""
+"""Assembles the OpenAPI 3.1 document from operations, responses and headers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from web.api.schemas.registry import RegistryErrors
 from web.api.schemas.webhook_messages import MESSAGES
 from web.http.endpoints import ErrorFormat
 
-#: Returns the reference to the schema of a response.
+#: Function that returns the reference to the schema of a response.
 Referred = Callable[[type[BaseModel]], dict[str, Any]]
 
 _Schemas = tuple[type[BaseModel], ...]
@@ -119,7 +119,7 @@ _BEFORE = {
     ErrorFormat.TEXT: "Plain",
     ErrorFormat.EVENTS: "Event",
 }
-#: The schemas of errors in a format, where statuses differ.
+#: Error schemas of a format for statuses that differ from the usual schema.
 _API: _Special = {
     400: (ParameterError, Taken, Message, TokenRefusal),
     401: (Message, TokenRefusal),
@@ -130,7 +130,7 @@ _API: _Special = {
 _RECEIVER: _Special = {422: (Refusal,)}
 _EXTRA = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
-#: Every schema of an error.
+#: Schemas of all errors.
 ERRORS: _Schemas = (
     *(Message, Conflict, Taken, ParameterError, TokenRefusal),
     *(OAuthError, Refusal, RegistryErrors, EventRefusal, UnreadRequest),
@@ -157,7 +157,7 @@ def _name(status: int, view: DescribedView) -> str:
     return f"{_BEFORE[view.error_format]}{_NAMES[status]}"
 
 
-#: Descriptions of responses without an error, by their status.
+#: Descriptions of successful responses by status.
 _SUCCESSES: Mapping[int, str] = {
     HTTPStatus.OK: "The request succeeded.",
     HTTPStatus.CREATED: "The resource was created.",
@@ -209,7 +209,7 @@ def _headers_of(view: DescribedView) -> dict[str, Any]:
 
 
 def shared_responses(views: Sequence[DescribedView], referred: Referred) -> dict[str, Any]:
-    """Return the responses that views refer to."""
+    """Return the shared responses that views refer to."""
     used = {_name(status, view) for view in views for status in view.errors}
     formats: Mapping[ErrorFormat, tuple[_Special, _Schemas]] = {
         ErrorFormat.API: (_API, (Message,)),
@@ -239,7 +239,7 @@ def _error(status: int, schemas: _Schemas, referred: Referred) -> dict[str, Any]
     }
 
 
-#: Of errors that are no JSON.
+#: Content of errors that are not JSON.
 _SENTENCE = {TEXT: {"schema": {"type": "string"}}}
 
 
@@ -249,16 +249,16 @@ def _any_of(schemas: _Schemas, referred: Referred) -> dict[str, Any]:
 
 
 _TEMPLATE = "#/components/schemas/{model}"
-#: A request is read by a schema, a response is written by it: they may differ.
+#: Modes of a schema, which may differ: requests are validated and responses are serialized.
 READ: Literal["validation"] = "validation"
 WRITTEN: Literal["serialization"] = "serialization"
 Mode = Literal["validation", "serialization"]
 
 
 class _Writer(GenerateJsonSchema):
-    """Leaves out titles of fields, and what stands for a field that is absent.
+    """Generator that omits the titles of fields and defaults that stand for an absent field.
 
-    That is every default in an answer, and in a request an empty text.
+    These are all defaults in responses, and empty strings in requests.
     """
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -274,10 +274,10 @@ class _Writer(GenerateJsonSchema):
 
 
 class Schemas:
-    """The schemas of all models of the description."""
+    """Schemas of all models in the description."""
 
     def __init__(self, models: Iterable[tuple[type[BaseModel], Mode]]) -> None:
-        """Write the schemas of models that read and models that write."""
+        """Generate the schemas of request and response models."""
         wanted = list(dict.fromkeys(models))
         references, written = models_json_schema(
             wanted, ref_template=_TEMPLATE, schema_generator=_Writer
@@ -291,12 +291,12 @@ class Schemas:
         return self._references[model, mode]
 
     def properties(self, model: type[BaseModel]) -> tuple[Mapping[str, Any], frozenset[str]]:
-        """Return the fields of a model that reads, and the names of required ones."""
+        """Return the fields of a request model and the names of its required fields."""
         schema = self._written[self._name(model)]
         return schema.get("properties", {}), frozenset(schema.get("required", ()))
 
     def parameters(self, model: type[BaseModel]) -> list[dict[str, Any]]:
-        """Return a model as the parameters of a query."""
+        """Return a model as query parameters."""
         self._in_parameters.add(self._name(model))
         properties, required = self.properties(model)
         return [
@@ -305,7 +305,7 @@ class Schemas:
         ]
 
     def components(self) -> dict[str, Any]:
-        """Return all schemas but those that became parameters."""
+        """Return all schemas except the schemas that became parameters."""
         return {
             name: schema
             for name, schema in sorted(self._written.items())
@@ -401,16 +401,16 @@ in `errors`, and RFC 6749's for OAuth.
 
 @dataclass(frozen=True, kw_only=True)
 class Edition:
-    """What the description says of the instance that it describes."""
+    """Values of the instance that appear in its description."""
 
     base_url: str
     instance_name: str
-    #: Of the interfaces.
+    #: Release of the interfaces.
     release: str
 
 
 def openapi_document(app: Flask, edition: Edition) -> dict[str, Any]:
-    """Return the description of all views that say what they take and return."""
+    """Return the OpenAPI document of all described views."""
     views = sorted(described_views(app), key=lambda each: (each.path.template, each.method))
     schemas = Schemas(_models(views))
     paths: dict[str, Any] = {}
@@ -465,7 +465,7 @@ def _models(views: Sequence[DescribedView]) -> Iterable[tuple[type[BaseModel], M
 
 
 def _message(name: str, schemas: Schemas) -> dict[str, Any]:
-    """Describe a request that a webhook of a project gets."""
+    """Return the description of a request to a project's webhook."""
     headers = (
         ("webhook-id", "The same at each attempt.", "string"),
         ("webhook-timestamp", "Time of the attempt, in seconds since 1970.", "integer"),

@@ -1,4 +1,4 @@
-"""What each view says of itself, in one shape: operations of the API and all others."""
+"""Uniform descriptions of all views, both operations of the API and other endpoints."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ from web.http.endpoints import ErrorFormat, endpoints_of, find_mark
 from web.releases.gate import concerns_of
 
 _VARIABLE = re.compile(r"<(?:(?P<converter>\w+)(?:\((?P<limits>.*?)\))?:)?(?P<name>\w+)>")
-#: Names that clients know from GitLab's documentation.
+#: Names of variables as clients know them from GitLab's documentation.
 _SHOWN_AS = {"reference": "id"}
 _TEXTS = {
     "reference": (
@@ -51,23 +51,23 @@ _TEXTS = {
     "sha": "The hash of the commit, with 40 or 64 digits.",
 }
 _PLACES = {"projects": "project", "groups": "group"}
-#: Numbers of rows begin with it.
+#: Lowest id of a row.
 _FIRST_ID = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """A path of the description."""
+    """Path in the description."""
 
     template: str
     parameters: tuple[dict[str, Any], ...]
-    #: The choices that made this path of a rule with `<any(…):…>`.
+    #: Values chosen for `<any(…):…>` in the rule of this path.
     chosen: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Variable:
-    """A variable in a rule."""
+    """Variable of a URL rule."""
 
     text: str
     name: str
@@ -75,7 +75,7 @@ class _Variable:
 
 
 def paths_of(rule: Rule, url_map: Map) -> Iterator[Path]:
-    """Return the paths of a rule: one for each combination of its `<any(…):…>`."""
+    """Return the paths of a rule, one for each combination of its `<any(…):…>` values."""
     variables = [_variable(found, url_map) for found in _VARIABLE.finditer(rule.rule)]
     choices = [each for each in variables if isinstance(each.converter, AnyConverter)]
     others = [each for each in variables if each not in choices]
@@ -130,14 +130,14 @@ def _schema(converter: BaseConverter) -> dict[str, Any]:
     if isinstance(converter, IntegerConverter):
         return {"type": "integer", "minimum": _FIRST_ID, "maximum": converter.max}
     if isinstance(converter, PathConverter) and type(converter) is not PathConverter:
-        # Possessive quantifiers are Python's own.
+        # Only Python supports possessive quantifiers.
         return {"type": "string", "pattern": f"^{converter.regex.replace('*+', '*')}$"}
     return {"type": "string", "minLength": 1}
 
 
 _ANSWERED_BY_FLASK = frozenset({"HEAD", "OPTIONS"})
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-#: A former path, for methods that read.
+#: Response of reading methods at a former path.
 _FOUND: Mapping[int, Answer] = {
     302: Answer(
         text="The project or group has another path now: its URL is in `Location`.",
@@ -145,13 +145,13 @@ _FOUND: Mapping[int, Answer] = {
         headers=("Location",),
     )
 }
-#: Schemes of the API that are no OAuth scopes.
+#: Security schemes of the API other than OAuth.
 _TOKENS: tuple[Requirement, ...] = ({"access_token": ()}, {"private_token": ()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedView:
-    """A method of a path, with all that its description says."""
+    """Method of a path with its complete description."""
 
     name: str
     tag: str
@@ -163,16 +163,16 @@ class DescribedView:
     query: type[BaseModel] | None
     body: type[BaseModel] | None
     accepts: tuple[str, ...]
-    #: None for an answer without JSON, several for alternatives.
+    #: Schemas of the response: none if it is not JSON, several for alternatives.
     returns: tuple[type[BaseModel], ...]
     status: int
-    #: None for an answer without a body.
+    #: Media type of the response, or None if it has no body.
     content_type: str | None
-    #: The query of a list, which has headers of pages.
+    #: Query of a list, whose responses have pagination headers.
     paging: type[BaseModel] | None
-    #: Whether it has an ETag.
+    #: `True` if the response has an ETag.
     is_conditional: bool
-    #: Whether it can be sent again with the same Idempotency-Key.
+    #: `True` if the request can be repeated with the same Idempotency-Key.
     is_repeatable: bool
     errors: tuple[int, ...]
     error_format: ErrorFormat
@@ -180,7 +180,7 @@ class DescribedView:
 
 
 def described_views(app: Flask) -> Iterator[DescribedView]:
-    """Return what is said of all views that say something, in the order of the URL map."""
+    """Return all described views in the order of the URL map."""
     for rule in app.url_map.iter_rules():
         view = app.view_functions[rule.endpoint]
         description = find_description(view)
@@ -265,7 +265,7 @@ def _operations(
 
 
 def _tag_of(name: str) -> str:
-    """Return the heading of an operation's room: `API usage` for `api_usage.index`."""
+    """Return the tag of an operation, such as `API usage` for `api_usage.index`."""
     words = name.partition(".")[0].replace("_", " ").capitalize()
     return words.replace("Api ", "API ")
 
@@ -291,7 +291,7 @@ def _requirements(said: Arguments) -> tuple[Requirement, ...]:
 
 
 def _errors(said: Arguments, method: str, rule: Rule) -> set[int]:
-    """Return the statuses that an operation of the API may answer with."""
+    """Return the possible error statuses of an operation of the API."""
     always = (400, 401, 403, 429, 503)
     unknown = (404,) if rule.arguments else ()
     changing = (409,) if method in _WRITING else ()
@@ -303,15 +303,15 @@ def _errors(said: Arguments, method: str, rule: Rule) -> set[int]:
 
 
 def _may_have_moved(rule: Rule) -> bool:
-    """Return whether the path of a project or group is a part of the URL."""
+    """Return whether the URL contains the path of a project or group."""
     return "reference" in rule.arguments
 
 
 def is_numbered(query: type[BaseModel] | None) -> bool:
-    """Return whether the pages of a list have numbers."""
+    """Return whether the pages of a list are numbered."""
     return query is not None and issubclass(query, OffsetQuery)
 
 
 def is_linked(query: type[BaseModel] | None) -> bool:
-    """Return whether a link leads from page to page of a list."""
+    """Return whether the pages of a list are linked."""
     return query is not None and issubclass(query, KeysetQuery)

@@ -1,1 +1,1 @@
-"""What the API takes and returns: one file a resource."""
+"""Schemas of API requests and responses, one file per resource."""

@@ -1,4 +1,4 @@
-"""The errors of all endpoints, as `web/http/errors.py` renders them, and the description itself."""
+"""Schemas of errors, as `web/http/errors.py` renders them, and of the OpenAPI document."""
 
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ from domain.core.types.base import Resource
 
 
 class OpenApiDocument(Resource):
-    """A document of OpenAPI 3.1."""
+    """OpenAPI 3.1 document."""
 
     openapi: Literal["3.1.0"]
     info: dict[str, Any]
@@ -19,14 +19,14 @@ class OpenApiDocument(Resource):
 
 
 class WrongField(Resource):
-    """An error in one field of a body."""
+    """Error in one field of a body."""
 
     field: str
     message: str
 
 
 class Message(Resource):
-    """An error of the API: `404 Not Found`, often with a sentence."""
+    """Error of the API, such as `404 Not Found`, often with an explanation."""
 
     message: str
 
@@ -38,7 +38,7 @@ class Conflict(Message):
 
 
 class Taken(Resource):
-    """A path or name that something else has."""
+    """Path or name that is already in use."""
 
     #: `has already been taken`, by parameter.
     message: dict[str, list[str]]
@@ -46,50 +46,50 @@ class Taken(Resource):
 
 
 class ParameterError(Resource):
-    """An error in parameters, with all invalid fields of a body."""
+    """Error in parameters, with all invalid fields of a body."""
 
     error: str
     errors: list[WrongField] = Field(default_factory=list)
 
 
 class TokenRefusal(Resource):
-    """A token that is rejected (RFC 6750 section 3.1)."""
+    """Rejected token (RFC 6750 section 3.1)."""
 
     error: str
     error_description: str
-    #: The scopes of which one is needed.
+    #: Scopes of which one is required.
     scope: str = ""
 
 
 class UnreadRequest(Message):
-    """A request that the web server could not read, told before any endpoint was known."""
+    """Request that the web server could not parse, reported before the endpoint is known."""
 
     error: str
     error_description: str
 
 
 class OAuthError(Resource):
-    """An error of the OAuth endpoints (RFC 6749 section 5.2)."""
+    """Error of the OAuth endpoints (RFC 6749 section 5.2)."""
 
     error: str
     error_description: str = ""
-    #: A page that explains it.
+    #: URL of a page that explains the error.
     error_uri: str
-    #: Of this request in the log.
+    #: Id of this request in the log.
     request_id: str
-    #: Seconds between polls from now on, in `slow_down` only.
+    #: Number of seconds between polls from now on, only with `slow_down`.
     interval: int | None = None
 
 
 class RefusedItem(Resource):
-    """An item of a body that is no alert."""
+    """Item of a body that is not a valid alert."""
 
     item: int
     reason: str
 
 
 class Refusal(Resource):
-    """A body that a receiver refuses."""
+    """Error for a body that a receiver rejects."""
 
     message: str
     #: Required attributes that are missing or malformed.
@@ -98,7 +98,7 @@ class Refusal(Resource):
 
 
 class EventRefusal(Resource):
-    """An error as PagerDuty's Events API v2 tells it."""
+    """Error in the format of PagerDuty's Events API v2."""
 
     status: str
     message: str

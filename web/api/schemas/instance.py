@@ -1,4 +1,4 @@
-"""The instance: its health, its release, and its settings, made from their table."""
+"""Schemas of the instance's health, release and settings, generated from the table of settings."""
 
 from collections.abc import Mapping
 from dataclasses import Field as Setting
@@ -15,7 +15,7 @@ from web.settings.reader import Settings
 
 
 class Liveness(Resource):
-    """A running process; the other members are for signed requests of `gatebell doctor`."""
+    """Liveness of the process. Other fields are only for signed requests of `gatebell doctor`."""
 
     status: str
     client: str = ""
@@ -23,7 +23,7 @@ class Liveness(Resource):
 
 
 class Readiness(Resource):
-    """Readiness of the service, with what is missing."""
+    """Readiness of the service, with the parts that are not ready."""
 
     status: str
     database: str
@@ -32,7 +32,7 @@ class Readiness(Resource):
 
 
 class Version(Resource):
-    """The running release."""
+    """Running release."""
 
     version: str = Field(description="The running release of the interfaces.")
     revision: Literal["gatebell"] = "gatebell"
@@ -41,19 +41,19 @@ class Version(Resource):
 
 
 class Metadata(Version):
-    """The running release in the longer form."""
+    """Running release with further fields of GitLab's metadata."""
 
     enterprise: Literal[False] = False
 
 
-#: How the page for people who sign in looks, and what all pages say: by names of the API.
+#: Appearance settings of the sign-in page and of the messages on all pages, by API name.
 _APPEARANCE = {
     "title": "appearance_title",
     "description": "appearance_description",
     "header_message": "header_message",
     "footer_message": "footer_message",
 }
-#: GitLab's names, by our own.
+#: Names in GitLab's API by names of our settings.
 _GITLAB = {
     "password_min_length": "minimum_password_length",
     "personal_access_token_lifetime_days": "max_personal_access_token_lifetime",
@@ -100,7 +100,7 @@ def _body(name: str, of: Mapping[str, str]) -> type[Body]:
     )
 
 
-#: Settings that a release removes, by the settings that hold their values.
+#: API settings that a release removes, with the settings that hold their values.
 _REMOVED = {
     "user_email_lookup_limit": "search_rate_limit",
     "sign_in_text": "appearance_description",
@@ -121,12 +121,12 @@ InstanceSettingsOfRelease = create_model(
 InstanceSettingsBody = _body("InstanceSettingsBody", {**_REMOVED, **_SETTINGS})
 Appearance = _resource("Appearance", _APPEARANCE)
 AppearanceBody = _body("AppearanceBody", _APPEARANCE)
-#: Names of the API by those of settings.
+#: API names by names of settings.
 API_NAMES = {name: each for each, name in {**_SETTINGS, **_APPEARANCE}.items()}
 
 
 def present_settings(values: Settings, rehearsal: Rehearsal | None = None) -> Resource:
-    """Present the settings, after a change of the running release with what that breaks."""
+    """Present the settings, with a rehearsal after a change of the running release."""
     own: dict[str, Any] = {
         each: getattr(values, name) for each, name in {**_SETTINGS, **_REMOVED}.items()
     }
@@ -137,12 +137,12 @@ def present_settings(values: Settings, rehearsal: Rehearsal | None = None) -> Re
 
 
 def present_appearance(values: Settings) -> Resource:
-    """Present the appearance."""
+    """Present the appearance settings."""
     return Appearance(**{each: getattr(values, name) for each, name in _APPEARANCE.items()})
 
 
 def changed_settings(body: Body) -> Mapping[str, str]:
-    """Return what a body sets as texts, by the names of settings."""
+    """Return the values that a body sets as texts, by names of settings."""
     own = {**_REMOVED, **_SETTINGS, **_APPEARANCE}
     given = body.model_dump(exclude_none=True)
     return {own[name]: _written(value) for name, value in given.items()}

@@ -1,4 +1,7 @@
-"""What OAuth endpoints take and answer, described: `domain/oauth` reads and writes it."""
+"""Schemas of OAuth requests and responses, for the description only.
+
+`domain/oauth` contains the code that reads and writes them.
+"""
 
 from functools import reduce
 from operator import or_
@@ -13,29 +16,29 @@ from domain.oauth.grants.registry import GRANTS
 Prompt = Literal["none", "login", "consent"]
 
 
-#: One of the requests of all grants.
+#: Union of the token requests of all grants.
 _AnyRequest = reduce(or_, (grant.REQUEST for grant in GRANTS))
 
 
 class TokenRequest(RootModel[_AnyRequest]):  # type: ignore[valid-type]
-    """A grant for tokens."""
+    """Request for tokens with one of the supported grants."""
 
 
 class DeviceAuthorizationRequest(ClientParameters):
-    """A device that asks for codes (RFC 8628 section 3.1)."""
+    """Request of a device for codes (RFC 8628 section 3.1)."""
 
     scope: str = ""
 
 
 class TokenQuestion(ClientParameters):
-    """A token to look up or to revoke (RFC 7009 section 2.1, RFC 7662 section 2.1)."""
+    """Token to introspect or to revoke (RFC 7009 section 2.1, RFC 7662 section 2.1)."""
 
     token: str
     token_type_hint: str = Field(default="", description="Hints are neither required nor used.")
 
 
 class _AuthorizationParameters(Query):
-    """What an authorization asks for (RFC 6749 section 4.1.1, OpenID Connect Core 3.1.2.1)."""
+    """Parameters of an authorization (RFC 6749 section 4.1.1, OpenID Connect Core 3.1.2.1)."""
 
     response_type: Literal["code"]
     redirect_uri: str
@@ -53,7 +56,7 @@ class _AuthorizationParameters(Query):
 
 
 class AuthorizationRequest(_AuthorizationParameters):
-    """An authorization request that a browser brings."""
+    """Authorization request from a browser."""
 
     client_id: str
     request_uri: str = Field(
@@ -62,14 +65,14 @@ class AuthorizationRequest(_AuthorizationParameters):
 
 
 class PushedRequest(_AuthorizationParameters):
-    """An authorization request that the client pushes first (RFC 9126 section 2.1)."""
+    """Pushed authorization request (RFC 9126 section 2.1)."""
 
     client_id: str = ""
     client_secret: str = ""
 
 
 class ClientRegistration(Body):
-    """Metadata of a client (RFC 7591 section 2)."""
+    """Client metadata (RFC 7591 section 2)."""
 
     redirect_uris: list[str] = Field(default_factory=list, max_length=50)
     client_name: str = Field(default="", max_length=100)
@@ -91,7 +94,7 @@ class ClientRegistration(Body):
 
 
 class ClientChange(ClientRegistration):
-    """Metadata that replaces all former metadata of a client (RFC 7592 section 2.2)."""
+    """Client metadata that replaces all previous metadata (RFC 7592 section 2.2)."""
 
     client_id: str
     client_secret: str = ""
@@ -112,7 +115,7 @@ class TokenResponse(Resource):
 
 
 class DeviceAuthorizationResponse(Resource):
-    """The codes of a device (RFC 8628 section 3.2)."""
+    """Codes for a device (RFC 8628 section 3.2)."""
 
     device_code: str
     user_code: str
@@ -123,18 +126,18 @@ class DeviceAuthorizationResponse(Resource):
 
 
 class PushedResponse(Resource):
-    """The name of a pushed request (RFC 9126 section 2.2)."""
+    """URI of a pushed authorization request (RFC 9126 section 2.2)."""
 
     request_uri: str
     expires_in: int = Field(description="Seconds.")
 
 
 class RevocationResponse(Resource):
-    """Nothing: the token is revoked, or did not exist (RFC 7009 section 2.2)."""
+    """Empty response: the token is revoked or did not exist (RFC 7009 section 2.2)."""
 
 
 class BoundKey(Resource):
-    """The key that a token is bound to (RFC 9449 section 6.1)."""
+    """Key that a token is bound to (RFC 9449 section 6.1)."""
 
     jkt: str
 
@@ -155,13 +158,13 @@ class Introspection(Resource):
 
 
 class TokenApplication(Resource):
-    """The application that a token was issued to."""
+    """Application that a token was issued to."""
 
     uid: str | None
 
 
 class TokenInfo(Resource):
-    """The scopes and the lifetime of a token."""
+    """Scopes and lifetime of a token."""
 
     resource_owner_id: int
     scope: list[str]
@@ -177,7 +180,7 @@ class TokenInfo(Resource):
 
 
 class UserClaims(Resource):
-    """The claims of a user that the scopes allow (OpenID Connect Core section 5.3.2)."""
+    """Claims about a user that the scopes permit (OpenID Connect Core section 5.3.2)."""
 
     sub: str
     groups: list[str]
@@ -191,7 +194,7 @@ class UserClaims(Resource):
 
 
 class PublicKey(Resource):
-    """A public key (RFC 7517 section 4)."""
+    """Public key (RFC 7517 section 4)."""
 
     kty: Literal["RSA"]
     use: Literal["sig"]
@@ -202,13 +205,13 @@ class PublicKey(Resource):
 
 
 class KeySet(Resource):
-    """The public keys of ID tokens (RFC 7517 section 5)."""
+    """Public keys that verify ID tokens (RFC 7517 section 5)."""
 
     keys: list[PublicKey]
 
 
 class RegisteredClient(Resource):
-    """A client and its metadata (RFC 7591 section 3.2.1)."""
+    """Client with its metadata (RFC 7591 section 3.2.1)."""
 
     client_id: str
     client_id_issued_at: int
@@ -264,7 +267,7 @@ class AuthorizationServerMetadata(Resource):
 
 
 class OpenIdProviderMetadata(AuthorizationServerMetadata):
-    """The same with what OpenID Connect Discovery section 3 adds."""
+    """Server metadata with the additional fields of OpenID Connect Discovery section 3."""
 
     subject_types_supported: list[str]
     id_token_signing_alg_values_supported: list[str]

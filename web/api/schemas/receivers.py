@@ -1,6 +1,7 @@
-"""What monitoring systems post. `domain/alerts/formats` reads it: here it is described only.
+"""Schemas of requests from monitoring systems, for the description only.
 
-Nearly every JSON is read: a field of an unexpected type counts as a text, or as absent.
+`domain/alerts/formats` parses the requests and accepts nearly any JSON. A field of an unexpected
+type counts as text or as missing.
 """
 
 from typing import Any, Literal, Union
@@ -14,7 +15,7 @@ from domain.core.types.base import Body, Resource
 
 
 class GenericAlerts(RootModel[GenericAlert | list[GenericAlert]]):
-    """An alert, or an array of them."""
+    """One alert or an array of alerts."""
 
 
 class AnyAlerts(RootModel[Union[tuple(each.body for each in FORMATS)]]):  # type: ignore[misc]  # noqa: UP007
@@ -22,14 +23,14 @@ class AnyAlerts(RootModel[Union[tuple(each.body for each in FORMATS)]]):  # type
 
 
 class ReceivedAlert(Resource):
-    """An alert that the request created, grouped or resolved."""
+    """Alert that the request created, grouped or resolved."""
 
     iid: int
     title: str
 
 
 class ReceivedAlerts(RootModel[list[ReceivedAlert]]):
-    """The alerts of a request, in the order of its items."""
+    """Alerts of a request, in the order of its items."""
 
 
 class PagerDutyPayload(Body):
@@ -47,7 +48,7 @@ class PagerDutyPayload(Body):
 
 
 class PagerDutyEvent(Body):
-    """An alert event of PagerDuty's Events API v2."""
+    """Alert event of PagerDuty's Events API v2."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -69,14 +70,14 @@ class ChangePayload(Body):
 
 
 class ChangeEvent(Body):
-    """A change event of PagerDuty's Events API v2."""
+    """Change event of PagerDuty's Events API v2."""
 
     routing_key: str = Field(description="The authorization key of an HTTP endpoint.")
     payload: ChangePayload
 
 
 class AcceptedEvent(Resource):
-    """PagerDuty's response to an accepted event."""
+    """Response of PagerDuty's API to an accepted event."""
 
     status: Literal["success"]
     message: str

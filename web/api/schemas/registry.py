@@ -1,4 +1,7 @@
-"""What Docker's registry and its clients send. `domain/registry` reads it: here it is described."""
+"""Schemas of requests from Docker's registry and its clients, for the description only.
+
+`domain/registry` contains the code that reads them.
+"""
 
 from typing import Any, Literal
 
@@ -8,7 +11,7 @@ from domain.core.types.base import Body, Query, Resource, Time
 
 
 class RegistryTokenQuery(Query):
-    """Which token a client of the registry asks for."""
+    """Token request of a registry client."""
 
     service: Literal["container_registry"]
     scope: str = Field(
@@ -19,7 +22,7 @@ class RegistryTokenQuery(Query):
 
 
 class RegistryTokenForm(Body):
-    """The same as a form."""
+    """Token request of a registry client as a form."""
 
     grant_type: Literal["password"]
     service: Literal["container_registry"]
@@ -29,7 +32,7 @@ class RegistryTokenForm(Body):
 
 
 class RegistryTokenResponse(Resource):
-    """A token for the registry, under both names that clients read."""
+    """Token for the registry, under both names that clients read."""
 
     token: str
     access_token: str
@@ -39,19 +42,19 @@ class RegistryTokenResponse(Resource):
 
 
 class RegistryEnvelope(Body):
-    """A notification of the registry."""
+    """Notification of the registry."""
 
     events: list[dict[str, Any]] = Field(max_length=200)
 
 
 class RegistryError(Resource):
-    """An error in the registry's format."""
+    """Error in the registry's format."""
 
     code: str
     message: str
 
 
 class RegistryErrors(Resource):
-    """The errors of a request of the registry's clients."""
+    """Errors of a request from a registry client."""
 
     errors: list[RegistryError]

@@ -1,4 +1,4 @@
-"""The release schedule: its changes, checks of texts, whose calls it concerns, and rehearsals."""
+"""Schemas of the release schedule: changes, text checks, affected consumers and rehearsals."""
 
 import datetime as dt
 from itertools import groupby
@@ -28,12 +28,15 @@ from domain.releases.version import Release, parse_release
 from web.releases.rehearsal import Rehearsal
 from web.releases.schedule_view import ListedChange, page_of
 
-#: All of them are on one page.
+#: Page size at which all changes fit on one page.
 _LARGEST_PAGE = 100
 
 
 def release_text(text: str) -> str:
-    """Return the text of a release; raise ValueError for any other."""
+    """Return the text of a release.
+
+    Raise ValueError if the text is not a release.
+    """
     try:
         parse_release(text)
     except ValueError as error:
@@ -42,7 +45,7 @@ def release_text(text: str) -> str:
 
 
 class ReleaseFilterQuery(Query):
-    """Which changes a list or a feed has."""
+    """Filter for the changes in a list or feed."""
 
     release: Annotated[Text, AfterValidator(release_text)] | None = Field(
         default=None, description="The release that they take effect in, such as 18.0."
@@ -56,19 +59,19 @@ class ReleaseFilterQuery(Query):
 
     @property
     def wanted(self) -> ChangeFilter:
-        """The filter."""
+        """Filter that the parameters describe."""
         release: Release | None = parse_release(self.release) if self.release else None
         return ChangeFilter(release=release, interface=self.interface, state=self.state)
 
 
 class ReleaseChangeQuery(OffsetQuery, ReleaseFilterQuery):
-    """Which changes a list has, by page."""
+    """Filter and page of a list of changes."""
 
     per_page: PageSize = _LARGEST_PAGE
 
 
 class ReleaseChange(Resource):
-    """A change of an interface in a release."""
+    """Change of an interface in a release."""
 
     id: str
     release: str = Field(description="The release that it takes effect in.")
@@ -98,7 +101,7 @@ class ReleaseChange(Resource):
 
 
 class ReleaseCheckBody(Body):
-    """A text to check. As multipart/form-data, `file` is its content and has its name."""
+    """Text to check. In multipart/form-data, the content and the name come from `file`."""
 
     name: str = Field(
         default="",
@@ -117,12 +120,12 @@ class ReleaseCheckBody(Body):
 
     @property
     def target(self) -> Release:
-        """The release."""
+        """Release for which the text is checked."""
         return parse_release(self.release)
 
 
 class ReleaseFinding(Resource):
-    """Something that breaks."""
+    """Finding of the release checker."""
 
     change: str = Field(description="The id of the change.")
     title: str
@@ -146,7 +149,7 @@ class ReleaseFinding(Resource):
 
 
 class ReleaseCheck(Resource):
-    """The findings in a text."""
+    """Findings in a text."""
 
     kind: str = Field(description="The detected type of the text.")
     release: str
@@ -165,43 +168,44 @@ class ReleaseCheck(Resource):
 
 
 class UsageQuery(OffsetQuery):
-    """Whose calls a list is about."""
+    """Scope and page of a list of affected calls."""
 
-    #: `all` is for administrators: the calls of the whole instance.
+    #: Calls to list. `all` is for administrators and covers the whole instance.
     scope: Literal["mine", "all"] = "mine"
 
 
 class ConsumerResource(Resource):
-    """A consumer of the API."""
+    """Consumer of the API."""
 
     kind: Annotated[str, one_of(*ConsumerKind)]
-    #: Of the application, the token, or the user; null for requests without a token.
+    #: Id of the application, the token or the user; null for requests without a token.
     id: int | None
     name: str
-    #: A user name, or the path of a project or group; empty for an application of the instance.
+    #: User name, or path of a project or group. It is empty for an application of the instance.
     owner: str
 
 
 class UsageResource(Resource):
-    """The calls of a consumer that a change concerns."""
+    """Calls of a consumer that a change affects."""
 
     change: str
     release: str
     title: str
     replacement: str
-    #: `sure`, or `possible` where it depends on what the caller does with the response.
+    #: `sure`, or `possible` if the effect depends on how the caller uses the response.
     certainty: Annotated[str, one_of("sure", "possible")]
     consumer: ConsumerResource
     calls: int
     operations: list[str]
     first_called_at: Time
     last_called_at: Time
-    #: Null for applications, which others use as well; administrators see it.
+    #: Last IP address of the caller. For applications, which several users may share, it is only
+    #: included for administrators.
     last_address: str | None
 
     @classmethod
     def of(cls, use: Use) -> "UsageResource":
-        """Present the use of a change."""
+        """Present the calls that a change affects."""
         return cls(
             change=use.change.id,
             release=use.change.release,
@@ -213,7 +217,7 @@ class UsageResource(Resource):
 
 
 def calls_of(use: Use) -> dict[str, Any]:
-    """Return how calls are affected, and when they were made, as fields."""
+    """Return how calls are affected and when they were made, as fields."""
     return {
         "certainty": use.certainty,
         "calls": use.calls,
@@ -224,12 +228,12 @@ def calls_of(use: Use) -> dict[str, Any]:
     }
 
 
-#: So many uses a response has at most.
+#: Maximum number of uses in a response.
 _MOST_USES = 100
 
 
 class RehearsedConsumer(ConsumerResource):
-    """A consumer, and how its calls are affected."""
+    """Consumer and how its calls are affected."""
 
     certainty: Annotated[str, one_of("sure", "possible")]
     calls: int
@@ -245,7 +249,7 @@ class RehearsedConsumer(ConsumerResource):
 
 
 class RehearsedChange(Resource):
-    """A change of the release schedule, and whose calls use it."""
+    """Change of the release schedule with the affected consumers."""
 
     change: str
     release: str
@@ -272,7 +276,7 @@ class ReleaseRehearsal(Resource):
 
     @classmethod
     def of(cls, found: Rehearsal, *, most: int | None = _MOST_USES) -> "ReleaseRehearsal":
-        """Present a rehearsal, with so many uses at most; None for all."""
+        """Present a rehearsal with at most `most` uses, or all uses if `most` is None."""
         by_change = sorted(found.uses[:most], key=lambda use: use.change.id)
         return cls(
             running=str(found.running),

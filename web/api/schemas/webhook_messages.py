@@ -1,4 +1,4 @@
-"""The messages that webhooks of projects get, for the description."""
+"""Schemas of messages to webhooks of projects, for the description only."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ _Severity = Annotated[str, one_of(*Severity)]
 
 
 class MessageProject(Resource):
-    """The project of a message."""
+    """Project of a message."""
 
     id: int
     name: str
@@ -23,7 +23,7 @@ class MessageProject(Resource):
 
 
 class MessageAlert(Resource):
-    """An alert as it was when its message was made."""
+    """Alert as of the time when the message was created."""
 
     id: int
     iid: int = Field(description="Its number within the project.")
@@ -47,7 +47,7 @@ class MessageAlert(Resource):
 
 
 class MessageIncident(Resource):
-    """An incident as it was when its message was made."""
+    """Incident as of the time when the message was created."""
 
     id: int
     iid: int = Field(description="Its number within the project.")
@@ -82,7 +82,7 @@ class IncidentMessageData(MessageData):
 
 
 class AlertMessage(Resource):
-    """A message about an alert."""
+    """Message about an alert."""
 
     type: Annotated[str, one_of(*(each for each in WebhookEvent if each.is_of_alerts))]
     timestamp: Time
@@ -90,7 +90,7 @@ class AlertMessage(Resource):
 
 
 class IncidentMessage(Resource):
-    """A message about an incident."""
+    """Message about an incident."""
 
     type: Annotated[str, one_of(*(each for each in WebhookEvent if not each.is_of_alerts))]
     timestamp: Time
@@ -98,14 +98,14 @@ class IncidentMessage(Resource):
 
 
 class TestedMessage(Resource):
-    """A message that only shows that a webhook is reached."""
+    """Message that tests whether a webhook can be reached."""
 
     type: Literal["webhook.tested"]
     timestamp: Time
     data: MessageData
 
 
-#: By the type of the message.
+#: Schemas of messages by type.
 MESSAGES: Mapping[str, type[AlertMessage] | type[IncidentMessage] | type[TestedMessage]] = {
     **{each.value: AlertMessage if each.is_of_alerts else IncidentMessage for each in WebhookEvent},
     TESTED: TestedMessage,

@@ -1,1 +1,1 @@
-"""Backups of an installation: the database, files of the instance, and Git repositories."""
+"""Backups of an installation: the database, the instance's files and Git repositories."""

@@ -1,4 +1,4 @@
-"""The manifest of a backup: what is in it, with counts and hashes to check it by."""
+"""Manifest of a backup, which lists its contents with counts and hashes for verification."""
 
 import json
 import os
@@ -23,22 +23,22 @@ from web.instance_files import write_private_file
 NAME = "manifest.json"
 _FORMAT = 1
 _REVISION = "alembic_version"
-#: Faults of one kind of which only the first are told.
+#: Maximum number of faults of one kind that are reported.
 _MOST_TOLD = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackedUpFile:
-    """A file of a backup."""
+    """File of a backup."""
 
-    #: Its path in the backup.
+    #: Path of the file in the backup.
     name: str
     bytes: int
     sha256: str
 
     @classmethod
     def of(cls, directory: Path, name: str) -> "BackedUpFile":
-        """Read a file."""
+        """Read a file and return its size and hash."""
         path = directory / name
         with path.open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
@@ -47,36 +47,37 @@ class BackedUpFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a database holds, to compare a restored one with."""
+    """Contents of a database, for comparison with a restored database."""
 
-    #: The newest migration.
+    #: Newest migration of the database.
     revision: str
-    #: The number of rows of each table.
+    #: Number of rows in each table.
     rows: dict[str, int]
-    #: The newest seal of the audit log, as NUMBER:HASH; None without one.
+    #: Newest seal of the audit log, as NUMBER:HASH, or None if there is none.
     audit_head: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What is in a backup."""
+    """Contents of a backup."""
 
     made_at: str
     gatebell: str
-    #: `sqlite` or `postgresql`.
+    #: Name of the database system, `sqlite` or `postgresql`.
     database: str
-    #: The file of the database.
+    #: Name of the database file.
     database_file: str
     contents: Contents
-    #: Fingerprints of SECRET_KEY and its fallbacks, the first of the one that is written with.
+    #: Fingerprints of SECRET_KEY and its fallbacks, starting with the key that data is written
+    #: with.
     key_fingerprints: list[str]
     files: list[BackedUpFile]
-    #: What has to be kept elsewhere, a sentence each.
+    #: Sentences about data that must be kept elsewhere.
     left_out: list[str]
     format: int = _FORMAT
 
     def write(self, directory: Path) -> None:
-        """Write it: the last file of a backup, which is worth nothing without."""
+        """Write the manifest as the last file of the backup, which is unusable without it."""
         for each in self.files:
             _sync(directory / each.name)
         aside = directory / f"{NAME}.new"
@@ -86,7 +87,10 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path) -> "Manifest":
-        """Read that of a backup, or raise InvalidError."""
+        """Read the manifest of a backup.
+
+        Raise InvalidError if it is missing or cannot be read.
+        """
         try:
             said = json.loads((directory / NAME).read_text(encoding="utf-8"))
             return cls._of(said)
@@ -107,11 +111,11 @@ class Manifest:
         return cls(**{**said, "contents": Contents(**said["contents"]), "files": files})
 
     def faults_of_files(self, directory: Path) -> list[str]:
-        """Compare the files with their hashes; return a sentence for each that differs."""
+        """Compare the files with their hashes and return a sentence for each difference."""
         return [said for each in self.files if (said := _fault_of(directory, each))]
 
     def has(self, name: str) -> bool:
-        """Return whether a file of this name is in the backup."""
+        """Return whether the backup contains a file with this name."""
         return any(each.name == name for each in self.files)
 
 
@@ -124,7 +128,7 @@ def _fault_of(directory: Path, expected: BackedUpFile) -> str | None:
 
 
 def listed(directory: Path) -> Iterable[BackedUpFile]:
-    """Return all files below a directory, in the order of their names."""
+    """Return all files below a directory in alphabetical order."""
     for path in sorted(directory.rglob("*")):
         if path.is_file() and path.name not in {NAME, f"{NAME}.new"}:
             yield BackedUpFile.of(directory, path.relative_to(directory).as_posix())
@@ -136,14 +140,14 @@ def _sync(path: Path) -> None:
 
 
 def read_contents(connection: Connection, keyring: Keyring) -> Contents:
-    """Return what a database holds; raise InvalidError for an empty or damaged one.
+    """Return the contents of a database.
 
-    The caller rolls the transaction back.
+    Raise InvalidError if it is empty or damaged. The caller rolls the transaction back.
     """
     names = table_names(connection)
     if _REVISION not in names:
         raise InvalidError("There is nothing to back up: the database is empty.")
-    # Counted first: without a key of the audit log, looking into it makes one.
+    # Rows are counted first, because reading an audit log without a key creates one.
     revision, rows = _revision(connection), _rows(connection)
     head, faults = _audit_log(connection, keyring)
     if faults:
@@ -159,7 +163,7 @@ def table_names(connection: Connection) -> list[str]:
 def faults_of_contents(
     connection: Connection, expected: Contents, keyring: Keyring
 ) -> Iterator[str]:
-    """Compare a restored database with its manifest; yield a sentence for each difference."""
+    """Compare a restored database with its manifest and yield a sentence for each difference."""
     revision = _revision(connection)
     if revision != expected.revision:
         yield f"The database is at migration {revision}, not at {expected.revision}."
@@ -169,7 +173,7 @@ def faults_of_contents(
         if found != wanted:
             yield f"{name} has {_count(found)}, not {_count(wanted)}."
     if revision != newest_known_revision():
-        return  # of another shape than this code reads
+        return  # this code cannot read the schema
     yield from _faults_of_keys(connection, keyring)
     head, faults = _audit_log(connection, keyring)
     yield from faults[:_MOST_TOLD]
@@ -178,7 +182,7 @@ def faults_of_contents(
 
 
 def forget_hosts(connection: Connection) -> None:
-    """Forget the programs that worked on the database of the backup: none works on this one."""
+    """Remove the hosts that used the database of the backup, since none of them uses this one."""
     if Host.__tablename__ in table_names(connection):
         connection.execute(delete(table(Host.__tablename__)))
 
@@ -206,7 +210,7 @@ def _rows(connection: Connection) -> dict[str, int]:
 
 
 def _audit_log(connection: Connection, keyring: Keyring) -> tuple[str | None, list[str]]:
-    """Return the newest seal and what is wrong; nothing for a database of another shape."""
+    """Return the newest seal and the faults, or nothing for a database with another schema."""
     if _revision(connection) != newest_known_revision():
         return None, []
     with Session(connection) as session:

@@ -1,4 +1,4 @@
-"""Dumps and restores a Postgres database, by the operator's own pg_dump and pg_restore."""
+"""Dump and restoration of a Postgres database with the operator's pg_dump and pg_restore."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from web.logging import without_secrets
 from web.settings.reader import Settings
 
 FILE = "gatebell.dump"
-#: Everything of ours in the schema, in an order in which it can be dropped.
+#: Query for statements that drop our objects in the schema, in a valid order.
 _OURS = """
 SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
   SELECT 1 AS place, 'TABLE' AS kind, quote_ident(tablename) AS name
@@ -36,7 +36,7 @@ SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
 
 @contextmanager
 def snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
-    """Open a transaction that sees one moment, and give the name under which others see it."""
+    """Open a transaction with a snapshot, and provide the name under which others can use it."""
     engine = _opened(settings)
     try:
         with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
@@ -47,7 +47,11 @@ def snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
 
 
 def _opened(settings: Settings) -> Engine:
-    """Open the database for long; programs of Postgres would change the sessions of others."""
+    """Open the database for a long transaction.
+
+    Raise InvalidError behind a transaction pooler, since pg_dump and pg_restore would change the
+    sessions of other clients.
+    """
     try:
         return open_unlimited_engine(settings)
     except SharedConnectionsError as error:
@@ -55,7 +59,10 @@ def _opened(settings: Settings) -> Engine:
 
 
 def dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) -> None:
-    """Write the database of one moment; raise InvalidError with what pg_dump says."""
+    """Write the database as of a snapshot.
+
+    Raise InvalidError with the message of pg_dump if it fails.
+    """
     options = (
         f"--snapshot={snapshot_name}",
         "--format=custom",
@@ -66,7 +73,7 @@ def dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) 
 
 
 def version_of(program: str) -> int | None:
-    """Return the major version of a program of Postgres; None if it cannot be run."""
+    """Return the major version of a Postgres program, or None if it cannot be run."""
     command = [program, "--version"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - ours
@@ -77,12 +84,15 @@ def version_of(program: str) -> int | None:
 
 
 def check_archive(file: Path, settings: Settings, *, program: str) -> None:
-    """Read the list of what is in a dump; raise InvalidError if pg_restore cannot."""
+    """Read the table of contents of a dump.
+
+    Raise InvalidError if pg_restore cannot read it.
+    """
     _run(program, ("--list", str(file)), settings, connects=False)
 
 
 def drop_everything(settings: Settings) -> None:
-    """Drop what is in the schema `public`, in one transaction."""
+    """Drop our objects in the schema `public`, in one transaction."""
     from psycopg import connect, sql  # noqa: PLC0415 - SQLite needs none of it
 
     with connect(psycopg_url(settings)) as connection:
@@ -91,19 +101,24 @@ def drop_everything(settings: Settings) -> None:
 
 
 def restore_dump(settings: Settings, file: Path, *, program: str) -> None:
-    """Restore a dump, wholly or not at all; raise InvalidError with what pg_restore says.
+    """Restore a dump completely or not at all.
 
-    Everything belongs to the role that restores it.
+    All objects belong to the role that restores them. Raise InvalidError with the message of
+    pg_restore if it fails.
     """
     options = ("--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges")
-    # The schema is there in every database, and is not ours to make.
+    # The schema exists in every database, so it is not created.
     _run(program, (*options, "--schema=public", str(file)), settings)
 
 
 def _run(
     program: str, options: Sequence[str], settings: Settings, *, connects: bool = True
 ) -> None:
-    """Run a program of Postgres; the password is not among its arguments, which all can see."""
+    """Run a Postgres program, whose arguments do not contain the password.
+
+    All users of the host can see the arguments, so the password is in the environment. Raise
+    InvalidError if the program fails.
+    """
     url = make_url(psycopg_url(settings))
     environment = dict(os.environ)  # noqa: TID251 - of the program, with PATH and its own variables
     if url.password:
@@ -129,7 +144,7 @@ def _run(
 
 
 def has_tables(settings: Settings) -> bool:
-    """Return whether there is something in the database."""
+    """Return whether the database has tables."""
     engine = open_engine(settings)
     try:
         with engine.connect() as connection:
@@ -141,9 +156,10 @@ def has_tables(settings: Settings) -> bool:
 def restore(
     settings: Settings, file: Path, expected: Contents, keyring: Keyring, *, program: str
 ) -> None:
-    """Restore a dump in the place of what is there; raise InvalidError if it is not as backed up.
+    """Restore a dump in place of the current database.
 
-    What is there is dropped once the dump could be read.
+    The current data is dropped once the dump could be read. Raise InvalidError if the result
+    differs from the backup.
     """
     check_archive(file, settings, program=program)
     engine = _opened(settings)

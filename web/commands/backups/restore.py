@@ -1,4 +1,4 @@
-"""The commands that make a backup while the service runs, and that restore and check one."""
+"""Commands that create a backup while the service runs, and restore and verify a backup."""
 
 import shutil
 import sys
@@ -31,14 +31,14 @@ from web.instance_files import make_private_file, write_private_file
 from web.services import git, now, services
 from web.settings.reader import Settings
 
-#: The files of the instance that a backup with the key contains. Each of them gives access to the
+#: Files of the instance that a backup with the key contains. Each of them gives access to the
 #: service, and all other files can be created again.
 SECRET_FILES = ("secret_key", "first_administrator.txt")
 INSTANCE, REPOSITORIES = "instance", "repositories"
 
 
 def has_own_key(settings: Settings) -> bool:
-    """Return whether the secret key is the one that this instance has made for itself."""
+    """Return whether the secret key is the key that this instance generated."""
     file = settings.instance_path / "secret_key"
     return file.exists() and file.read_text(encoding="utf-8").strip() == settings.secret_key
 
@@ -65,9 +65,9 @@ def backup(
 ) -> dict[str, Any]:
     """Write a backup to DIRECTORY, which must be empty or missing, while the service runs.
 
-    It contains a consistent copy of the database, Git repositories, the secret key if this instance
-    has generated its own, and a manifest with counts and hashes for `gatebell restore`. If it
-    fails, nothing is left in DIRECTORY.
+    It contains a consistent copy of the database, the Git repositories, and the secret key if this
+    instance has generated its own. A manifest contains counts and hashes for `gatebell restore`. If
+    the backup fails, nothing is left in DIRECTORY.
     """
     db.session.rollback()
     with _failure_recorded(), _emptied_on_failure(directory):
@@ -124,7 +124,7 @@ def _failure_recorded() -> Iterator[None]:
 
 
 def _record(record: Callable[..., None]) -> bool:
-    """Store a result for `/metrics`; return whether the role of the backup may write."""
+    """Store a result for `/metrics` and return whether the role of the backup may write."""
     try:
         with Session(db.engine) as session, session.begin():
             record(session=session, now=now())
@@ -135,7 +135,7 @@ def _record(record: Callable[..., None]) -> bool:
 
 @contextmanager
 def _emptied_on_failure(directory: Path) -> Iterator[None]:
-    """Make an empty directory, and empty it again if what follows fails, so that it can be retried.
+    """Create an empty directory, and empty it again if the backup fails, so it can be retried.
 
     SIGTERM counts as a failure, because systemd sends it.
     """
@@ -155,14 +155,17 @@ def _emptied_on_failure(directory: Path) -> Iterator[None]:
 
 
 def _make_own_directory(directory: Path) -> None:
-    """Make a directory to which nobody else can write, or raise InvalidError."""
+    """Create a directory to which no other user can write.
+
+    Raise InvalidError if the directory is not empty or others can write to it.
+    """
     for missing in reversed(directory.parents):
         missing.mkdir(mode=0o755, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
     if next(directory.iterdir(), None) is not None:
         raise InvalidError(f"{directory} is not empty: use a new directory for each backup.")
     if directory.stat().st_mode & (S_IWGRP | S_IWOTH):
-        # They could put links there, through which the secret key would be written elsewhere.
+        # Other users could create links there that redirect the secret key.
         message = f"Others can write to {directory}: use a new directory, or one of mode 700."
         raise InvalidError(message)
 
@@ -172,9 +175,9 @@ def _exit(number: int, _frame: Any) -> NoReturn:
 
 
 def _delete_older(directory: Path, *, keep: int) -> list[str]:
-    """Delete all but the newest complete backups of this installation beside one; return those.
+    """Delete all but the newest complete backups next to a directory and return their paths.
 
-    What is no backup, is not complete or has none of our keys is left alone.
+    Keep everything that is not a backup, is incomplete, or has none of our keys.
     """
     ours = set(services().keyring.fingerprints)
     found: list[tuple[str, Path]] = []
@@ -208,7 +211,7 @@ def _copy_database(settings: Settings, directory: Path, pg_dump: str) -> tuple[s
 
 
 def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> Iterator[str]:
-    """Copy the files of the instance, and yield a sentence about each thing that is left out."""
+    """Copy the files of the instance, and yield a sentence about each omission."""
     if has_own_key(settings) and not without_key:
         for name in SECRET_FILES:
             source = settings.instance_path / name
@@ -257,10 +260,10 @@ _KEY, _FIRST = "secret_key", "first_administrator.txt"
 )
 @with_any_key
 def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -> dict[str, Any]:
-    """Restore the backup in DIRECTORY into the database that the environment names, and check it.
+    """Restore the backup in DIRECTORY into the configured database and verify it.
 
-    Stop the service first. The command checks the hashes of all files, the secret key, the
-    migration, the number of rows of each table, and the audit log.
+    Stop the service first. The command checks the hashes of all files and the secret key. It then
+    compares the migration, the number of rows of each table, and the audit log.
     """
     settings = services().live_settings.environment
     manifest = Manifest.read(directory)
@@ -293,7 +296,10 @@ def _told(manifest: Manifest) -> dict[str, Any]:
 
 
 def _check_backup(directory: Path, manifest: Manifest, settings: Settings) -> Keyring:
-    """Return the keys that the backup is read with; raise InvalidError if it cannot be restored."""
+    """Return the keys of the backup.
+
+    Raise InvalidError if the backup cannot be restored.
+    """
     if faults := manifest.faults_of_files(directory):
         raise InvalidError(f"The backup is damaged. {' '.join(faults[:5])}")
     kind = make_url(settings.database_url).get_backend_name()
@@ -326,12 +332,12 @@ def _keyring(directory: Path, manifest: Manifest, settings: Settings) -> Keyring
 
 
 def _restores_key(manifest: Manifest, settings: Settings) -> bool:
-    """Return whether the instance takes over the key of the backup: it has one of its own."""
+    """Return whether the key of the backup replaces the key that this instance generated."""
     return has_own_key(settings) and manifest.has(f"{INSTANCE}/{_KEY}")
 
 
 def _check_target(settings: Settings, *, may_replace: bool) -> None:
-    """Raise ConflictError if something would be lost, or somebody works on the database."""
+    """Raise ConflictError if the restore would overwrite data or the service is running."""
     targets = sqlite if settings.uses_sqlite else postgres
     if not targets.has_tables(settings):
         return
@@ -341,7 +347,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
         with Session(db.engine) as session:
             present = list_present(session=session, now=now())
     except SQLAlchemyError:
-        return  # of another shape: none of our hosts works on it
+        return  # another schema, which none of our hosts uses
     if present:
         names = ", ".join(each.name for each in present)
         raise ConflictError(

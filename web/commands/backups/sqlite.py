@@ -1,4 +1,4 @@
-"""Copies a SQLite database while others write to it, and puts a copy in its place."""
+"""Copies a SQLite database during writes and replaces the database with a copy."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -18,28 +18,28 @@ from web.settings.reader import Settings
 
 FILE = "gatebell.db"
 _PATIENCE_SECONDS = 60.0
-#: The files that SQLite keeps beside a database.
+#: Suffixes of files that SQLite keeps next to a database.
 COMPANIONS = ("-wal", "-shm", "-journal")
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copy a database with SQLite's backup API, in one step and so of one moment.
+    """Copy a database with SQLite's backup API, in one step and thus as of one moment.
 
-    The source may be written to meanwhile. The copy is one file.
+    The source may be written to meanwhile. The copy is a single file.
     """
     make_private_file(target)
     with (
         closing(sqlite3.connect(source, timeout=_PATIENCE_SECONDS)) as original,
         closing(sqlite3.connect(target, timeout=_PATIENCE_SECONDS)) as copy,
     ):
-        # In steps, each write of the service would make it begin again.
+        # With several steps, each write of the service would restart the backup.
         original.backup(copy, pages=-1)
         copy.execute("PRAGMA journal_mode = DELETE")
 
 
 @contextmanager
 def opened(file: Path) -> Iterator[Connection]:
-    """Open a copy that nobody else uses, to read it."""
+    """Open a copy for reading, while no other process uses it."""
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.connect() as connection:
         yield connection
@@ -49,7 +49,7 @@ def opened(file: Path) -> Iterator[Connection]:
 
 @contextmanager
 def _changing(file: Path) -> Iterator[Connection]:
-    """Open a copy that nobody else uses, to change it."""
+    """Open a copy for changes, while no other process uses it."""
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.begin() as connection:
         yield connection
@@ -57,7 +57,7 @@ def _changing(file: Path) -> Iterator[Connection]:
 
 
 def faults_of_pages(connection: Connection) -> list[str]:
-    """Check every page and every reference between rows; return what is wrong."""
+    """Check all pages and references between rows and return the faults."""
     said = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
     lost = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(1)
     faults = [] if said == ["ok"] else [f"SQLite finds: {each}" for each in said[:20]]
@@ -68,7 +68,7 @@ def faults_of_pages(connection: Connection) -> list[str]:
 
 
 def has_tables(settings: Settings) -> bool:
-    """Return whether there is a database with something in it."""
+    """Return whether a database with tables exists."""
     file = _file(settings)
     if not file.exists():
         return False
@@ -77,9 +77,9 @@ def has_tables(settings: Settings) -> bool:
 
 
 def restore(settings: Settings, source: Path, expected: Contents, keyring: Keyring) -> Path | None:
-    """Put a copy in the place of the database; return where the former one is kept, if any.
+    """Replace the database with a copy and return the path of the former database, if any.
 
-    Raises InvalidError, and leaves the present one alone, if the copy is not what was backed up.
+    Raise InvalidError, and keep the current database, if the copy differs from the backup.
     """
     place = _file(settings)
     copy = place.with_name(f"{place.name}.restoring")
@@ -98,7 +98,7 @@ def restore(settings: Settings, source: Path, expected: Contents, keyring: Keyri
 
 
 def _put_aside(place: Path) -> Path | None:
-    """Move the present database and what SQLite keeps beside it to another name."""
+    """Rename the current database and its companion files, and return the new path."""
     if not place.exists():
         return None
     former = place.with_name(f"{place.name}.before-restore-{system_clock():%Y%m%dT%H%M%SZ}")

@@ -1,1 +1,1 @@
-"""The domain's policies from the settings: a module for each part of the domain."""
+"""Policies of the domain derived from the settings, with a module for each part of the domain."""

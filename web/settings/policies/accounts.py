@@ -22,7 +22,7 @@ def hash_cost(settings: Settings) -> HashCost:
 
 
 def second_factor_rule(current: Settings) -> SecondFactorRule:
-    """Return who has to have a second factor."""
+    """Return the rule that determines who must have a second factor."""
     begins = current.second_factor_required_from
     return SecondFactorRule(
         whom=current.second_factor_required, begins=date.fromisoformat(begins) if begins else None
@@ -30,7 +30,10 @@ def second_factor_rule(current: Settings) -> SecondFactorRule:
 
 
 def sign_up_policy(current: Settings) -> SignUpPolicy:
-    """Return who may make an account: nobody without e-mail, or with domains that are none."""
+    """Return the policy for sign-ups.
+
+    Sign-up is off without a mail server, or if it is limited to domains and there are none.
+    """
     domains = frozenset(current.sign_up_email_domains.split(", ")) - {""}
     works = bool(current.mail_url) and (bool(domains) or current.sign_up != DOMAINS)
     return SignUpPolicy(
@@ -41,7 +44,7 @@ def sign_up_policy(current: Settings) -> SignUpPolicy:
 
 
 def sign_in_limits(current: Settings) -> SignInLimits:
-    """Return the limits on sign-in attempts."""
+    """Return the limits for sign-in attempts."""
     return SignInLimits(
         per_account=current.sign_in_attempts_per_account,
         per_address=current.sign_in_attempts_per_address,

@@ -1,4 +1,4 @@
-"""The policy of the authorization server."""
+"""Policy of the authorization server."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The policy of the container registry."""
+"""Policy of the container registry."""
 
 from datetime import timedelta
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ from web.settings.reader import Settings
 
 
 def registry_policy(current: Settings) -> RegistryPolicy:
-    """Return where the container registry is, and what its tokens have in common."""
+    """Return the policy with the registry's location and the properties of its tokens."""
     return RegistryPolicy(
         host=urlsplit(current.registry_url).netloc or None,
         api_url=current.registry_api_url or current.registry_url,

@@ -1,11 +1,11 @@
-"""The policy of Git repositories."""
+"""Policy of Git repositories."""
 
 from domain.git.program import Git
 from web.settings.reader import Settings
 
 
 def git(current: Settings) -> Git:
-    """Return Git, and where the repositories lie."""
+    """Return the Git program with the location of the repositories."""
     return Git(
         program=current.git_program,
         root=current.repositories_path,

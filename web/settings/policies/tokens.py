@@ -1,4 +1,4 @@
-"""The policy of personal, project and group access tokens."""
+"""Policy of personal, project and group access tokens."""
 
 from datetime import timedelta
 
@@ -9,7 +9,10 @@ from web.settings.reader import Settings
 
 
 def token_lifetimes(current: Settings) -> TokenLifetimes:
-    """Return the lifetimes of access tokens: the running release says whether all of them end."""
+    """Return the lifetimes of access tokens.
+
+    The running release determines whether a token may have no expiry date.
+    """
     change = BY_ID["tokens-without-expiry"]
     return TokenLifetimes.of(
         timedelta(days=current.personal_access_token_lifetime_days),
