@@ -195,7 +195,7 @@ def _later(one: date | None, other: date | None) -> date | None:
 
 
 class _GroupAround(NamedTuple):
-    """A group whose members are members here: one above, or one that a project is shared with."""
+    """A group whose members are members here: a group above, or one that shares the project."""
 
     path: str
     #: Maximum role of its members here, and the day on which it ends.

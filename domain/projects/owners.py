@@ -93,7 +93,7 @@ class Lineage:
         return row.project_id is not None and row.project_id == self.project_id
 
     def distance(self, row: HeldRow) -> int:
-        """Return how far away the holder of a row that it uses is: 0 for its own."""
+        """Return the number of levels between this level and the owner of a row."""
         if row.group_id is None:
             return 0
         return self.group_ids.index(row.group_id) + (self.project_id is not None)

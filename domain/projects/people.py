@@ -28,7 +28,10 @@ class Membership:
     role: Role
 
     def is_common(self, others: "Others") -> bool:
-        """Return whether this role and another apply to a common namespace, with inheritance."""
+        """Return whether this role and another one apply to a common namespace.
+
+        Roles are inherited by everything below their group.
+        """
         return self.path in others.around or not others.paths.isdisjoint(ancestors(self.path))
 
 

@@ -101,7 +101,7 @@ class _SeenNamespace:
 
     @property
     def is_owned(self) -> bool:
-        """Return whether the viewer may delete and move it, and do all else that owners may."""
+        """Return whether the viewer may do everything that owners may, such as delete it."""
         return self.role == Role.OWNER
 
 
