@@ -225,7 +225,10 @@ IS_UNCONFIRMED = (
 
 
 def forget_waiting(user_id: int, *, session: Session, email: str | None = None) -> bool:
-    """Let no address of a user wait any more, or not this one; return whether one did."""
+    """Discard the unconfirmed address of a user; return whether there was one.
+
+    If `email` is given, only this address is discarded.
+    """
     mine = EmailConfirmation.user_id == user_id
     if email is not None:
         mine &= EmailConfirmation.email == email

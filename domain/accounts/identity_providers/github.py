@@ -48,7 +48,10 @@ class GitHub(RelyingParty):
         return super().code_in({**response, **named})
 
     def redeem(self, code: str, secrets: Secrets) -> Tokens:
-        """Exchange a code; a token that does not expire is kept like a refresh token."""
+        """Exchange a code for tokens.
+
+        A token that does not expire is stored as refresh token as well.
+        """
         tokens = super().redeem(code, secrets)
         return tokens.model_copy(
             update={"refresh_token": tokens.refresh_token or tokens.access_token}

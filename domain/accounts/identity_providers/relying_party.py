@@ -399,7 +399,10 @@ def _clean(value: object) -> str:
 
 
 def _exact(value: object) -> str:
-    """Return a text that needs no cleaning, which would make another one of it; else nothing."""
+    """Return a text that needs no cleaning, or an empty string.
+
+    Cleaning an identifier could turn it into another one.
+    """
     return value if isinstance(value, str) and _clean(value) == value else ""
 
 

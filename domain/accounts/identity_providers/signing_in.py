@@ -253,6 +253,6 @@ def _is_free(work: Work, username: str) -> bool:
     try:
         check_username(username)
         check_no_group(username, session=work.session)
-    except (ValueError, ConflictError):  # For example a name that ends like a file name, `alice.json`.
+    except (ValueError, ConflictError):  # For example, `alice.json` ends like a file name.
         return False
     return find_user(username, session=work.session) is None
