@@ -51,7 +51,10 @@ class SignUpPolicy:
         return self.mode == APPROVAL
 
     def admits(self, email: str) -> bool:
-        """Return whether a normalized address may be signed up with; subdomains differ."""
+        """Return whether a normalized address may be used to sign up.
+
+        Subdomains of an allowed domain are not included.
+        """
         return self.is_offered and (
             not self.domains or email.rpartition("@")[2].lower() in self.domains
         )
@@ -100,7 +103,8 @@ def make_account(work: Work, email: str, new: OwnAccountBody, *, state: str = AC
     try:
         user = add_account(work, wanted, work.policy(PasswordRules))
     except ConflictError as error:
-        refuse_known(email, session=session)  # Of two concurrent requests, one finds the account of the other.
+        # Of two concurrent requests, one finds the account of the other.
+        refuse_known(email, session=session)
         message = "This user name is taken. Choose another one."
         raise ConflictError(message, field="username") from error
     refund_attempt(tries, session=session, keyring=keyring)

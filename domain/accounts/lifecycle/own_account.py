@@ -1,4 +1,4 @@
-"""What people change of their own account: profile, address, password, factors and browsers."""
+"""Actions of users on their own account: profile, address, password, factors and browsers."""
 
 from domain.access.actions import action
 from domain.access.actor import Work

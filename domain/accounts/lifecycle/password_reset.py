@@ -92,7 +92,8 @@ def set_password(work: Work, user_id: int, stamp: str, new: PasswordBody) -> Non
     release_locks(session)  # Release the locks, because hashing a password takes time.
     hashed = hash_new_password(user, new.new_password, work.policy(PasswordRules))
     lock_account(user_id, session=session)
-    show_account(work, user_id, stamp)  # Check again: of two concurrent requests, one finds the new password.
+    # Check again: of two concurrent requests, one finds the new password.
+    show_account(work, user_id, stamp)
     store_password(user_id, hashed, session=session, now=work.now)
     close_all_sign_ins(user_id, session=session)
     forget_failed_sign_ins(user.username, session=session, keyring=work.policy(Keyring))

@@ -164,7 +164,8 @@ def reject_user(work: Work, user_id: int) -> ApprovalResult:
 
 def _get_waiting(work: Work, user_id: int) -> UserView:
     get_account(user_id, session=work.session)
-    lock_account(user_id, session=work.session)  # Of two concurrent requests, one finds that the account was already approved or rejected.
+    # Of two concurrent requests, one finds that the account was already approved or rejected.
+    lock_account(user_id, session=work.session)
     user = get_account(user_id, session=work.session)
     if user.state != PENDING:
         raise ConflictError("This account does not wait for approval.")
@@ -217,7 +218,10 @@ def _link_message(work: Work, address: str) -> NewMessage:
 
 
 def _known_message(work: Work, owner: UserView) -> NewMessage:
-    """Return the message to the address that the account has, which may be spelt differently."""
+    """Return the message to an existing account about a sign-up with its address.
+
+    It is sent to the account's address, which may differ in spelling from the entered one.
+    """
     head = work.policy(Letterhead)
     return head.message(
         owner.id,

@@ -105,7 +105,7 @@ class SignInLimits:
         )
 
     def email_limit(self, user_id: int) -> AttemptLimit:
-        """Return the limit on messages to addresses that a user requests."""
+        """Return the limit on confirmation and password reset emails of a user."""
         return AttemptLimit(
             subject=f"e-mail address, user {user_id}", attempts=self.per_account, window=self.window
         )
