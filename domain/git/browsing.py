@@ -1,7 +1,7 @@
-"""Reads branches, commits, folders and files of a repository by Git's plumbing.
+"""Reads branches, commits, folders and files of a repository with Git's plumbing commands.
 
-Names of files and branches are bytes: Git takes nearly all. Every list and every file is cut where
-a page would become too long.
+Names of files and branches are bytes, because Git accepts nearly all byte sequences. Every list and
+every file is truncated before a page would become too long.
 """
 
 import re
@@ -19,21 +19,21 @@ from domain.git.subprocess import Argument, ChildTimeoutError
 
 MOST_BRANCHES = 100
 MOST_ENTRIES = 1_000
-#: Larger files are not shown.
+#: Maximum size of a displayed file in bytes.
 LARGEST_SHOWN = 512 * 1024
-#: Pages of commits beyond this are refused: Git reads all that it skips.
+#: Maximum number of commits before a page. Git reads all the commits that it skips.
 MOST_COMMITS = 10_000
-#: A file with one of these bytes among its first is no text.
+#: Byte that marks a file as binary if it occurs near the start.
 _BINARY = b"\x00"
 _LOOKED_AT = 8_192
 _LONGEST_TITLE = 500
 _HEADS = b"refs/heads/"
-#: Longer messages are cut.
+#: Maximum length of a commit message in bytes. Longer messages are truncated.
 _LONGEST_MESSAGE = 1024 * 1024
 _FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT_HASH = re.compile(r"[0-9a-fA-F]{7,64}")
-#: Characters that no name of a branch or tag has (git check-ref-format); Git reads `^`, `~`, `:`
-#: and `@{` as operators.
+#: Characters that names of branches and tags cannot contain (git check-ref-format). Git treats `^`,
+#: `~`, `:` and `@{` as operators.
 _NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$")
 _LONGEST_NAME = 255
 _LINE_COUNTS = re.compile(rb"(\d+)\t(\d+)\t")
@@ -41,14 +41,14 @@ _LINE_COUNTS = re.compile(rb"(\d+)\t(\d+)\t")
 
 @dataclass(frozen=True, kw_only=True)
 class Branch:
-    """A branch with its newest commit."""
+    """A branch with its latest commit."""
 
     name: bytes
     tip: str
 
     @property
     def label(self) -> str:
-        """Return the name for people."""
+        """Return the name as text."""
         return text_of(self.name)
 
 
@@ -68,13 +68,13 @@ class Signature:
 
     name: str
     email: str
-    #: None for a time that no calendar has.
+    #: Time of the signature. None if it is outside of the calendar.
     at: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedLines:
-    """The numbers of lines that a commit adds and deletes, compared with its first parent."""
+    """The numbers of lines that a commit adds and deletes compared with its first parent."""
 
     additions: int
     deletions: int
@@ -82,7 +82,7 @@ class ChangedLines:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitDetails:
-    """A commit with its message, its parents and the people behind it."""
+    """A commit with its message, its parents, its author and its committer."""
 
     id: str
     parents: tuple[str, ...]
@@ -101,22 +101,22 @@ class Entry:
     """An entry of a folder."""
 
     name: bytes
-    #: Its full path in the repository.
+    #: Full path in the repository.
     path: bytes
     id: str
-    #: folder, file, link or submodule.
+    #: Kind of the entry: folder, file, link or submodule.
     kind: str
-    #: In bytes; None for what is no file.
+    #: Size in bytes. None unless the entry is a file.
     size: int | None
 
     @property
     def label(self) -> str:
-        """Return the name for people."""
+        """Return the name as text."""
         return text_of(self.name)
 
     @property
     def can_be_opened(self) -> bool:
-        """Return whether it has a page; URLs of pages hold no line break."""
+        """Return whether the entry has a page; URLs of pages cannot contain line breaks."""
         return self.kind != "submodule" and b"\n" not in self.path
 
 
@@ -125,34 +125,34 @@ class Folder:
     """A folder with its entries, folders first."""
 
     entries: tuple[Entry, ...]
-    #: Whether there are more entries than these.
+    #: Whether some entries were left out.
     is_cut: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitPage:
-    """A page of commits, the newest first."""
+    """A page of commits, newest first."""
 
     commits: tuple[Commit, ...]
     has_older: bool
 
 
 def text_of(name: bytes) -> str:
-    """Return a name for people; what is no UTF-8 and no character to print shows U+FFFD."""
+    """Return a name as text; invalid UTF-8 and unprintable characters become U+FFFD."""
     text = name.decode("utf-8", "replace")
     return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
 class RepositoryReader:
-    """The readable parts of a repository; a repository that does not exist is empty."""
+    """Read access to a repository. A repository that does not exist is treated as empty."""
 
     def __init__(self, git: Git, path: Path) -> None:
-        """Take Git and the path of the repository."""
+        """Store Git and the path of the repository."""
         self._git = git
         self._path = path
 
     def branches(self) -> tuple[Branch, ...]:
-        """Return the default branch and those changed last, at most MOST_BRANCHES."""
+        """Return the default branch and the most recently changed ones, at most MOST_BRANCHES."""
         if not self._path.exists():
             return ()
         default = default_branch(self._path)
@@ -162,10 +162,11 @@ class RepositoryReader:
         return tuple(sorted(listed, key=lambda branch: branch.name != default))
 
     def find(self, tail: bytes) -> tuple[Branch, bytes]:
-        """Return the branch that `branch/path` begins with, and the path.
+        """Return the branch at the start of `branch/path`, and the path.
 
-        The full hash of a commit stands for a branch that ends with this commit.
-        Of several, as `a` and `a/b` cannot both exist, there is one. Raises NotFoundError.
+        The full hash of a commit stands for a branch that ends with this commit. The branch is
+        unambiguous, because `a` and `a/b` cannot both exist. Raise NotFoundError if there is no
+        such branch.
         """
         parts = tail.split(b"/")
         if b"\0" in tail or {b".", b".."} & set(parts):
@@ -186,7 +187,10 @@ class RepositoryReader:
         return Branch(name=name, tip=tip.decode()) if tip and tip == name else None
 
     def commits(self, branch: Branch, *, skip: int, count: int) -> CommitPage:
-        """Return a page of commits of a branch; raise NotFoundError far beyond the newest."""
+        """Return a page of commits of a branch.
+
+        Raise NotFoundError beyond MOST_COMMITS.
+        """
         if skip > MOST_COMMITS:
             raise NotFoundError("Only the newest commits are shown: clone the repository instead.")
         output = self._git.run(
@@ -206,10 +210,11 @@ class RepositoryReader:
         return CommitPage(commits=found[:count], has_older=len(found) > count)
 
     def find_commit(self, revision: str) -> CommitDetails:
-        """Return the commit of a hash, branch or tag; raise NotFoundError if there is none.
+        """Return the commit of a hash, branch or tag.
 
-        An abbreviated hash is at least 7 digits long. As in Git, a full hash comes before the name
-        of a tag, a tag before a branch, and both before an abbreviated hash.
+        An abbreviated hash has at least 7 digits. As in Git, a full hash takes precedence over a
+        tag, a tag over a branch, and both over an abbreviated hash. Raise NotFoundError if there is
+        no such commit.
         """
         found = self._commit_named(revision) if self._path.exists() else b""
         if not found:
@@ -228,7 +233,7 @@ class RepositoryReader:
         return _details(output)
 
     def changed_lines(self, commit: CommitDetails) -> ChangedLines:
-        """Return how many lines a commit changes; binary files have none."""
+        """Return the number of lines that a commit changes, not counting binary files."""
         output = self._git.run(
             self._path,
             "show",
@@ -250,7 +255,7 @@ class RepositoryReader:
         )
 
     def _commit_named(self, revision: str) -> bytes:
-        """Return the hash of the commit that a revision names; empty if there is none."""
+        """Return the hash of the commit that a revision refers to, or an empty value."""
         names = [f"refs/tags/{revision}", f"refs/heads/{revision}"]
         if _FULL_HASH.fullmatch(revision):
             candidates = [revision]
@@ -274,7 +279,10 @@ class RepositoryReader:
         return b""
 
     def entry(self, branch: Branch, path: bytes) -> Entry | None:
-        """Return the entry at a path, None for the root folder; raises NotFoundError."""
+        """Return the entry at a path, or None for the root folder.
+
+        Raise NotFoundError if there is none.
+        """
         if not path:
             return None
         found = list(self._entries(branch.tip, b"", "--", path))
@@ -283,7 +291,7 @@ class RepositoryReader:
         return found[0]
 
     def folder(self, branch: Branch, entry: Entry | None) -> Folder:
-        """Return the entries of a folder; None is the root."""
+        """Return the entries of a folder; None stands for the root folder."""
         tree = branch.tip if entry is None else entry.id
         before = b"" if entry is None else entry.path + b"/"
         found: list[Entry] = []
@@ -309,7 +317,7 @@ class RepositoryReader:
         )
 
     def _entries(self, tree: str, before: bytes, *arguments: Argument) -> Iterator[Entry]:
-        """Read entries one by one, so that the caller can stop."""
+        """Yield entries one by one, so that the caller can stop early."""
         child = self._git.open(self._path, "ls-tree", "-z", "--long", tree, *arguments)
         rest = b""
         try:
@@ -379,13 +387,13 @@ def _details(record: bytes) -> CommitDetails:
         parents=tuple(parents.decode().split()),
         author=author,
         committer=committer,
-        # Git ends its output with a line break of its own.
+        # Git adds a line break at the end of its output.
         message=message.removesuffix(b"\n")[:_LONGEST_MESSAGE].decode("utf-8", "replace"),
     )
 
 
 def _moment(seconds: bytes) -> datetime | None:
-    """Return a time; None for one that no calendar has."""
+    """Return a time, or None if it is outside of the calendar."""
     try:
         return datetime.fromtimestamp(int(seconds), tz=UTC)
     except (ValueError, OverflowError, OSError):

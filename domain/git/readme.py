@@ -1,8 +1,8 @@
-"""Renders a README: Markdown to HTML that can do no harm.
+"""Renders a README from Markdown to safe HTML.
 
-Markdown may hold HTML, so what markdown-it-py makes is cleaned by nh3 with a short list of
-elements. Images are replaced by their descriptions: the content security policy of pages shows none
-of other hosts, and loading one would tell its owner who reads the page.
+Markdown may contain HTML, so the output of markdown-it-py is sanitized by nh3 with a short list of
+allowed elements. Images are replaced by their descriptions. The content security policy of pages
+blocks images of other hosts, and loading one would reveal the reader to its owner.
 """
 
 import posixpath
@@ -18,11 +18,11 @@ from markdown_it.token import Token
 
 from domain.core.markdown import CELL_CLASSES, aligned_by_class
 
-#: Larger ones are shown as text.
+#: Maximum size in bytes of a README that is rendered. Larger ones are shown as text.
 LARGEST_RENDERED = 64 * 1024
 _MARKDOWN = (b".md", b".markdown")
 _NAMES = (b"readme.md", b"readme.markdown", b"readme", b"readme.txt", b"readme.rst")
-#: The page's own headings come before those of a README.
+#: Number of levels by which headings are lowered below the headings of the page.
 _HEADINGS_BELOW = 2
 _LOWEST_HEADING = 6
 _KEPT = 16
@@ -30,29 +30,29 @@ _TEXT = {"b", "br", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup"
 _BLOCKS = {"blockquote", "details", "hr", "li", "ol", "p", "pre", "summary", "ul"}
 _TABLES = {"table", "tbody", "td", "th", "thead", "tr"}
 _ELEMENTS = {"a", *_TEXT, *_BLOCKS, *_TABLES, "h3", "h4", "h5", "h6"}
-#: They are removed with what is in them.
+#: Elements that are removed with their contents.
 _HIDDEN = {"script", "style", "title", "template", "noscript", "iframe", "object", "svg", "math"}
 _SCHEMES = {"http", "https", "mailto"}
 
-#: Returns the URL of a file of the repository by its path.
+#: Function that returns the URL of a file in the repository from its path.
 UrlOf = Callable[[bytes], str]
 
 
 def readme_among(names: Sequence[bytes]) -> bytes | None:
-    """Return which of the files of a folder is its README, or None."""
+    """Return the name of the README among the files of a folder, or None."""
     by_folded = {name.lower(): name for name in reversed(names)}
     return next((by_folded[each] for each in _NAMES if each in by_folded), None)
 
 
 def is_markdown(name: bytes) -> bool:
-    """Return whether a file is Markdown, by its name."""
+    """Return whether the name of a file is that of a Markdown file."""
     return name.lower().endswith(_MARKDOWN)
 
 
 def render_readme(source: str, *, folder: bytes, url_of: UrlOf) -> str:
-    """Return harmless HTML; relative links lead to files below `folder` by `url_of`.
+    """Return safe HTML; relative links lead to files below `folder`, with URLs from `url_of`.
 
-    A hostile one takes up to two seconds: call it in a thread.
+    A malicious README can take up to two seconds, so call this in a thread.
     """
 
     def attribute(element: str, name: str, value: str) -> str | None:
@@ -78,7 +78,7 @@ def _markup(source: str) -> str:
 
 
 def _target(address: str, folder: bytes, url_of: UrlOf) -> str | None:
-    """Return where a link leads, or None if it leads nowhere."""
+    """Return the target of a link, or None if the target is not allowed."""
     try:
         parts = urlsplit(address.strip())
     except ValueError:
@@ -117,7 +117,7 @@ def _description(
 def _heading(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    """Render a heading below those of the page."""
+    """Render a heading at a level below the headings of the page."""
     token = tokens[index]
     level = min(_LOWEST_HEADING, int(token.tag[1:]) + _HEADINGS_BELOW)
     token.tag = f"h{level}"

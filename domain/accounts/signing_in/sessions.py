@@ -42,7 +42,7 @@ class Authentication:
     is_proof: bool = True
 
     def and_then(self, method: str) -> Self:
-        """Return it with a second factor that followed; the user is there now."""
+        """Return the authentication after a second factor, which proves the user's presence."""
         methods = (*self.methods, method, "mfa")
         return replace(self, methods=methods, authenticated_at=None, is_proof=True)
 

@@ -108,7 +108,10 @@ def without_links(text: str) -> str:
 def claim_message(
     *, session: Session, keyring: Keyring, now: datetime
 ) -> Message | UnreadableMessage | None:
-    """Claim the message that is due first, or return None; no other worker gets it meanwhile."""
+    """Claim the message that is due first, so that no other worker gets it.
+
+    Return None if no message is due.
+    """
     due = (
         select(Mail.id)
         .where(Mail.send_at <= now)

@@ -45,7 +45,7 @@ class MailServerUnavailableError(TemporaryMailError):
 
 
 class LostAnswerError(MailServerUnavailableError):
-    """The connection ended before the server answered to a whole message: it may have arrived."""
+    """The connection ended before the server confirmed a message, which may have arrived."""
 
 
 class PermanentMailError(MailError):

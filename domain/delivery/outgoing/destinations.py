@@ -175,7 +175,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
 
     @abstractmethod
     def view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
-        """Return the view of a row; `shared` has the fields of all kinds that are no columns."""
+        """Return the view of a row; `shared` contains common fields that are not columns."""
 
     @abstractmethod
     def first(self, row: RowT, *, session: Session, now: datetime) -> tuple[int, Message] | None:
@@ -405,7 +405,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
 
     @property
     def due(self) -> ColumnElement[bool]:
-        """The condition that there is something to claim, with a parameter for now."""
+        """Return the condition that a destination can be claimed, with the time as a parameter."""
         return self._due(NOW).exists()
 
     def claim_due(self, *, most: int, session: Session, now: datetime) -> Sequence[Claim]:
@@ -496,7 +496,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def surplus(
         self, most: int, condition: ColumnElement[bool], *, session: Session
     ) -> Sequence[tuple[int, ColumnElement[bool]]]:
-        """Return the destinations with more such entries, and the condition for those too many."""
+        """Return conditions for the oldest matching entries beyond `most`, by destination."""
         found = []
         for destination_id in session.scalars(select(self.row.id)).all():
             mine = (self.queue.destination == destination_id) & condition

@@ -31,7 +31,7 @@ class AddressRefusedError(OutgoingError):
         *,
         remedy: str = "only OUTGOING_PRIVATE_ADDRESSES can allow that",
     ) -> None:
-        """Take the host name, its first address, of what kind that is, and what allows it."""
+        """Build the message with the host name, its first address, its kind and a remedy."""
         leads = "" if host == str(address) else f"{host} leads to "
         super().__init__(f"{leads}{address}, which is {kind}; {remedy}")
 

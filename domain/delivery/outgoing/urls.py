@@ -36,7 +36,7 @@ class OutgoingUrl:
 
     @property
     def shown(self) -> str:
-        """The URL without its query, and without parts of the path that look like a secret."""
+        """Return the URL without its query and without path segments that look like a secret."""
         segments = self.target.partition("?")[0].split("/")
         path = "/".join("…" if _looks_secret(each) else each for each in segments)
         return f"{self.scheme}://{self.authority}{path}"

@@ -138,9 +138,10 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def first(
         self, row: WebhookEndpoint, *, session: Session, now: datetime
     ) -> tuple[int, Message] | None:
-        """Return the delivery that has been due for longest, after earlier ones of its alert.
+        """Return the delivery that has been due for the longest time.
 
-        Deliveries of a project that is archived or deleted are cancelled.
+        Earlier deliveries of the same alert are sent first. Deliveries of a project that is
+        archived or deleted are canceled.
         """
         mine = DeliveryRow.endpoint_id == row.id
         if (reason := self._why_not(row, session)) is not None:
