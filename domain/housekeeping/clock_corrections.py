@@ -74,7 +74,7 @@ _NONE = timedelta(0)
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """Times of a table that something waits for: which of them are wrong, and what is right."""
+    """A column with due times: the condition for wrong times, and their correction."""
 
     name: str
     table: type[Any]

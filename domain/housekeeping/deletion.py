@@ -77,7 +77,10 @@ def remove_deleted(
 
 
 def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Session) -> int:
-    """Remove a row but the newest, whose id SQLite would give to the next one; return how many."""
+    """Delete a row unless it is the newest, whose id SQLite would reuse.
+
+    Return the number of deleted rows.
+    """
     newest = select(func.max(aliased(key.class_).id)).scalar_subquery()
     found = session.scalars(select(key).where(key == row_id, key < newest)).all()
     _delete(key.class_, key.in_(found), session)

@@ -132,7 +132,7 @@ class KeptDeliveries:
         return self._ends.get(integration_id, 0)
 
     def extend(self, integration_id: int | None, end: int) -> None:
-        """Note that those below this id were looked at, and those that are left are kept."""
+        """Record that the deliveries below this id were checked and that the rest is kept."""
         self._ends[integration_id] = end
 
 
@@ -290,7 +290,7 @@ def _is_forgotten_repository(now: datetime) -> ColumnElement[bool]:
 
 
 def _is_former_key(now: datetime) -> ColumnElement[bool]:
-    """Return the condition of keys that a newer one followed so long ago that no token is left."""
+    """Return the condition for keys replaced so long ago that their tokens have expired."""
     newer = aliased(RegistryKey)
     return exists().where(
         newer.signs_from > RegistryKey.signs_from, newer.signs_from < now - FORMER_KEYS_STAY
