@@ -40,7 +40,7 @@ from models import (
     WebhookIncidentChange,
 )
 
-#: Maximum numbers of rows and of alerts that one statement removes.
+#: Maximum numbers of rows, and of alerts or incidents, that are removed together.
 _SLICE, _ALERTS = 500, 100
 #: Time for which a project waits for an unavailable registry.
 _PATIENCE_WITH_REGISTRY = timedelta(days=30)

@@ -50,9 +50,9 @@ class RequestedScope:
 
 
 def parse_requested_scopes(texts: Iterable[str]) -> tuple[RequestedScope, ...]:
-    """Return the scopes of `scope` parameters, each of which may hold several with spaces between.
+    """Return the scopes in `scope` parameters, each of which may contain several scopes.
 
-    Raises InvalidError for a scope that is none, and for too many.
+    They are separated by spaces. Raise InvalidError for a malformed scope, and for too many scopes.
     """
     words = [word for text in texts for word in text.split(" ") if word]
     if len(words) > _MOST_SCOPES:

@@ -38,7 +38,7 @@ _MOST_WAITING = 20
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalRule:
-    """Tags that match, without those to keep, the newest and those that are too young."""
+    """A rule that selects tags by name, except for tags to keep, new tags and young tags."""
 
     delete: str
     keep: str = ""
