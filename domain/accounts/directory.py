@@ -222,7 +222,7 @@ def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicU
     return PublicUser(**_public_fields(session.get_one(User, user_id), base_url))
 
 
-#: Bots are not public, because their names can be those of tokens of private projects.
+#: Bots are not public, because a bot can have the name of a private project's token.
 _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 
 

@@ -1,6 +1,6 @@
 """Accounts of machines: bots of access tokens, and service accounts of applications.
 
-Nobody can sign in to them. The accounts are kept after their tokens or applications are gone,
+They cannot be used to sign in. The accounts are kept after their tokens or applications are gone,
 because events still refer to them.
 """
 

@@ -1,8 +1,8 @@
 """Sign-up: its policy, and the creation of accounts by their owners.
 
-An account is stored only after a link has proved that the address belongs to its owner. So nobody
-can block the address or user name of others. No account has the password of a stranger who entered
-someone else's address.
+An account is stored only after a link has proved that the address belongs to its owner. This
+prevents users from blocking the addresses and user names of others. It also prevents accounts whose
+password was set by a stranger who entered someone else's address.
 """
 
 from dataclasses import dataclass

@@ -189,7 +189,7 @@ class PasswordResetBody(Body):
 
 
 class RemovedFactors(Resource):
-    """Whether a user had second factors, which are now removed."""
+    """The result of removing a user's second factors."""
 
     username: str
     removed: bool

@@ -45,7 +45,7 @@ def readme_among(names: Sequence[bytes]) -> bytes | None:
 
 
 def is_markdown(name: bytes) -> bool:
-    """Return whether the name of a file is that of a Markdown file."""
+    """Return whether a file is Markdown, according to its name."""
     return name.lower().endswith(_MARKDOWN)
 
 

@@ -47,8 +47,8 @@ class Child:
     ) -> None:
         """Start a program found in PATH.
 
-        `patience` is the timeout in seconds of a single read or write. `answer` is called by a read
-        or write while the program, or a process started by it, asks a question. Raise OSError if
+        `patience` is the timeout in seconds of a single read or write. While the program or a
+        process started by it waits for an answer, a read or write calls `answer`. Raise OSError if
         the program cannot be started.
         """
         self._patience = patience
@@ -218,8 +218,8 @@ class _Questions:
             return
         asked, asks = os.pipe()
         is_answered, answers = os.pipe()
-        # Use numbers above those that the program gets, so that none is overwritten before it is
-        # copied.
+        # Use higher numbers than the program's descriptors, so that none is overwritten before it
+        # is copied.
         self.of_program = tuple(fcntl(each, F_DUPFD_CLOEXEC, 10) for each in (asks, is_answered))
         _close(asks, is_answered)
         self._ours, self.wanted = (asked, answers), {asked: select.POLLIN}

@@ -346,7 +346,7 @@ def _prune_deliveries(
     now: datetime,
     between: Callable[[], None],
 ) -> int:
-    """Remove deliveries except recent ones, the newest of each integration, and those of alerts."""
+    """Remove deliveries except the newest of each integration, recent ones, and those of alerts."""
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
     before = now - retention.keep_for
     is_old, newer = Delivery.received_at < before, _first_since(before, session)

@@ -201,7 +201,7 @@ class _GroupAround(NamedTuple):
     #: Maximum role of its members here, and the day on which it ends.
     most: Role = Role.OWNER
     until: date | None = None
-    #: Whether the group is a shared one. Custom roles count only in groups above.
+    #: Whether the group shares the project. Custom roles count only in groups above.
     is_shared: bool = False
 
 

@@ -157,7 +157,7 @@ def change_role(
 ) -> Role:
     """Change a member's role and return the former one.
 
-    Nobody may give a role above their own, or change a member with such a role. Raise NotFoundError
+    The role before and after the change must not exceed the viewer's own role. Raise NotFoundError
     or ForbiddenError. Raise InvalidError for bots and for the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)

@@ -18,10 +18,10 @@ _IDS_AT_ONCE = 1_000
 
 
 def settle_paging(projects: Select[int], *, session: Session) -> None:
-    """Make escalations follow the alerts of those of these projects that have a policy.
+    """Make escalations follow the alerts of projects that have a policy, and of no others.
 
-    No policy above may be created or deleted in the meantime. For this, a new or transferred
-    project takes shared locks of the groups above, which
+    Only the selected projects are updated. No policy above may be created or deleted in the
+    meantime. For this, a new or transferred project takes shared locks of the groups above, which
     `domain.paging.escalations.policies.lock_rules` waits for.
     """
     session.flush()

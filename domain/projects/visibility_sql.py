@@ -62,8 +62,8 @@ def projects_with_direct_role(
 ) -> CompoundSelect[int | None]:
     """Select the ids of projects of which the viewer is a member other than through a group above.
 
-    The viewer is a direct member, or a member of a group that the project is shared with. These
-    groups are `groups`, or those of `groups_with_role`.
+    The viewer is a direct member, or a member of a group that the project is shared with. `groups`
+    selects these groups; the default is `groups_with_role`.
     """
     groups = groups_with_role(viewer, least) if groups is None else groups
     direct = select(Member.project_id).where(

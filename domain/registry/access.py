@@ -15,7 +15,7 @@ from domain.projects.access import PRIVATE, PUBLIC, get_project
 from domain.projects.views import ProjectView, Viewer
 from domain.registry.repositories import find_project, is_of_deleted_project
 
-#: Scopes of access tokens that can pull, and of those that can also push and delete.
+#: Scopes that allow pulling, and scopes that also allow pushing and deletion.
 PULLING = frozenset({"api", "read_registry", "write_registry"})
 PUSHING = frozenset({"api", "write_registry"})
 _REPOSITORY = "repository"

@@ -148,7 +148,10 @@ class Example:
 
 
 def example_of(change: Change) -> Example | None:
-    """Return a request that shows a change, or None if Platform-Release shows nothing of it."""
+    """Return a request that demonstrates a change.
+
+    Return None if Platform-Release does not affect the change.
+    """
     if change.is_strict or not change.hosted or not change.calls:
         return None
     call = change.calls[0]

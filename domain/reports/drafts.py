@@ -32,7 +32,7 @@ _QUIET = ("Nothing is open, and nobody was paged.", "")
 def shift_to_hand_over(work: Work, schedule_id: int) -> Period:
     """Return the caller's current shift, or one that has just ended, up to now.
 
-    Without one, return the shift of the users on call, or the last day if nobody is on call.
+    Otherwise, return the shift of the users on call. If there are none, return the last day.
     """
     recent = shifts_of(work, schedule_id, Period(work.now - _LONGEST_SHIFT, work.now))
     joined = [

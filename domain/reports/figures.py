@@ -101,7 +101,7 @@ class Figures:
     """The figures counted so far."""
 
     def __init__(self, time_zone: str) -> None:
-        """Initialize all figures with zero; hours of the day are those of the time zone."""
+        """Initialize all figures with zero; `time_zone` determines the hours of the day."""
         self._zone = zone(time_zone)
         self._lengths: dict[str, _Lengths] = defaultdict(_Lengths)
         self._acknowledged = Counter[str]()

@@ -45,7 +45,7 @@ def notes_of_period(
 ) -> list[HandoverNote]:
     """Return the notes that were created in a period, in order of time.
 
-    They are those of schedules that the project or group, or a project below it, uses.
+    The notes belong to schedules that the project or group, or a project below it, uses.
     """
     note = OnCallHandoverNote
     own = lineage_of(holder, session=work.session)

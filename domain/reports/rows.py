@@ -132,7 +132,7 @@ class RankedRule(NamedTuple):
     title: str
     #: Number of different alerts. Alerts that are never grouped count separately.
     fingerprints: int
-    #: Number of pages for all alerts with the title, including those that started before.
+    #: Number of pages for all alerts with the title, including alerts that started before.
     pages: int
 
 
@@ -340,7 +340,7 @@ def _with_entries(
             alerts.add_columns(*columns).outerjoin(AlertNote, is_entry).outerjoin(User, is_author)
         )
     # Without statistics, PostgreSQL underestimates the status changes, and compares each alert with
-    # all of them. The offset makes it search for those of one alert at a time.
+    # all of them. The offset makes it search the changes of one alert at a time.
     of_alert = select(*columns).outerjoin(User, is_author).where(is_entry).offset(0)
     entry = of_alert.correlate(Alert).lateral("entry")
     return alerts.add_columns(*entry.c).outerjoin(entry, true())

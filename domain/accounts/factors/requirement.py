@@ -58,7 +58,7 @@ class SecondFactorRule:
 
     @property
     def requirement(self) -> Requirement:
-        """Return the requirement for users to whom the rule applies."""
+        """Return the requirement that the rule imposes on the users it covers."""
         day = self.begins or date.min
         return Requirement(begins=datetime.combine(day, time(), UTC))
 

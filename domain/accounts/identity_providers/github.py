@@ -63,7 +63,7 @@ class GitHub(RelyingParty):
         return super().refresh(refresh_token) if expires else Tokens(access_token=refresh_token)
 
     def arrival(self, tokens: Tokens, _nonce: str) -> Arrived:
-        """Return the user whom the token of a sign-in identifies."""
+        """Return the user that the token of a sign-in identifies."""
         return self._described(self._userinfo(tokens.access_token), tokens.access_token)
 
     @property

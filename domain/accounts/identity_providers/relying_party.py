@@ -46,8 +46,8 @@ _LEFT_ALONE_FOR = timedelta(seconds=10)
 LEEWAY = timedelta(minutes=2)
 #: Claims from which the name and address of an account are taken.
 _CLAIMS = ("email", "preferred_username", "name")
-#: Error codes for an invalid refresh token. The first two are those of RFC 6749 and GitHub. Dex
-#: returns `invalid_request`, as do servers based on Authlib if the user no longer exists.
+#: Error codes for an invalid refresh token. RFC 6749 and GitHub define the first two. Dex returns
+#: `invalid_request`, as do servers based on Authlib if the user no longer exists.
 _INVALID_GRANTS = ("invalid_grant", "bad_refresh_token", "invalid_request")
 MISREAD = (ValueError, TypeError, KeyError, AttributeError)
 
@@ -207,7 +207,7 @@ class RelyingParty:
         return self._tokens(GoneThereError, "refresh_token", refresh_token=refresh_token)
 
     def arrival(self, tokens: Tokens, nonce: str) -> Arrived:
-        """Return the user whom the tokens of a sign-in identify."""
+        """Return the user that the tokens of a sign-in identify."""
         if tokens.id_token is None:
             raise self._wrong("there is no ID token")
         claims = self._verified(tokens.id_token, tokens.access_token, {"nonce": nonce})

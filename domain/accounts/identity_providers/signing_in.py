@@ -203,7 +203,7 @@ def _newcomer(work: Work, provider: IdentityProvider, seen: Arrived) -> Identity
 def _new_account(work: Work, provider: IdentityProvider, seen: Arrived) -> int:
     """Create an account for an unknown user, if the provider allows it, and return its id.
 
-    An existing account with the same address is not connected: otherwise, whoever controls the
+    An existing account with the same address is not connected. Otherwise, the operator of the
     provider could take it over.
     """
     try:

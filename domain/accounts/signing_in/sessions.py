@@ -111,8 +111,8 @@ def find_sign_in(
 def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
     """Replace the token of a sign-in and return the new one; copies of the cookie stop working.
 
-    Raise ConflictError if it was renewed or closed in the meantime. So of parallel changes, those
-    of other browsers and of copied cookies fail.
+    Raise ConflictError if it was renewed or closed in the meantime. So only one of several parallel
+    changes succeeds, and requests from other browsers or with copied cookies fail.
     """
     credential = keyring.issue(CredentialType.SIGN_IN)
     digests = keyring.digests(token, CredentialType.SIGN_IN)

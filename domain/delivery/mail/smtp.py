@@ -62,7 +62,7 @@ class MailServer:
     password: str = field(default="", repr=False)
     #: Whether TLS is used from the first byte (RFC 8314). Otherwise, STARTTLS is used (RFC 3207).
     has_implicit_tls: bool = False
-    #: PEM file with certificate authorities that are trusted in addition to those of the system.
+    #: PEM file with certificate authorities that are trusted in addition to the system's.
     trusted_ca_file: Path | None = None
 
     @property
@@ -276,7 +276,7 @@ def compose(message: Message, sender: Sender, *, now: datetime) -> EmailMessage:
 
 
 def _domain(address: str) -> str:
-    """Return the domain of an e-mail address."""
+    """Return the domain of an email address."""
     return address.rpartition("@")[2]
 
 

@@ -57,7 +57,7 @@ _PUBLIC_V6 = IPv6Network("2000::/3")
 
 @dataclass(frozen=True)
 class AddressPolicy:
-    """The addresses that may be reached: public addresses, and those of allowed networks."""
+    """The addresses that may be reached: public addresses and addresses in allowed networks."""
 
     allowed: tuple[Network, ...] = ()
 

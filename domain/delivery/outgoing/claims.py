@@ -28,8 +28,8 @@ _OF_THE_MESSAGE = frozenset({400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 4
 
 Kind = type[Destination]
 #: Pauses after the first failures in seconds. With the maximum variation, the longest is two
-#: minutes. The first is short, because a single failure says little, and all other messages wait as
-#: well.
+#: minutes. The first is short, because a single failure is not significant, and all other messages
+#: wait.
 _FIRST_SECONDS = (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)
 _LONGEST_SECONDS = 3 * 3600
 #: Fraction by which pauses vary in both directions, so that destinations on one host do not recover

@@ -170,7 +170,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     row: type[RowT]
     owner_column: ClassVar[str | None] = None
     queue: ClassVar[Queue]
-    #: Columns of views in addition to those of all kinds.
+    #: Columns of views in addition to the columns that all kinds have.
     more_columns: Sequence[ColumnElement[Any]] = ()
 
     @abstractmethod

@@ -64,7 +64,7 @@ class WebhookEvent(Labelled):
 
 #: Type of a test message. Endpoints cannot subscribe to it.
 TESTED = "webhook.tested"
-#: Stands for all events, including those of later versions.
+#: Wildcard for all events, including events of later versions.
 ALL = "*"
 
 

@@ -148,7 +148,7 @@ def _json_request(line: str, number: int) -> _Read | None:
 
 
 def _members(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members by normalized names, merged with those of a nested request object."""
+    """Return the members by normalized names, including members of a nested request object."""
     found = {_plain(name): value for name, value in given.items()}
     for name in _REQUESTS:
         if isinstance(found.get(name), dict):

@@ -160,14 +160,14 @@ class Program:
         return self.tokens[at].kind if 0 <= at < len(self.tokens) else ""
 
     def call_at(self, opening: int) -> Call:
-        """Return the call of an opening parenthesis; its chain is empty if nothing is called."""
+        """Return the call with an opening parenthesis; its chain is empty if nothing is called."""
         chain, start = self.chain_before(opening)
         return Call(chain, start, opening, self.pairs.get(opening, len(self.tokens)))
 
     def chain_before(self, end: int) -> tuple[tuple[str, ...], int]:
-        """Return the words that lead to a position, such as `gl.users.list`, and where they begin.
+        """Return the names before a position, such as `gl.users.list`, and where they start.
 
-        Arguments and indexes between them are left out.
+        Arguments and indexes between the names are left out.
         """
         words: list[str] = []
         at = end - 1
@@ -263,7 +263,7 @@ class Arguments:
         return token.text
 
     def note(self, at: int) -> None:
-        """Note the object that the assignment at a position, of its sign, gives to a variable."""
+        """Record the object that a variable gets; `at` is the position of the assignment sign."""
         name = snake(self._program.tokens[at - 1].text)
         value = at + 1
         if self._program.text(value) == "dict" and self._program.text(value + 1) == "(":
@@ -385,7 +385,7 @@ class Bindings:
         return (*self._chains.get(chain[0], ()), *chain)[-_LONGEST_WORDS:]
 
     def assign(self, at: int) -> None:
-        """Note what the assignment at the position of its sign gives to a variable."""
+        """Record the value that a variable gets; `at` is the position of the assignment sign."""
         name = snake(self._program.tokens[at - 1].text)
         value = unskipped(self._program, at + 1)
         words = self._words(value)

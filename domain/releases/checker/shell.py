@@ -379,7 +379,10 @@ def _nested(words: Sequence[Word]) -> Iterator[Found]:
 
 
 def _of_readers(listed: Iterator[Command]) -> Iterator[Command]:
-    """Yield the commands that send requests or read responses: a text holds no others for sure."""
+    """Yield the commands that send requests or read responses.
+
+    Other commands cannot be recognized reliably in a text.
+    """
     return (each for each in listed if each.words[0].text in READERS.keys() | FILTERS)
 
 

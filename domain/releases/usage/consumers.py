@@ -1,4 +1,4 @@
-"""Who made counted calls: tokens, applications, passwords without one, and nobody."""
+"""Consumers of counted calls: tokens, applications, users with a password, anonymous callers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -93,7 +93,10 @@ class _Recipients:
         self._known: dict[ConsumerView, Sequence[Maintainer]] = {}
 
     def of(self, consumer: ConsumerView) -> Sequence[Maintainer]:
-        """Return the owner, the maintainers, or the administrators; nobody of an open request."""
+        """Return the owner, the maintainers or the administrators of a consumer.
+
+        Anonymous consumers have no recipients.
+        """
         if consumer not in self._known:
             self._known[consumer] = self._look_up(consumer)
         return self._known[consumer]
