@@ -79,7 +79,7 @@ def claim_once(
 ) -> bool:
     """Claim a single-use value; return False if it was claimed before.
 
-    The claim is kept for `lifetime`, after which the value has to be invalid by itself.
+    The claim is kept for `lifetime`. After that, the value must have expired.
     """
     limit = AttemptLimit(subject=f"once {what}", attempts=1, window=lifetime)
     try:

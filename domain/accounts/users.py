@@ -456,7 +456,7 @@ def change_profile(
 def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     """Clear all fields of an erased account except its id, and disable it.
 
-    The new name and email address cannot belong to any user: user names contain no spaces, and
+    The new name and email address cannot belong to any user. User names contain no spaces, and
     `.invalid` has no mail servers (RFC 2606 section 2).
     """
     user = session.get_one(User, user_id)

@@ -1,6 +1,6 @@
 """Child processes whose pipes have a timeout for every wait.
 
-Python's `subprocess` forks, which is costly in a web process with greenlets and threads: the fork
+Python's `subprocess` forks, which is costly in a web process with greenlets and threads. The fork
 copies page tables, and gevent runs Python code between fork and exec. `os.posix_spawnp` avoids
 both. Waiting uses Python's poll objects, which gevent makes cooperative. So the same code works in
 web processes, the background worker and the command line.

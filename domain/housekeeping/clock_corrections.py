@@ -2,10 +2,11 @@
 
 A time is wrong if it is further ahead than allowed, or if its row was written in the future. It was
 stored by a host whose clock was wrong, or before the clock was set back. The waiting item becomes
-due now. So no other code has to distrust stored times, except for the times of alerts. They stay as
-they were received, because no index would find them, and code that waits for them compares them
-with the current time (`domain/paging/silences/flapping.py`). Times that are only displayed are not
-corrected.
+due now, so no other code has to distrust stored times.
+
+The times of alerts are an exception, because no index would find them. They stay as they were
+received, and code that waits for them checks them (`domain/paging/silences/flapping.py`). Times
+that are only displayed are not corrected.
 """
 
 from collections.abc import Callable, Mapping
@@ -154,8 +155,8 @@ def _sign_in_is_wrong(now: Moment) -> ColumnElement[bool]:
     )
 
 
-#: Gates of all tables but escalations, which store the time of their last decision
-#: (`domain/paging/escalations/`).
+#: Corrected columns. Escalations are not included, because they store the time of their last
+#: decision (`domain/paging/escalations/`).
 GATES = (
     Gate(
         name="heartbeats.due_ms",

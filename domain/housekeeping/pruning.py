@@ -290,7 +290,7 @@ def _is_forgotten_repository(now: datetime) -> ColumnElement[bool]:
 
 
 def _is_former_key(now: datetime) -> ColumnElement[bool]:
-    """Return the condition for keys replaced so long ago that their tokens have expired."""
+    """Return the condition for replaced keys whose tokens have all expired."""
     newer = aliased(RegistryKey)
     return exists().where(
         newer.signs_from > RegistryKey.signs_from, newer.signs_from < now - FORMER_KEYS_STAY
@@ -346,7 +346,7 @@ def _prune_deliveries(
     now: datetime,
     between: Callable[[], None],
 ) -> int:
-    """Remove deliveries except the newest of each integration, recent ones, and those of alerts."""
+    """Remove old deliveries, except the newest of each integration and those with alerts."""
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
     before = now - retention.keep_for
     is_old, newer = Delivery.received_at < before, _first_since(before, session)

@@ -116,8 +116,8 @@ def read_roles(
 ) -> Mapping[int, Roles]:
     """Return the direct roles of users, by user id.
 
-    Read only the roles in these namespaces and in the groups above them, because a user may be a
-    member of thousands of groups.
+    Only roles in these namespaces and in the groups above are read: a user may be a member of
+    thousands of groups.
     """
     named = tuple(namespaces)
     keys = {fold(path) for each in named for path in (*ancestors(each.path), each.path)}

@@ -29,8 +29,8 @@ def list_namespace_events(
 ) -> Found[AuditEvent]:
     """List the audit events of a project or group, newest first.
 
-    Callers need the Owner role in a group, or the Maintainer role in a project, to see the events
-    of other users.
+    Callers without the Owner role in the group, or the Maintainer role in the project, only see
+    their own events.
     """
     sees_all = (holder.role or 0) >= (Role.OWNER if holder.is_group else Role.MAINTAINER)
     wanted = EventFilter(

@@ -362,7 +362,7 @@ def _store(row: Group | Project, *, session: Session) -> None:
     Raise TakenError if another request took the path in the meantime.
     """
     try:
-        with session.begin_nested():  # the error page still queries the database
+        with session.begin_nested():  # The error page still queries the database.
             session.add(row)
     except IntegrityError as error:
         raise TakenError(f"“{row.path}” already exists.", field="path") from error

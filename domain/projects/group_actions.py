@@ -139,7 +139,7 @@ def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Gro
     The caller must be a maintainer of the other group.
 
     Raise InvalidError, TakenError, NotFoundError or ForbiddenError. Raise ConflictError if the
-    group would have no owner, or if a policy or route below it depends on a group that it leaves.
+    group would have no owner, or if a policy or route depends on a group that it leaves.
     """
     above = _parent(work, transfer.group_id)
     prepare_move(work, group, above.path if above else None)

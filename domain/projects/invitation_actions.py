@@ -184,10 +184,9 @@ def _invite(work: Work, namespace: Namespace, email: str, new: NewInvitations) -
 
 
 def _claim_message(work: Work, namespace: Namespace, address: str) -> None:
-    """Count an invitation email against the limits of sender and recipient.
+    """Count an invitation email against its limits.
 
-    Raise TooManyAttemptsError above a limit. Delete the invitation if the recipient's limit is
-    reached.
+    Raise TooManyAttemptsError above a limit. If it is the recipient's limit, delete the invitation.
     """
     kind, number = (
         ("group", namespace.group_id)

@@ -1,10 +1,10 @@
 """Custom member roles: a base role with additional abilities.
 
-A member with a custom role has its base role and its abilities in the group or project of the
-membership and in everything below. Administrators create and delete the roles of the instance.
-Before release 17.0, Owners of a group can do the same with roles of the group. Only members in that
-group and below it can have them. Users who manage members assign the roles. They are at least
-maintainers and have every ability, so they cannot give abilities that they lack.
+A member has the base role and the abilities in the group or project of the membership and in
+everything below. Administrators create and delete the roles of the instance. Before release 17.0,
+Owners of a group can do the same with roles of the group. Only members in that group and below it
+can have them. Users who manage members assign the roles. They are at least maintainers and have
+every ability, so they cannot give abilities that they lack.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Selects the projects whose alerts escalations follow: those with a policy, owned or inherited.
 
 Triggers notify escalations of a project's alerts as long as the project has an `AlertFollower` row.
-So the rows are updated with the first and the last policy of a project or group, and for new and
-transferred projects.
+The rows are updated for new and transferred projects, and for the first and the last policy of a
+project or group.
 """
 
 from sqlalchemy import Select, select

@@ -54,7 +54,8 @@ def _nearest_role(value: Any) -> Any:
     return _LEVELS_BETWEEN.get(number, number) if isinstance(number, int) else value
 
 
-#: Minimum role by its access level. A level that exists only in GitLab maps to a role.
+#: Minimum role by its access level. A level that exists only in GitLab maps to the next higher
+#: role.
 LeastLevel = Annotated[
     Role,
     BeforeValidator(_nearest_role),

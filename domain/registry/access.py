@@ -1,6 +1,6 @@
 """Permissions in the registry, from requested scopes, roles and scopes of access tokens.
 
-This implements "Token Scope Documentation" of Docker's registry: a request names resources and
+This implements "Token Scope Documentation" of Docker's registry. A request names resources and
 actions, and the token contains the allowed ones, if any.
 """
 

@@ -1,7 +1,7 @@
 """Deletes tags and manifests in the registry (Docker Registry HTTP API V2).
 
 The registry deletes a manifest by its digest, together with all its tags. To delete only one of
-several tags of an image, the tag is first moved to an empty image, which is then deleted.
+several tags, the tag is first moved to an empty image. That image is then deleted.
 """
 
 import ssl

@@ -5,8 +5,12 @@ event until it gets a 2xx response, and sends nothing else in the meantime. So i
 skipped, and only a body that is not an envelope is rejected.
 
 Events may be repeated, late or out of order. Each row keeps the latest time of each kind of event,
-so the result does not depend on order or repetition. A tag exists if it was pushed after its last
-removal, after the last deletion of its manifest and after the removal of its repository.
+so the result does not depend on order or repetition. A tag exists if its latest push is newer than
+all of the following:
+
+- the removal of the tag
+- the deletion of its manifest
+- the removal of its repository
 """
 
 from collections import Counter

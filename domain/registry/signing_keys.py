@@ -5,9 +5,11 @@ had time to install the new bundle in every registry. The bundle contains the cu
 are not used yet, and the former key until its last token has expired.
 
 The registry's `rootcertbundle` contains self-signed certificates. A token refers to its key in two
-ways, either of which is sufficient. `x5c` is the certificate itself (RFC 7515 section 4.1.6), and
-`kid` is the fingerprint of libtrust, which registries before version 3 compute for each certificate
-of the bundle.
+ways, either of which is sufficient:
+
+- `x5c` is the certificate itself (RFC 7515 section 4.1.6).
+- `kid` is the fingerprint of libtrust. Registries before version 3 compute it for each certificate
+  of the bundle.
 """
 
 import base64

@@ -179,7 +179,10 @@ class Change:
 
     @property
     def is_rate_limit(self) -> bool:
-        """Return whether it limits how often consumers call: a single call has the same result."""
+        """Return whether the change limits the rate of calls.
+
+        The result of a single call stays the same.
+        """
         return self.kind is Kind.LIMIT_APPLIED and self.status == HTTPStatus.TOO_MANY_REQUESTS
 
     @property

@@ -2,8 +2,8 @@
 
 Alerts are found by the index on their start, pages by the index on project and time, and the rest
 by ids. So the cost grows with the period, but not with other stored data. Rows are read in batches,
-so that memory does not grow during an alert storm. A storm has hundreds of thousands of alerts, so
-each counted item is a single row with as few columns and objects as possible.
+so that memory does not grow during an alert storm. A storm has hundreds of thousands of alerts.
+Therefore, each counted item is a single row with as few columns and objects as possible.
 """
 
 from array import array

@@ -212,7 +212,7 @@ class NoisyRule(Resource):
 
 
 class HandoverNote(Resource):
-    """Handoff note from the user on call to the next user on call."""
+    """A handoff note from the user on call to the next user on call."""
 
     id: int
     schedule_id: int
@@ -231,7 +231,7 @@ class NewHandoverNote(Body):
 
 
 class HandoverDraft(Resource):
-    """Draft of a handoff note."""
+    """A draft of a handoff note."""
 
     text: str = Field(description="Markdown.")
     starts_at: Time = Field(description="Start of the shift that the note is about.")
@@ -243,7 +243,7 @@ class HandoverNoteQuery(PagedQuery):
 
 
 class Report(Resource):
-    """On-call report of a period."""
+    """An on-call report of a period."""
 
     project: str | None = Field(description="Its full path; null if it is about a group.")
     group: str | None = Field(
@@ -285,7 +285,7 @@ class DocumentQuery(Query):
 
 
 class IncidentDocument(Resource):
-    """Post-incident document of an incident."""
+    """A post-incident document of an incident."""
 
     incident_iid: int
     text: str = Field(description="Markdown; what it begins with as long as nothing was saved.")

@@ -109,9 +109,9 @@ def find_group_requirement(
 ) -> Requirement | None:
     """Return the earliest requirement that the groups of a user impose, or None.
 
-    The caller has checked that the user has no second factor. A group's requirement applies to its
-    members, to members of the groups and projects below it, and to members of the groups above it.
-    The group's grace period starts with the requirement or with the membership, whichever is later.
+    Return None if the user has a second factor. A group's requirement applies to members of the
+    group, of everything below it, and of the groups above it. The group's grace period starts with
+    the requirement or with the membership, whichever is later.
     """
     values = {"user_id": user_id, "today": now.date()}
     found = [

@@ -1,8 +1,8 @@
 """Deactivates idle accounts of people, a week after their owners were notified.
 
-Users who are on call, or named in an escalation policy, may answer pages without signing in, so
-their accounts are never idle. The administrator with the latest sign-in is never idle either, so
-that one administrator always remains.
+Users on call and in escalation policies may answer pages without signing in. Their accounts are
+never idle. The administrator with the latest sign-in is never idle either, so that one
+administrator always remains.
 """
 
 from collections.abc import Callable

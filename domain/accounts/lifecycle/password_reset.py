@@ -1,7 +1,7 @@
 """Password resets by a link to the email address of the account.
 
-A link is signed, but not stored. It contains a digest of the password hash and the address, so any
-change to either of them invalidates it, and it works once. The response does not reveal whether an
+A link is signed, but not stored, and works once. It contains a digest of the password hash and the
+address, so a change to either of them invalidates it. The response does not reveal whether an
 account exists: only the recipient of the email learns that. Second factors are kept, and are
 required at the next sign-in.
 """

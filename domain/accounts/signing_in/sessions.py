@@ -160,7 +160,7 @@ class OpenSignIn:
     address: str | None
     #: Value of the User-Agent header.
     user_agent: str | None
-    #: Whether it belongs to the current request.
+    #: Whether the sign-in belongs to the current request.
     is_this: bool
 
 

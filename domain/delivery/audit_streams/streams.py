@@ -6,9 +6,9 @@ same id.
 Ids are assigned when an event is written, so an event that is committed later may have a smaller
 id. It is sent when it becomes visible. No event is skipped, because no position is stored.
 
-An event that the receiver repeatedly rejects is set aside: it stays in the queue, where it is
-visible, and later events are sent first. It is sent again when the destination recovers, or when an
-administrator resumes the destination.
+An event that the receiver repeatedly rejects is set aside. It stays visible in the queue, but later
+events are sent first. It is sent again when the destination recovers, or when an administrator
+resumes the destination.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,7 @@
 """The IP addresses that outgoing requests may reach.
 
-Addresses outside of the public Internet are blocked, so that a URL entered by a user cannot reach
-services of this machine, its network or its cloud. The setting OUTGOING_PRIVATE_ADDRESSES allows
-exceptions.
+Addresses outside of the public Internet are blocked. So URLs entered by users cannot reach services
+of this machine, its network or its cloud. The setting OUTGOING_PRIVATE_ADDRESSES allows exceptions.
 """
 
 from contextlib import suppress

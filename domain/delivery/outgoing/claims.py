@@ -180,8 +180,8 @@ def record_failure(
 def pause_after(failures: int, *, share: float, asked_seconds: int | None = None) -> timedelta:
     """Return the pause after a number of consecutive failures; `share` from 0 to 1 varies it.
 
-    If a destination requests a longer pause (Retry-After), it is honored up to two minutes during
-    the first ten failures, and up to three hours after them.
+    A longer pause requested by the destination (Retry-After) is honored within a limit. The limit
+    is two minutes for the first ten failures, and three hours after that.
     """
     most = _LONGEST_FIRST_SECONDS if failures <= len(_FIRST_SECONDS) else _LONGEST_SECONDS
     varied = _seconds(failures) * (1 - _VARIATION + 2 * _VARIATION * share)

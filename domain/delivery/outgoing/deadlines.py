@@ -14,8 +14,8 @@ def run_within(seconds: float, work: Callable[[], Outcome], *, stop: Callable[[]
     """Run the work in a separate thread; return its result or raise its error.
 
     After `seconds`, call `stop`, which should abort what the work waits for. Then raise
-    DeadlineError, whether or not the work has ended. No simpler timeout is reliable: a silent name
-    server, or a server that sends a byte from time to time, defeats every other timeout.
+    DeadlineError, whether or not the work has ended. No simpler timeout is reliable. A silent name
+    server defeats every other timeout, as does a server that sends a byte from time to time.
     """
     outcome: Queue[tuple[Outcome | None, Exception | None]] = Queue(maxsize=1)
 

@@ -130,7 +130,8 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             # Restart the count of days without a success.
             row.failing_since, row.tries = None, 0
         if row.pause_reason == PauseReason.APPLICATION.value:
-            # The application's authorization no longer applies: another user resumed the webhook.
+            # A user has resumed the webhook, so it no longer depends on the application's
+            # authorization.
             row.authorization_id = None
         row.pause_reason = None
         super().start(row)
@@ -172,7 +173,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             if before is None:
                 return found.id, Message(id=found.message_id, body=found.body.encode())
             # An earlier delivery of the same alert has to be sent first. Among equal times, the
-            # lower id is.
+            # lower id is sent first.
             found.next_try_at = before
             session.flush()
         return None

@@ -1,7 +1,7 @@
 """Checks a text submitted by a consumer, and reports usages that break.
 
 CI files are read with the line numbers of their values by means of PyYAML's events. Events are
-emitted in parsing order. An alias is a single event and is not expanded, so the amount of work does
+emitted in parsing order. An alias is a single event and is not expanded. So the amount of work does
 not exceed the size of the file.
 """
 

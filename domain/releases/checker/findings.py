@@ -76,9 +76,13 @@ class Finding:
     def certainty(self) -> Certainty:
         """Return whether the usage definitely breaks.
 
-        It is only possible in three cases: only a name was found and not its call, decisive values
-        are known only at run time, or only some of these requests are affected. Decisive parameters
-        are read with the call.
+        It is only possible in three cases:
+
+        - Only a name was found, and not its call.
+        - Decisive values are known only at run time.
+        - Only some of these requests fail or change their meaning.
+
+        Decisive parameters are read with the call.
         """
         depends = self.change.kind in {Kind.DEFAULT_CHANGED, Kind.LIMIT_APPLIED}
         is_partial = depends and not self.change.is_decided_by_values

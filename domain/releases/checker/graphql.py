@@ -1,7 +1,7 @@
 """Checks GraphQL documents, with `graphql_reader`, and requests to a GraphQL endpoint.
 
-graphql-core is loaded with the first document: it takes 12 MiB and a tenth of a second, which would
-otherwise slow down the start of every web process and command.
+graphql-core takes 12 MiB and a tenth of a second. It is loaded with the first document, so that it
+does not slow down the start of every web process and command.
 """
 
 from collections.abc import Iterator, Mapping

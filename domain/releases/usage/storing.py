@@ -29,7 +29,8 @@ UNKNOWN_NAME = "…"
 MOST_SHAPES_A_DAY = 500
 #: Maximum number of shapes of all consumers. Further shapes lose their parameter names.
 MOST_SHAPES_IN_ALL = 10_000
-#: Number of shapes that each user may have above that maximum, so that no user takes all the space.
+#: Number of shapes that each user can have even if that maximum is reached. It prevents one user
+#: from using up the space of all.
 OWN_SHAPES = 100
 
 
