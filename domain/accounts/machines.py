@@ -32,5 +32,5 @@ def make_machine(prefix: str, name: str, kind: str, *, session: Session, now: da
         password_changed_at=None,
     )
     session.add(user)
-    session.flush()  # Flush to get the id.
+    session.flush()  # This assigns the id.
     return user

@@ -91,7 +91,7 @@ def make_account(work: Work, email: str, new: OwnAccountBody, *, state: str = AC
     session, keyring = work.session, work.policy(Keyring)
     tries = work.policy(SignInLimits).address_limit(work.actor.source.address)
     claim_attempt(tries, session=session, keyring=keyring, now=work.now)
-    release_locks(session)  # Release the locks, because hashing a password takes time.
+    release_locks(session)  # Hashing a password takes time.
     wanted = NewUser(
         username=new.username,
         email=email,

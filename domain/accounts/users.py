@@ -145,7 +145,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         email_confirmed_at=now if new.is_email_confirmed else None,
     )
     try:
-        with session.begin_nested():  # Flush to get the id, and to detect an existing account.
+        with session.begin_nested():  # This assigns the id and detects an existing account.
             session.add(user)
     except IntegrityError as error:
         message = (

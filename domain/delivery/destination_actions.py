@@ -183,7 +183,7 @@ class Changes(Generic[ViewT, DetailsT]):
         limit = claimed.TEST_REQUESTS
         claimed.claim_sending(limit, about, session=work.session, keyring=keyring, now=work.now)
         secrets = self.kind.secrets(number, session=work.session, keyring=keyring, now=work.now)
-        release_locks(work.session)  # Release the locks before a request that may be slow.
+        release_locks(work.session)  # The following request may be slow.
         return work.policy(Sending).send(url, message, secrets)
 
     def _record(

@@ -180,5 +180,5 @@ def _parent(work: Work, group_id: int | None) -> GroupView | None:
 
 
 def _reread(work: Work, path: str) -> Group:
-    work.session.flush()  # Flush, so that the new values and roles are read.
+    work.session.flush()  # The new values and roles are read below.
     return show_group(work, get_group(path, viewer_of(work), session=work.session))

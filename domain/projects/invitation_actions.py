@@ -98,7 +98,7 @@ def change_invitation(
         check_day(day, work.now.date())
     row = work.session.get_one(Row, found.id)
     row.role, row.expires_at = int(role), day
-    work.session.flush()  # Flush, so that the new values are read.
+    work.session.flush()  # The new values are read below.
     return _recorded(work, EventKind.INVITATION_CHANGED, _get(work, Row.id == found.id))
 
 

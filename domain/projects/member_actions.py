@@ -85,9 +85,9 @@ def change_member(work: Work, holder: Holder, user_id: int, change: MemberChange
         day = change.expires_at
         _record(work, holder, member, expires_at=day and day.isoformat())
     if "member_role_id" in change.given:
-        work.session.flush()  # Flush, because a changed role ends the custom role.
+        work.session.flush()  # A changed role ends the custom role.
         _give(work, holder, _get_direct(work, holder, user_id), change.member_role_id)
-    work.session.flush()  # Flush, so that the new values are read.
+    work.session.flush()  # The new values are read below.
     return show_direct_member(work, holder, user_id)
 
 

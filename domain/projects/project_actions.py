@@ -297,7 +297,7 @@ def _segment_of(name: str) -> str:
 
 
 def _reread(work: Work, path: str) -> Project:
-    work.session.flush()  # Flush, so that the new values and roles are read.
+    work.session.flush()  # The new values and roles are read below.
     return show_project(work, get_project(path, viewer_of(work), session=work.session))
 
 

@@ -105,7 +105,7 @@ def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: s
     with open_registry(
         policy, session=session, keyring=work.policy(Keyring), now=work.now
     ) as client:
-        release_locks(session)  # Release the locks before a request that may be slow.
+        release_locks(session)  # The following request may be slow.
         try:
             run_within(
                 _DEADLINE_SECONDS,

@@ -204,7 +204,7 @@ def _store(
         signs_from=signs_from,
     )
     session.add(row)
-    session.flush()  # Flush, so that the key can be found in the same transaction.
+    session.flush()  # The key can then be found in the same transaction.
     return row
 
 

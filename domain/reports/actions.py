@@ -116,7 +116,7 @@ def leave_handover_note(
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # Flush to get the id.
+    work.session.flush()  # This assigns the id.
     details = {holder.namespace.resource_type: holder.path, "note_id": row.id}
     work.record(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
     return _get(work, holder, schedule.id, row.id)

@@ -115,7 +115,7 @@ def test_connection(work: Work, provider_id: int) -> ConnectionTest:
     """Test the connection to an identity provider and report problems."""
     try:
         party = relying_party(work, _get(work, provider_id))
-        release_locks(work.session)  # Release the locks before a request that may be slow.
+        release_locks(work.session)  # The following request may be slow.
         found = party.metadata(afresh=True)
         keys = len(party.keys(afresh=True).keys) if "jwks_uri" in found else None
     except ProviderError as error:

@@ -66,7 +66,7 @@ def check_identity(work: Work, identity_id: int) -> None:
         identity.refresh_token_ciphertext = None  # The secret key was replaced in the meantime.
         return
     party = relying_party(work, provider)
-    release_locks(session)  # Release the locks before a request that may be slow.
+    release_locks(session)  # The following request may be slow.
     try:
         tokens = party.refresh(token)
         if tokens.refresh_token is not None and tokens.refresh_token != token:

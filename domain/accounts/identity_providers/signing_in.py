@@ -78,7 +78,7 @@ def begin(work: Work, asked: Asked) -> str:
     provider = get_active(work, asked.slug)
     with _recorded(work, asked):
         party = relying_party(work, provider)
-        release_locks(work.session)  # Release the locks before a request that may be slow.
+        release_locks(work.session)  # The following request may be slow.
         secrets = Secrets.of(asked.number, work.policy(Keyring))
         return party.authorization_url(secrets, is_again=asked.is_again)
 
@@ -148,7 +148,7 @@ def _arrived(work: Work, asked: Asked, response: Mapping[str, str]) -> tuple[Arr
     is_ours = compare_digest(response.get("state", "").encode(), secrets.state.encode())
     if not is_ours or work.now - asked.asked_at > LIFETIME or not _claim(work, asked):
         raise ExpiredError(title, "the response belongs to no sign-in of this browser")
-    release_locks(work.session)  # Release the locks before a request that may be slow.
+    release_locks(work.session)  # The following request may be slow.
     tokens = party.redeem(party.code_in(response), secrets)
     seen = party.arrival(tokens, secrets.nonce)
     if asked.is_again and not _is_recent(seen, asked):

@@ -90,7 +90,7 @@ def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
     if password is None:
         password = generate_password(new.username)
         rules = replace(rules, minimum=len(password))
-    release_locks(work.session)  # Release the locks, because hashing a password takes time.
+    release_locks(work.session)  # Hashing a password takes time.
     wanted = NewUser(
         username=new.username,
         email=new.email,

@@ -144,7 +144,7 @@ def add_passkey(work: Work, sign_in_id: int, reply: CeremonyResponse, name: str)
     try:
         passkeys.add_passkey(_me(work), reply, name, session=session, keyring=keyring, now=work.now)
     except PasskeyRefusedError:
-        release_locks(session)  # Commit, because the challenge is used up.
+        release_locks(session)  # Keep the challenge marked as used.
         raise
     return _added(work, f"passkey {name}", sign_in_id, is_first=not had_any)
 

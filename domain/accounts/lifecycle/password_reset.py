@@ -89,7 +89,7 @@ def set_password(work: Work, user_id: int, stamp: str, new: PasswordBody) -> Non
     InvalidError for a weak password.
     """
     user, session = show_account(work, user_id, stamp), work.session
-    release_locks(session)  # Release the locks, because hashing a password takes time.
+    release_locks(session)  # Hashing a password takes time.
     hashed = hash_new_password(user, new.new_password, work.policy(PasswordRules))
     lock_account(user_id, session=session)
     # Check again: of two concurrent requests, one finds the new password.

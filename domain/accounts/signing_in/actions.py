@@ -158,7 +158,7 @@ def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
         known = find_user(attempt.login, session=session)
         user_id = known.id if known else None
         work.record(EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": "password"})
-        release_locks(session)  # Commit before the page is rendered.
+        release_locks(session)  # Do not hold locks while the page is rendered.
     elif user.state == PENDING:
         raise ForbiddenError(_WAITS)
     return user
@@ -241,7 +241,7 @@ def sign_in(
     work.session.execute(seen)
     _activate(work, user_id)
     if former_id is not None:
-        work.session.flush()  # Flush to get the id.
+        work.session.flush()  # This assigns the id.
         replace_sign_in(former_id, row.id, user_id, session=work.session)
     _record_of(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
     return credential.clear
