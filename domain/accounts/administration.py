@@ -89,9 +89,9 @@ def change_account(work: Work, user_id: int, wanted: AccountChangeBody) -> tuple
     A new email address takes effect immediately. It has to be confirmed unless the administrator
     vouches for it, and the former address is notified.
 
-    Raise NotFoundError or InvalidError. Raise ConflictError for a bot, for the last administrator,
-    and for one's own email address and role. An address gives access to the account, so users
-    change their own with their password.
+    Raise NotFoundError if it does not exist, and InvalidError for an invalid value. Raise
+    ConflictError for a bot, for the last administrator, and for one's own email address and role.
+    An address gives access to the account, so users change their own with their password.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_bot(user)
@@ -150,8 +150,8 @@ def _taken(user_id: int, username: str, *, session: Session) -> ConflictError:
 def lock(work: Work, user_id: int) -> bool:
     """Lock an account and sign it out everywhere; its password and its tokens stop working.
 
-    Return whether it was not locked before. Raise NotFoundError. Raise ConflictError for the acting
-    account itself and for the last administrator.
+    Return whether it was not locked before. Raise NotFoundError if it does not exist. Raise
+    ConflictError for the acting account itself and for the last administrator.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_oneself(work, user_id, "You cannot lock your own account. Ask another administrator.")
@@ -165,8 +165,8 @@ def lock(work: Work, user_id: int) -> bool:
 def unlock(work: Work, user_id: int) -> None:
     """Unlock an account and reset its count of failed sign-in attempts.
 
-    Raise NotFoundError. Raise ConflictError for an account that is deactivated or waits for
-    approval.
+    Raise NotFoundError if it does not exist. Raise ConflictError for an account that is deactivated
+    or waits for approval.
     """
     user = _get_row(user_id, session=work.session)
     if user.state == PENDING:
@@ -180,9 +180,9 @@ def unlock(work: Work, user_id: int) -> None:
 def deactivate(work: Work, user_id: int) -> bool:
     """Deactivate an account until its owner signs in; its tokens stop working.
 
-    Return whether it was active. Raise NotFoundError. Raise ForbiddenError for an account in
-    another state. Raise ConflictError for the acting account itself, bots and the last
-    administrator.
+    Return whether it was active. Raise NotFoundError if it does not exist. Raise ForbiddenError for
+    an account in another state. Raise ConflictError for the acting account itself, bots and the
+    last administrator.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_bot(user)
@@ -211,7 +211,7 @@ def _deactivate(user: User, *, session: Session) -> bool:
 def activate(work: Work, user_id: int) -> bool:
     """Activate a deactivated account; return whether it was deactivated.
 
-    Raise NotFoundError. Raise ForbiddenError for an account in another state.
+    Raise NotFoundError if it does not exist. Raise ForbiddenError for an account in another state.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_other_states(user)
@@ -229,8 +229,8 @@ def _refuse_other_states(user: User) -> None:
 def replace_password(work: Work, user_id: int) -> str:
     """Give an account a random password and return it; sign the account out everywhere.
 
-    The password has to be changed at the next sign-in. Raise NotFoundError. Raise ConflictError for
-    the acting account itself and for bots.
+    The password has to be changed at the next sign-in. Raise NotFoundError if it does not exist.
+    Raise ConflictError for the acting account itself and for bots.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_oneself(work, user_id, "Change your own password in your settings.")

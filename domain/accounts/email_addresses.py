@@ -96,7 +96,8 @@ def request_change(work: Work, user_id: int, email: str) -> None:
 def send_link(work: Work) -> None:
     """Send a new link to the caller's unconfirmed email address.
 
-    Raise TooManyAttemptsError. Raise ConflictError if the address is already confirmed.
+    Raise TooManyAttemptsError for too many requests. Raise ConflictError if the address is already
+    confirmed.
     """
     user = work.session.get_one(User, work.actor.id)
     waiting = find_waiting(user.id, session=work.session)
@@ -156,8 +157,8 @@ def get_waiting(
 def confirm(work: Work, token: str) -> WaitingAddress:
     """Confirm the email address of a link, which then stops working.
 
-    The former address is notified. Raise NotFoundError. Raise ConflictError if another user got the
-    address in the meantime.
+    The former address is notified. Raise NotFoundError if the link is not valid. Raise
+    ConflictError if another user got the address in the meantime.
     """
     user_id, keyring = work.actor.id or 0, work.policy(Keyring)
     waiting = get_waiting(token, user_id, session=work.session, keyring=keyring, now=work.now)

@@ -110,7 +110,7 @@ def change_deployment(
 
     The current status is accepted without a change.
 
-    Raise NotFoundError. Raise InvalidError for a deployment that has ended.
+    Raise NotFoundError if it does not exist. Raise InvalidError for a deployment that has ended.
     """
     row, status = _locked(work, project, deployment_id), change.status
     if row.status != status:
@@ -128,7 +128,7 @@ def change_deployment(
 def delete_deployment(work: Work, project: ProjectView, deployment_id: int) -> None:
     """Delete a deployment that has ended.
 
-    Raise NotFoundError. Raise InvalidError while the deployment is running.
+    Raise NotFoundError if it does not exist. Raise InvalidError while the deployment is running.
     """
     row = _locked(work, project, deployment_id)
     if row.status == "running":

@@ -58,7 +58,7 @@ def show_environment(work: Work, project: ProjectView, environment_id: int) -> E
 def create_environment(work: Work, project: ProjectView, new: NewEnvironment) -> Environment:
     """Create an environment.
 
-    Raise InvalidError or TakenError.
+    Raise InvalidError for an invalid value, and TakenError for a name in use.
     """
     made = environments.create_environment(project.id, new.name, session=work.session, now=work.now)
     return _with_url(work, project, made.id, new.external_url)
@@ -91,8 +91,8 @@ def delete_environment(work: Work, project: ProjectView, environment_id: int) ->
 
     The response contains the deleted environment. Its alerts are kept with its name.
 
-    Raise NotFoundError. Raise ConflictError if it has open alerts, which would be missing from its
-    page.
+    Raise NotFoundError if it does not exist. Raise ConflictError if it has open alerts, which would
+    be missing from its page.
     """
     found = get_numbered_environment(project.id, environment_id, session=work.session)
     if found.open_alerts:

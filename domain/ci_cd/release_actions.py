@@ -165,7 +165,7 @@ def show_release(work: Work, project: ProjectView, tag_name: str) -> ProjectRele
 def create_release(work: Work, project: ProjectView, new: NewRelease) -> ProjectRelease:
     """Create a release.
 
-    Raise InvalidError. Raise ConflictError if the tag already has a release.
+    Raise InvalidError for an invalid value. Raise ConflictError if the tag already has a release.
     """
     row = ReleaseRow(
         project_id=project.id,

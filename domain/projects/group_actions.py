@@ -97,7 +97,8 @@ def create_group(work: Work, new: NewGroup) -> Group:
 
     The caller becomes the owner of a new group.
 
-    Raise InvalidError, TakenError, NotFoundError or ForbiddenError.
+    Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
+    unknown group. Raise ForbiddenError without the required role.
     """
     segment, above = checked_segment(new.path), _parent(work, new.parent_id)
     made = creation.create_group(
@@ -116,7 +117,7 @@ def create_group(work: Work, new: NewGroup) -> Group:
 def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
     """Change the name, path or requirements of a group.
 
-    Raise InvalidError or TakenError.
+    Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
     moved: Changes = {}
     if change.path is not None:
@@ -138,8 +139,9 @@ def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Gro
 
     The caller must be a maintainer of the other group.
 
-    Raise InvalidError, TakenError, NotFoundError or ForbiddenError. Raise ConflictError if the
-    group would have no owner, or if a policy or route depends on a group that it leaves.
+    Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
+    unknown group. Raise ForbiddenError without the required role. Raise ConflictError if the group
+    would have no owner, or if a policy or route depends on a group that it leaves.
     """
     above = _parent(work, transfer.group_id)
     prepare_move(work, group, above.path if above else None)

@@ -85,7 +85,8 @@ def change_invitation(
 ) -> Invitation:
     """Change the role or the expiry date of an invitation.
 
-    Raise NotFoundError, ForbiddenError or InvalidError.
+    Raise NotFoundError if there is no such invitation. Raise ForbiddenError without the required
+    role, and InvalidError for an invalid role or date.
     """
     giver = lock_members(holder.namespace, viewer_of(work), session=work.session)
     found = _get(work, _is_to(holder.namespace, email))
@@ -106,7 +107,8 @@ def change_invitation(
 def revoke_invitation(work: Work, holder: Holder, email: str) -> Invitation:
     """Revoke an invitation.
 
-    Raise NotFoundError or ForbiddenError.
+    Raise NotFoundError if there is no such invitation. Raise ForbiddenError without the required
+    role.
     """
     giver = lock_members(holder.namespace, viewer_of(work), session=work.session)
     found = _get(work, _is_to(holder.namespace, email))

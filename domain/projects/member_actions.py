@@ -56,8 +56,8 @@ def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMe
 
     A single new member is returned.
 
-    Raise NotFoundError, ForbiddenError or InvalidError. Raise ConflictError if a user is already a
-    member.
+    Raise NotFoundError for an unknown user. Raise ForbiddenError without the required role, and
+    InvalidError for an invalid value. Raise ConflictError if a user is already a member.
     """
     ids = (members.login_of(each, session=work.session) for each in new.user_id)
     logins = [*new.username, *ids]
@@ -72,7 +72,8 @@ def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMe
 def change_member(work: Work, holder: Holder, user_id: int, change: MemberChange) -> Member:
     """Change the role or the expiry date of a member.
 
-    Raise NotFoundError, ForbiddenError or InvalidError.
+    Raise NotFoundError if the user is not a direct member. Raise ForbiddenError without the
+    required role, and InvalidError for an invalid value.
     """
     member, role = _get_direct(work, holder, user_id), change.access_level
     if role is not None and role != member.own_role:

@@ -124,7 +124,7 @@ def list_member_roles(work: Work, query: OffsetQuery) -> Found[MemberRole]:
 def create_member_role(work: Work, new: NewMemberRole) -> MemberRole:
     """Create a member role.
 
-    Raise InvalidError or TakenError.
+    Raise InvalidError for an invalid value, and TakenError for a name in use.
     """
     return _create(work, new, None)
 
@@ -153,7 +153,7 @@ def _create(work: Work, new: NewMemberRole, group: GroupView | None) -> MemberRo
 def delete_member_role(work: Work, role_id: int) -> MemberRole:
     """Delete a member role that no member has.
 
-    Raise NotFoundError, or ConflictError while a member has the role.
+    Raise NotFoundError if it does not exist, and ConflictError while a member has it.
     """
     return _delete(work, role_id, None)
 

@@ -38,8 +38,9 @@ def add_member(
 ) -> UserView:
     """Add a user without a direct role as a member.
 
-    Raise NotFoundError, ForbiddenError or InvalidError. Raise ConflictError for an existing member,
-    whose role is changed by `change_role` only.
+    Raise NotFoundError for an unknown user. Raise ForbiddenError without the required role, and
+    InvalidError for an invalid value. Raise ConflictError for an existing member, whose role is
+    changed by `change_role` only.
     """
     giver = lock_members(namespace, by, session=session)
     _check_login(login, by)
@@ -130,8 +131,8 @@ def change_end(
 ) -> None:
     """Change the expiry date of a role; None removes it.
 
-    Raise NotFoundError or ForbiddenError. Raise InvalidError for bots and for the last owner of a
-    group.
+    Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
+    Raise InvalidError for bots and for the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -158,7 +159,8 @@ def change_role(
     """Change a member's role and return the former one.
 
     The role before and after the change must not exceed the viewer's own role. Raise NotFoundError
-    or ForbiddenError. Raise InvalidError for bots and for the last owner of a group.
+    if there is no such member, and ForbiddenError without the required role. Raise InvalidError for
+    bots and for the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -182,8 +184,8 @@ def give_member_role(
 ) -> None:
     """Set or remove a custom role whose base role is the member's role.
 
-    Raise NotFoundError or ForbiddenError. Raise InvalidError for bots and for a different base
-    role.
+    Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
+    Raise InvalidError for bots and for a different base role.
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -193,8 +195,8 @@ def give_member_role(
 def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: Session) -> None:
     """Remove a member other than the last owner of a group.
 
-    Raise NotFoundError or ForbiddenError. Raise InvalidError for bots and for the last owner of a
-    group.
+    Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
+    Raise InvalidError for bots and for the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)

@@ -120,7 +120,8 @@ def list_transfer_locations(work: Work, project: ProjectView, query: TransferQue
 def create_project(work: Work, new: NewProject) -> Project:
     """Create a project in a group that the caller maintains, or in the caller's own namespace.
 
-    Raise InvalidError, TakenError, NotFoundError or ForbiddenError.
+    Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
+    unknown group. Raise ForbiddenError without the required role.
     """
     holder = _project_holder(work, new.namespace_id)
     segment = checked_segment(new.path) if new.path else _segment_of(new.name)
@@ -145,8 +146,8 @@ def change_project(work: Work, project: ProjectView, change: ProjectChange) -> P
 
     Only the last part of the path can change.
 
-    Raise InvalidError or TakenError. Raise ForbiddenError if the caller may not change the
-    visibility.
+    Raise InvalidError for an invalid value, and TakenError for a path in use. Raise ForbiddenError
+    if the caller may not change the visibility.
     """
     moved: creation.Changes = {}
     if change.path is not None:
@@ -165,7 +166,8 @@ def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer
 
     The caller must be a maintainer of the other group.
 
-    Raise InvalidError, TakenError, NotFoundError or ForbiddenError. Raise ConflictError if a policy
+    Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
+    unknown group. Raise ForbiddenError without the required role. Raise ConflictError if a policy
     or route depends on a group that the project leaves.
     """
     holder = _project_holder(work, transfer.namespace)
@@ -246,7 +248,8 @@ def _project_holder(work: Work, reference: int | str | None) -> str:
     """Return the path of the group that will contain a project.
 
     The actor must be a maintainer of the group. No reference, or the actor's own user name, selects
-    the personal namespace. Raise InvalidError, NotFoundError or ForbiddenError.
+    the personal namespace. Raise NotFoundError for an unknown group, and ForbiddenError without the
+    required role. Raise InvalidError if there is no personal namespace.
     """
     if reference is None:
         return _own_namespace(work)
@@ -260,7 +263,7 @@ def _project_holder(work: Work, reference: int | str | None) -> str:
 def get_maintained_group(work: Work, reference: int | str) -> GroupView:
     """Return a group by its id or path, if the actor is a maintainer of it.
 
-    Raise NotFoundError or ForbiddenError.
+    Raise NotFoundError for an unknown group, and ForbiddenError without the required role.
     """
     return _maintained(work, group_path(str(reference), session=work.session))
 
@@ -275,7 +278,8 @@ def find_destination(work: Work, holder: Holder, path: str) -> str | None:
     """Return the path of a transfer's destination; None is the top level, for groups only.
 
     The actor must be a maintainer of the group. A project can also move to the actor's own
-    namespace. Raise InvalidError, NotFoundError or ForbiddenError.
+    namespace. Raise NotFoundError for an unknown group, and ForbiddenError without the required
+    role. Raise InvalidError if the destination does not differ.
     """
     namespace = holder.namespace
     if not path and holder.is_group:

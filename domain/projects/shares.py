@@ -49,7 +49,8 @@ def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
 
     The caller must be a member of the group.
 
-    Raise NotFoundError, ForbiddenError or InvalidError.
+    Raise NotFoundError for an unknown group. Raise ForbiddenError without the required role, and
+    InvalidError for an invalid value.
     """
     session, viewer = work.session, viewer_of(work)
     giver = lock_members(project.namespace, viewer, session=session)
@@ -78,7 +79,7 @@ def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
 def unshare_project(work: Work, project: ProjectView, group_id: int) -> None:
     """Stop sharing a project with a group.
 
-    Raise NotFoundError or ForbiddenError.
+    Raise NotFoundError if there is no such share, and ForbiddenError without the required role.
     """
     giver = lock_members(project.namespace, viewer_of(work), session=work.session)
     found = select(ProjectShare, Group.path).join(Group, Group.id == ProjectShare.group_id)

@@ -56,7 +56,7 @@ _MOST_SHOWN = 50
 def rename_project(project_id: int, segment: str, *, session: Session, now: datetime) -> Changes:
     """Change the last part of a project's path.
 
-    Raise InvalidError or TakenError.
+    Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
     group_path = parent(_get(Project, project_id, session=session).path) or ""
@@ -68,7 +68,8 @@ def transfer_project(
 ) -> Changes:
     """Transfer a project to another group.
 
-    Raise InvalidError, NotFoundError or TakenError.
+    Raise InvalidError for an invalid destination, NotFoundError if it does not exist, and
+    TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
     project = _get(Project, project_id, session=session)
@@ -83,7 +84,7 @@ def rename_group(
 ) -> Changes:
     """Change the last part of a group's path.
 
-    Raise InvalidError or TakenError.
+    Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
     above = parent(_get(Group, group_id, session=session).path)
@@ -118,7 +119,8 @@ def transfer_group(
 ) -> Changes:
     """Transfer a group to another group, or to the top level if `parent_path` is None.
 
-    Raise InvalidError, NotFoundError or TakenError.
+    Raise InvalidError for an invalid destination, NotFoundError if it does not exist, and
+    TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
     path = _get(Group, group_id, session=session).path

@@ -61,7 +61,8 @@ def list_repositories_of_group(
 def show_repository(work: Work, repository_id: int, query: RepositoryQuery) -> RegistryRepository:
     """Show a registry repository.
 
-    Raise NotFoundError. Raise ForbiddenError without the Reporter role in its project.
+    Raise NotFoundError if it does not exist. Raise ForbiddenError without the Reporter role in its
+    project.
     """
     repository = get_repository(repository_id, session=work.session)
     try:
@@ -76,7 +77,7 @@ def show_repository(work: Work, repository_id: int, query: RepositoryQuery) -> R
 def delete_repository(work: Work, project: ProjectView, repository_id: int) -> None:
     """Delete a registry repository with all its images, in the background.
 
-    Raise NotFoundError. Raise InvalidError if too many removals are waiting.
+    Raise NotFoundError if it does not exist. Raise InvalidError if too many removals are waiting.
     """
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     queue_removal(repository, None, session=work.session, now=work.now)
@@ -95,8 +96,9 @@ def show_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str
 def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
     """Delete a tag of a registry repository, immediately.
 
-    The tag is first removed in the registry, while the request waits. Raise NotFoundError,
-    RegistryUnavailableError or RegistryRefusedError. After an error, the tag is still listed.
+    The tag is first removed in the registry, while the request waits. Raise NotFoundError if it
+    does not exist. Raise RegistryUnavailableError or RegistryRefusedError if the registry fails.
+    After an error, the tag is still listed.
     """
     session, policy = work.session, work.policy(RegistryPolicy)
     repository = get_repository(repository_id, project_id=project.id, session=session)
@@ -126,7 +128,8 @@ def delete_tags(
 ) -> None:
     """Delete the tags of a registry repository that match, in the background.
 
-    Raise NotFoundError. Raise InvalidError for a rule that is empty or malformed.
+    Raise NotFoundError if it does not exist. Raise InvalidError for a rule that is empty or
+    malformed.
     """
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     rule = which.rule

@@ -160,7 +160,7 @@ def remove_in_registry(
 ) -> None:
     """Remove a tag in the registry, if it exists.
 
-    Raise RegistryUnavailableError or RegistryRefusedError.
+    Raise RegistryUnavailableError or RegistryRefusedError if the registry fails.
     """
     tag = removal.tag
     present = client.digest_of(repository.path, tag.name)

@@ -37,7 +37,7 @@ def show_report(work: Work, holder: Holder, query: ReportQuery) -> Report:
     The report contains pages, response times, nights and noisy rules. The report of a group covers
     all projects below it.
 
-    Raise InvalidError.
+    Raise InvalidError for an invalid period or time zone.
     """
     return report_of(work, holder, query.within(work.now), check_zone(query.time_zone))
 
@@ -52,7 +52,7 @@ def reported_projects(work: Work, holder: Holder) -> Mapping[str, ProjectView]:
 def write_report(work: Work, holder: Holder, query: ReportQuery, kind: str) -> Iterator[str]:
     """Return the report as text: `md` contains everything, `csv` all pages.
 
-    The pages are read while they are sent. Raise InvalidError.
+    The pages are read while they are sent. Raise InvalidError for an invalid period or time zone.
     """
     if kind == "md":
         return writing.as_markdown(show_report(work, holder, query))
@@ -89,7 +89,7 @@ def notes_of_schedule(work: Work, holder: Holder, schedule_id: int) -> list[Hand
 def draft_handover_note(work: Work, holder: Holder, schedule_id: int | str) -> HandoverDraft:
     """Show a draft of a handoff note with open alerts and the events of the shift.
 
-    Raise NotFoundError.
+    Raise NotFoundError if the schedule does not exist.
     """
     schedule = get_schedule(work, holder, schedule_id)
     shift = shift_to_hand_over(work, schedule.id)
@@ -103,7 +103,7 @@ def leave_handover_note(
 ) -> HandoverNote:
     """Create a handoff note for the next user on call.
 
-    Raise InvalidError or NotFoundError.
+    Raise InvalidError for an invalid text, and NotFoundError if the schedule does not exist.
     """
     schedule = get_row(work, holder, schedule_id)
     text = checked_lines(new.text, "text", LONGEST_HANDOVER_NOTE)
@@ -131,7 +131,7 @@ def delete_handover_note(
     Maintainers can delete all notes, other users only their own. The response contains the deleted
     note.
 
-    Raise NotFoundError or ForbiddenError.
+    Raise NotFoundError if it does not exist, and ForbiddenError for another user's note.
     """
     schedule = get_row(work, holder, schedule_id)
     gone = _get(work, holder, schedule.id, note_id)

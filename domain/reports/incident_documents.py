@@ -46,7 +46,7 @@ def show_document(
 ) -> IncidentDocument:
     """Show the post-incident document, or a filled-in template.
 
-    Raise NotFoundError.
+    Raise NotFoundError if the incident does not exist.
     """
     row = work.session.get(DocumentRow, get_row(project.id, iid, session=work.session).id)
     text = _template(work, project, iid) if row is None or query.template else row.text
@@ -57,7 +57,7 @@ def show_document(
 def write_document(work: Work, project: ProjectView, iid: int) -> str:
     """Return the post-incident document as Markdown.
 
-    Raise NotFoundError.
+    Raise NotFoundError if the incident does not exist.
     """
     return show_document(work, project, iid, DocumentQuery()).text + "\n"
 
@@ -68,8 +68,8 @@ def change_document(
 ) -> IncidentDocument:
     """Save the post-incident document.
 
-    Raise InvalidError or NotFoundError. Raise ConflictError if another user changed it in the
-    meantime.
+    Raise InvalidError for an invalid text, and NotFoundError if the incident does not exist. Raise
+    ConflictError if another user changed it in the meantime.
     """
     text = checked_lines(change.text, "text", LONGEST_DOCUMENT)
     incident = locked_incident(project.id, iid, session=work.session)

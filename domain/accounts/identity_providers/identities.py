@@ -105,8 +105,8 @@ def note(work: Work, identity: Identity, seen: Arrived, refresh_token: str | Non
 def disconnect(work: Work, sign_in_id: int, identity_id: int) -> str:
     """Disconnect an account at a provider, and sign out the other browsers that used it.
 
-    Return the title of the provider. Raise NotFoundError. Raise ConflictError if it is the only way
-    to sign in.
+    Return the title of the provider. Raise NotFoundError if it is not connected. Raise
+    ConflictError if it is the only way to sign in.
     """
     session, user_id = work.session, work.actor.id or 0
     lock_account(user_id, session=session)
@@ -132,7 +132,7 @@ def disconnect_user(work: Work, user_id: int, provider: str) -> Account:
     Browsers that it signed in are signed out, and roles that it gave end. The provider is given by
     its slug.
 
-    Raise NotFoundError.
+    Raise NotFoundError if the user is not connected.
     """
     lock_account(get_account(user_id, session=work.session).id, session=work.session)
     slug = provider.replace("\x00", "")

@@ -73,7 +73,7 @@ class Asked:
 def begin(work: Work, asked: Asked) -> str:
     """Return the URL of the provider to which the browser is redirected.
 
-    Raise ProviderError.
+    Raise ProviderError if the provider does not respond correctly.
     """
     provider = get_active(work, asked.slug)
     with _recorded(work, asked):
@@ -87,7 +87,7 @@ def begin(work: Work, asked: Asked) -> str:
 def finish(work: Work, asked: Asked, response: Mapping[str, str]) -> Authentication:
     """Authenticate the user of a response, with a connected or a new account.
 
-    Raise ProviderError.
+    Raise ProviderError if the user cannot sign in.
     """
     with _recorded(work, asked):
         seen, refresh_token = _arrived(work, asked, response)
@@ -107,8 +107,8 @@ def finish(work: Work, asked: Asked, response: Mapping[str, str]) -> Authenticat
 def connect(work: Work, asked: Asked, response: Mapping[str, str]) -> str:
     """Connect the caller's account with an account at a provider.
 
-    Return the title of the provider. Raise ProviderError. Raise ConflictError if either account is
-    already connected.
+    Return the title of the provider. Raise ProviderError if the provider does not confirm the
+    account. Raise ConflictError if either account is already connected.
     """
     with _recorded(work, asked):
         seen, refresh_token = _arrived(work, asked, response)

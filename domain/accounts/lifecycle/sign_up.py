@@ -62,9 +62,10 @@ def show_policy(work: Work) -> SignUpPolicy:
 def send_link(work: Work, email: str) -> None:
     """Send a sign-up link to an email address.
 
-    The owner of an existing account gets the advice to sign in. Raise NotFoundError or
-    InvalidError. Raise TooManyAttemptsError for too many requests from one IP address. Requests
-    above the limit of one address are ignored, so that its owner is not flooded with email.
+    The owner of an existing account gets the advice to sign in. Raise NotFoundError if sign-up is
+    turned off. Raise InvalidError for an address that is not allowed. Raise TooManyAttemptsError
+    for too many requests from one IP address. Requests above the limit of one address are ignored,
+    so that its owner is not flooded with email.
     """
     address = checked_email(email)
     if not show_policy(work).admits(address):
@@ -136,7 +137,8 @@ def approve_user(work: Work, user_id: int) -> ApprovalResult:
 
     The owner is notified by email.
 
-    Raise NotFoundError. Raise ConflictError if the account does not wait for approval.
+    Raise NotFoundError if the account does not exist. Raise ConflictError if it does not wait for
+    approval.
     """
     user = _get_waiting(work, user_id)
     work.session.get_one(User, user_id).state = ACTIVE
@@ -152,7 +154,8 @@ def reject_user(work: Work, user_id: int) -> ApprovalResult:
 
     The owner is notified by email.
 
-    Raise NotFoundError. Raise ConflictError if the account does not wait for approval.
+    Raise NotFoundError if the account does not exist. Raise ConflictError if it does not wait for
+    approval.
     """
     user = _get_waiting(work, user_id)
     key = audit_key(session=work.session, keyring=work.policy(Keyring), now=work.now)

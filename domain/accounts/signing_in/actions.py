@@ -144,8 +144,8 @@ class NoCodeError(InvalidError):
 def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
     """Authenticate a user by login and password.
 
-    Return None if they are wrong. Raise TooManyAttemptsError. Raise ForbiddenError for the correct
-    password of an account that waits for approval.
+    Return None if they are wrong. Raise TooManyAttemptsError above a limit. Raise ForbiddenError
+    for the correct password of an account that waits for approval.
     """
     session, keyring = work.session, work.policy(Keyring)
     try:
@@ -169,7 +169,8 @@ def prove_code(work: Work, user_id: int, typed: str, *, device_id: str | None) -
     """Check and consume a code of the app or a recovery code after the password.
 
     `device_id` is the id in the device cookie, if the account has signed in from this browser
-    before. Raise NoCodeError, WrongCodeError or TooManyAttemptsError.
+    before. Raise NoCodeError for a malformed code, WrongCodeError for a wrong code, and
+    TooManyAttemptsError above a limit.
     """
     app_code, recovery_code = totp.read_code(typed), recovery_codes.read_code(typed)
     code = app_code or recovery_code
@@ -192,7 +193,7 @@ def prove_passkey(
 ) -> Assertion:
     """Check a passkey after the password.
 
-    Raise PasskeyRefusedError or TooManyAttemptsError.
+    Raise PasskeyRefusedError if it is not valid, and TooManyAttemptsError above a limit.
     """
     attempt = _Attempt(what="passkey", user_id=user_id, device_id=device_id)
     with _counted(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
@@ -203,7 +204,7 @@ def prove_passkey(
 def prove_passkey_alone(work: Work, reply: CeremonyResponse) -> Authentication:
     """Authenticate the owner of a passkey without a password.
 
-    Raise PasskeyRefusedError or TooManyAttemptsError.
+    Raise PasskeyRefusedError if it is not valid, and TooManyAttemptsError above a limit.
     """
     owner_id = find_owner(reply, session=work.session)
     user = find_user_to_sign_in(owner_id, session=work.session) if owner_id else None
