@@ -249,7 +249,7 @@ def _project_holder(work: Work, reference: int | str | None) -> str:
 
     The actor must be a maintainer of the group. No reference, or the actor's own user name, selects
     the personal namespace. Raise NotFoundError for an unknown group, and ForbiddenError without the
-    required role. Raise InvalidError if there is no personal namespace.
+    required role. Raise InvalidError if the actor needs a personal namespace, but is not a person.
     """
     if reference is None:
         return _own_namespace(work)
@@ -279,7 +279,7 @@ def find_destination(work: Work, holder: Holder, path: str) -> str | None:
 
     The actor must be a maintainer of the group. A project can also move to the actor's own
     namespace. Raise NotFoundError for an unknown group, and ForbiddenError without the required
-    role. Raise InvalidError if the destination does not differ.
+    role. Raise InvalidError for an empty path or the current group.
     """
     namespace = holder.namespace
     if not path and holder.is_group:
