@@ -27,7 +27,7 @@ DetailsT = TypeVar("DetailsT", bound=DestinationDetails)
 
 
 class Sender(Protocol):
-    """Sends a message once, and returns the result."""
+    """A function that sends a message once, and returns the result."""
 
     def __call__(self, url: str, message: Message, secrets: Sequence[str], /) -> Attempt:
         """Send a message, signed by each of the secrets."""

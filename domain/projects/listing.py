@@ -66,7 +66,7 @@ _GROUP_ORDERS = {
     "path": Group.path_key,
     "similarity": _GROUP_NAME,
 }
-#: Maximum numbers of projects and subgroups shown for each group in a list.
+#: Maximum number of projects that are shown for each group in a list.
 _MOST_OF_A_GROUP = 10
 _MOST_SUBGROUPS = 100
 

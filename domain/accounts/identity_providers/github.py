@@ -25,7 +25,7 @@ _ON_A_PAGE, _MOST_PAGES = 10, 100
 
 
 class GitHub(RelyingParty):
-    """Communication with GitHub about users, for one request."""
+    """A client that requests user details from GitHub, with a fixed current time."""
 
     def metadata(self, *, afresh: bool = False) -> Document:
         """Return the URLs of the endpoints; with `afresh`, check that the API responds."""

@@ -55,7 +55,7 @@ Document = Mapping[str, Any]
 
 
 class Fetch(Protocol):
-    """Sends a request once. It is a POST if there is a body."""
+    """A function that sends a request once. It is a POST if there is a body."""
 
     def __call__(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], /
@@ -123,7 +123,7 @@ class Tokens(BaseModel):
 
 
 class RelyingParty:
-    """Communication with one provider about users, for one request."""
+    """A client that requests user details from one provider, with a fixed current time."""
 
     def __init__(self, client: Client, upstream: Upstream, *, now: datetime) -> None:
         """Store the registration of this service at the provider."""

@@ -97,7 +97,7 @@ def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
         name=new.name,
         password=password,
         is_admin=new.admin,
-        # The operator may create accounts for personal use on the command line.
+        # An operator may create an account for personal use, so the password need not be changed.
         must_change_password=not work.actor.is_trusted,
         time_zone=new.time_zone,
         is_email_confirmed=new.skip_confirmation,

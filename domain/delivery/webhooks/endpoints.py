@@ -396,7 +396,7 @@ class Backlog:
 
     deliveries: int
     oldest: datetime | None
-    #: Number of endpoints that failed last time.
+    #: Numbers of endpoints that failed last time, and that were paused because of failures.
     failing: int
     paused: int
 

@@ -31,7 +31,7 @@ from domain.delivery.webhooks.types import DeliveryState, WebhookEvent, takes
 from models import Alert, Incident, IncidentAlert, Project, WebhookDelivery, WebhookEndpoint
 from models import WebhookIncidentChange as _Change
 
-#: Maximum number of labels, and maximum length of a label. The rest is left out.
+#: Maximum number of labels, and maximum length of a label's value. The rest is left out.
 _MOST_LABELS = 64
 _LONGEST_LABEL = 1_000
 

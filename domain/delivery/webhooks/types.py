@@ -214,7 +214,7 @@ class Hook(Resource):
     name: Literal[""] = ""
     description: Literal[""] = ""
     enable_ssl_verification: Literal[True] = True
-    #: State of alerts. `disabled` while the webhook is paused.
+    #: Status of the webhook. `disabled` while it is paused.
     alert_status: Literal["executable", "disabled"]
     #: Time of the next attempt after failures.
     disabled_until: Time | None

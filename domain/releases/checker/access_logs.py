@@ -41,7 +41,7 @@ _CALLERS = ("remoteaddr", "clientip", "clienthost", "remoteip", "userid", "remot
 
 
 class Rates:
-    """Counts requests by caller and operation."""
+    """A counter of requests by caller and operation."""
 
     def __init__(self) -> None:
         """Initialize without any requests."""

@@ -102,7 +102,7 @@ class Report:
 
 
 def report(kind: str, found: Iterator[Found], release: Release) -> Report:
-    """Return the findings for a release and the ones before it, each change once per line."""
+    """Return the findings for a release and earlier ones, each change once per line."""
     kept: dict[tuple[str, int], Finding] = {}
     is_cut = False
     for each in found:

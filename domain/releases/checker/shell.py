@@ -232,7 +232,7 @@ READERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Request]]] = {
 #: Pattern of the program, or of its image after `docker run`.
 _PROGRAM = re.compile(r"(?:.*/)?gitlab-(?:ci-multi-)?runner(?::[\w.-]+)?")
 _OPTION = "--registration-token"
-#: Pattern of the option's short forms, which have this meaning only after `register`.
+#: Pattern of the option's alternative forms, which have this meaning only after `register`.
 _SHORT = re.compile(r"-r(?:=.*)?|REGISTRATION_TOKEN=.*", re.DOTALL)
 _CHANGE = BY_ID["runner-registration"]
 
