@@ -56,7 +56,7 @@ class Condition(Protocol):
 
 @dataclass(frozen=True)
 class Given:
-    """At least one of the parameters is given."""
+    """A condition that at least one of the parameters is given."""
 
     names: tuple[str, ...]
 
@@ -75,7 +75,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Missing:
-    """A parameter is missing or empty."""
+    """A condition that a parameter is missing or empty."""
 
     name: str
 
@@ -95,7 +95,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class AboveOne:
-    """A number is above 1, such as the number of any page but the first."""
+    """A condition that a number is above 1, such as the number of any page but the first."""
 
     name: str
 
@@ -116,7 +116,7 @@ class AboveOne:
 
 @dataclass(frozen=True)
 class Longer:
-    """One of the parameters exceeds a maximum length in characters."""
+    """A condition that one of the parameters exceeds a maximum length in characters."""
 
     limit: int
     names: tuple[str, ...]
@@ -137,7 +137,7 @@ class Longer:
 
 @dataclass(frozen=True)
 class Shorter:
-    """A parameter is given, but shorter than a minimum length in characters."""
+    """A condition that a parameter is given, but shorter than a minimum length in characters."""
 
     limit: int
     name: str
@@ -158,7 +158,7 @@ class Shorter:
 
 @dataclass(frozen=True)
 class FilteredUnlikeSorted:
-    """A list is filtered by one time and sorted by another."""
+    """A condition that a list is filtered by one time and sorted by another."""
 
     filters: tuple[str, ...]
     sort: str

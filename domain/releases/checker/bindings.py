@@ -197,7 +197,7 @@ class Program:
 
 
 class Arguments:
-    """Reader of the named values in arguments of calls and in objects of variables."""
+    """A reader of the named values in arguments of calls and in objects of variables."""
 
     def __init__(self, program: Program) -> None:
         """Store the program."""

@@ -117,7 +117,7 @@ def _variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
 
 @dataclass
 class _Reader:
-    """Reader of one operation or fragment."""
+    """A reader of one operation or fragment."""
 
     lines_before: int
     variables: Mapping[str, Any]

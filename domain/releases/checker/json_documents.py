@@ -79,7 +79,7 @@ Wanted = Callable[[str], bool]
 
 
 class _Reader:
-    """Parser from tokens to values."""
+    """A parser that builds values from tokens."""
 
     def __init__(self, text: str, wanted: Wanted) -> None:
         self._text = text

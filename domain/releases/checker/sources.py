@@ -225,7 +225,7 @@ def _found(lexed: Sequence[Token], text: str) -> Iterator[Found]:
 
 
 class _Source:
-    """Reader of a program from its first token to its last."""
+    """A reader that processes a program from its first token to its last."""
 
     def __init__(self, program: Program, *, is_client: bool) -> None:
         self._program = program
