@@ -1,4 +1,7 @@
-"""What administrators do to accounts; `domain/accounts/lifecycle/actions.py` records it."""
+"""Operations of administrators on accounts.
+
+`domain/accounts/lifecycle/actions.py` records most of them in the audit log.
+"""
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
@@ -39,7 +42,7 @@ from models import User
 from models.folding import fold
 
 LOCKED = "locked"
-#: What a machine belongs to, and how it ends.
+#: Descriptions of the owners of machine accounts, and how to end them.
 _OF = {
     BOT: "an access token: revoke the token",
     SERVICE: "an application: turn its service account off",
@@ -47,7 +50,10 @@ _OF = {
 
 
 def get_account(user_id: int, *, session: Session) -> UserView:
-    """Return an account; raise NotFoundError if it does not exist or was erased."""
+    """Return an account.
+
+    Raise NotFoundError if it does not exist or was erased.
+    """
     return view_of(_get_row(user_id, session=session))
 
 
@@ -66,7 +72,10 @@ def generate_password(username: str) -> str:
 
 
 def add_account(work: Work, new: NewUser, rules: PasswordRules) -> UserView:
-    """Store a new account and record it; raise InvalidError or ConflictError for a field."""
+    """Create an account and record it in the audit log.
+
+    Raise InvalidError or ConflictError with the name of the field.
+    """
     user = create_user(new, session=work.session, now=work.now, rules=rules)
     details: dict[str, object] = {"administrator": user.is_admin}
     details |= {"state": user.state} if user.state != ACTIVE else {}
@@ -75,14 +84,14 @@ def add_account(work: Work, new: NewUser, rules: PasswordRules) -> UserView:
 
 
 def change_account(work: Work, user_id: int, wanted: AccountChangeBody) -> tuple[str, ...]:
-    """Change an account, and return the names of the fields that are different now.
+    """Change an account, and return the names of the changed fields.
 
-    A new e-mail address takes effect at once, and has to be confirmed unless the administrator
-    vouches for it; the former one is told.
+    A new email address takes effect immediately. It has to be confirmed unless the administrator
+    vouches for it, and the former address is notified.
 
-    Raises NotFoundError, InvalidError, and ConflictError for a bot, for the last administrator, and
-    for one's own e-mail address and role: an address opens an account, so that changing one's own
-    needs the password.
+    Raise NotFoundError if it does not exist, and InvalidError for an invalid value. Raise
+    ConflictError for a bot, for the last administrator, and for one's own email address and role.
+    An address gives access to the account, so users change their own with their password.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_bot(user)
@@ -105,7 +114,7 @@ def change_account(work: Work, user_id: int, wanted: AccountChangeBody) -> tuple
 
 
 def _change_names(work: Work, user: User, wanted: AccountChangeBody) -> None:
-    """Change the user name, the display name, the e-mail address and the time zone."""
+    """Change the user name, the display name, the email address and the time zone."""
     username = user.username if wanted.username is None else _checked_username(wanted.username)
     if username != user.username:
         check_no_group(username, session=work.session, user_id=user.id)
@@ -131,7 +140,7 @@ def _checked_username(username: str) -> str:
 
 
 def _taken(user_id: int, username: str, *, session: Session) -> ConflictError:
-    """Return the error for a user name or an e-mail address that somebody else has."""
+    """Return the error for a user name or an email address that another user has."""
     others = select(User.id).where(User.username_key == fold(username), User.id != user_id)
     if session.scalar(others) is not None:
         return ConflictError("This user name is taken.", field="username")
@@ -141,8 +150,8 @@ def _taken(user_id: int, username: str, *, session: Session) -> ConflictError:
 def lock(work: Work, user_id: int) -> bool:
     """Lock an account and sign it out everywhere; its password and its tokens stop working.
 
-    Returns whether it was not locked yet. Raises NotFoundError, and ConflictError for the acting
-    account itself and for the last administrator.
+    Return whether it was not locked before. Raise NotFoundError if it does not exist. Raise
+    ConflictError for the acting account itself and for the last administrator.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_oneself(work, user_id, "You cannot lock your own account. Ask another administrator.")
@@ -156,8 +165,8 @@ def lock(work: Work, user_id: int) -> bool:
 def unlock(work: Work, user_id: int) -> None:
     """Unlock an account and reset its count of failed sign-in attempts.
 
-    Raises NotFoundError, and ConflictError for an account that waits for approval or is
-    deactivated.
+    Raise NotFoundError if it does not exist. Raise ConflictError for an account that is deactivated
+    or waits for approval.
     """
     user = _get_row(user_id, session=work.session)
     if user.state == PENDING:
@@ -171,8 +180,9 @@ def unlock(work: Work, user_id: int) -> None:
 def deactivate(work: Work, user_id: int) -> bool:
     """Deactivate an account until its owner signs in; its tokens stop working.
 
-    Returns whether it was active. Raises NotFoundError, ForbiddenError for an account in another
-    state, and ConflictError for the acting account itself, bots and the last administrator.
+    Return whether it was active. Raise NotFoundError if it does not exist. Raise ForbiddenError for
+    an account in another state. Raise ConflictError for the acting account itself, bots and the
+    last administrator.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_bot(user)
@@ -183,7 +193,7 @@ def deactivate(work: Work, user_id: int) -> bool:
 
 
 def deactivate_idle(user_id: int, *, session: Session) -> bool:
-    """Deactivate an account that nobody uses; return False for the last administrator."""
+    """Deactivate an unused account; return False for the last administrator."""
     try:
         _keep_an_administrator(user_id, session=session)
     except ConflictError:
@@ -199,14 +209,14 @@ def _deactivate(user: User, *, session: Session) -> bool:
 
 
 def activate(work: Work, user_id: int) -> bool:
-    """Activate an account again; return whether it was deactivated.
+    """Activate a deactivated account; return whether it was deactivated.
 
-    Raises NotFoundError, and ForbiddenError for an account in another state.
+    Raise NotFoundError if it does not exist. Raise ForbiddenError for an account in another state.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_other_states(user)
     was_deactivated = user.state == DEACTIVATED
-    # Its owner has the same time as before to use it.
+    # The owner gets the full period of inactivity again.
     user.state, user.idle_noticed_at = ACTIVE, None
     return was_deactivated
 
@@ -219,8 +229,8 @@ def _refuse_other_states(user: User) -> None:
 def replace_password(work: Work, user_id: int) -> str:
     """Give an account a random password and return it; sign the account out everywhere.
 
-    It has to be changed at the next sign-in. Raises NotFoundError, and ConflictError for the acting
-    account itself and for bots.
+    The password has to be changed at the next sign-in. Raise NotFoundError if it does not exist.
+    Raise ConflictError for the acting account itself and for bots.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_oneself(work, user_id, "Change your own password in your settings.")
@@ -243,7 +253,10 @@ def _unmake_administrator(work: Work, user: User) -> None:
 
 
 def check_erasable(work: Work, user: UserView) -> None:
-    """Raise ConflictError if the account is one's own, a bot, or the last administrator."""
+    """Check that an account may be erased.
+
+    Raise ConflictError for the acting account itself, a bot, or the last administrator.
+    """
     message = "You cannot delete your own account. Ask another administrator."
     _refuse_oneself(work, user.id, message)
     if user.kind != HUMAN:
@@ -262,18 +275,21 @@ def _refuse_bot(user: User) -> None:
 
 
 def list_administrator_addresses(*, session: Session) -> list[str]:
-    """Return the e-mail addresses of all active administrators."""
+    """Return the email addresses of all active administrators."""
     found = select(User.email).where(User.is_admin, IN_USE).order_by(User.id)
     return list(session.scalars(found))
 
 
 def _keep_an_administrator(user_id: int, *, session: Session) -> None:
-    """Raise ConflictError if no other active administrator is left; concurrent calls serialize."""
+    """Check that another active administrator remains; concurrent calls are serialized.
+
+    Raise ConflictError if none does.
+    """
     administrators = session.scalars(
         select(User.id)
         .where(User.is_admin, IN_USE)
         .order_by(User.id)
-        # KEY SHARE: inserting a row that refers to the user, such as a sign-in, does not wait.
+        # KEY SHARE does not block inserts of rows that refer to the user, such as sign-ins.
         .with_for_update(key_share=True)
     ).all()
     if list(administrators) == [user_id]:

@@ -14,7 +14,7 @@ from models import AttemptCount
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptLimit:
-    """The number of attempts that one subject has within a window of time."""
+    """Maximum number of attempts of one subject within a time window."""
 
     subject: str
     attempts: int
@@ -24,9 +24,10 @@ class AttemptLimit:
 def claim_attempt(
     limit: AttemptLimit, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Count an attempt before it is checked; raise TooManyAttemptsError above the limit.
+    """Count an attempt before it is checked.
 
-    Counting first keeps parallel guesses from passing the limit together.
+    Counting first prevents parallel guesses from exceeding the limit. Raise TooManyAttemptsError
+    above the limit.
     """
     insert = insert_into(AttemptCount, session=session).values(
         subject=keyring.digest(limit.subject), count=1, window_ends_at=now + limit.window
@@ -36,7 +37,7 @@ def claim_attempt(
         index_elements=[AttemptCount.subject],
         set_={
             "count": case((is_over, 1), else_=AttemptCount.count + 1),
-            # One that ends later was begun by a clock that ran ahead.
+            # A window that ends later was started by a clock that ran ahead.
             "window_ends_at": case(
                 (
                     or_(is_over, AttemptCount.window_ends_at > now + limit.window),
@@ -61,10 +62,10 @@ def forget_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) 
 
 
 def refund_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
-    """Subtract one successful attempt from the counter and keep the failed ones.
+    """Subtract one successful attempt from the counter and keep the failed attempts.
 
-    For subjects that many people share, such as an IP address: a successful sign-in of one user
-    must not reset the count of another who is guessing.
+    This is for subjects that many people share, such as an IP address. A successful sign-in of one
+    user must not reset the count of another user who is guessing.
     """
     session.execute(
         update(AttemptCount)
@@ -78,7 +79,7 @@ def claim_once(
 ) -> bool:
     """Claim a single-use value; return False if it was claimed before.
 
-    The claim is kept for `lifetime`, after which the value has to be invalid by itself.
+    The claim is kept for `lifetime`. After that, the value must have expired.
     """
     limit = AttemptLimit(subject=f"once {what}", attempts=1, window=lifetime)
     try:

@@ -1,4 +1,4 @@
-"""Lists, search and counts of accounts: for administrators, and of people for each other."""
+"""Lists, searches and counts accounts for administrators and for other users."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from domain.core.types.base import Found
 from models import Identity, IdentityProvider, Member, Passkey, SignIn, TotpDevice, User
 from models.folding import fold, searchable
 
-#: Further words of a search are ignored.
+#: Maximum number of search words. Further words are ignored.
 _MOST_WORDS = 10
 
 
@@ -47,26 +47,26 @@ _MOST_WORDS = 10
 class AccountFilter:
     """The filter of an account list."""
 
-    #: One of GROUPS.
+    #: Group of accounts: a key of GROUPS.
     group: str = "people"
-    #: Words; each has to be in the user name, the name or the e-mail address.
+    #: Search words. Each has to be in the user name, the name or the email address.
     search: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountCounts:
-    """The number of accounts of each kind; `people` does not include bots."""
+    """Numbers of accounts by kind. `people` does not include bots."""
 
     people: int
     administrators: int
-    #: Those that wait for approval.
+    #: Number of accounts that wait for approval.
     pending: int
     deactivated: int
     locked: int
     bots: int
-    #: Active administrators without a second factor.
+    #: Number of active administrators without a second factor.
     unguarded_administrators: int
-    #: People whose e-mail address was never confirmed.
+    #: Number of people whose email address was never confirmed.
     unconfirmed: int
 
 
@@ -81,7 +81,7 @@ def _has_second_factor() -> ColumnElement[bool]:
 
 _IS_HUMAN = User.kind == HUMAN
 _IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
-#: By the state of an account, the word of GitLab; every other account is blocked.
+#: Names of account states in GitLab's API. An account in any other state is blocked.
 _WORDS = {ACTIVE: "active", PENDING: "blocked_pending_approval", DEACTIVATED: "deactivated"}
 _IS_BLOCKED = User.state.not_in(_WORDS)
 #: The condition of each group of accounts.
@@ -99,7 +99,7 @@ _ACCOUNTS = select(User, _has_second_factor().label("has_second_factor"))
 def page_of_accounts(
     wanted: AccountFilter, part: Slice, *, session: Session, base_url: str
 ) -> Page[ListedAccount]:
-    """Return a page of accounts, the newest first."""
+    """Return a page of accounts, newest first."""
     statement = _ACCOUNTS.where(GROUPS[wanted.group], *_words(wanted.search))
     view = partial(_account, base_url=base_url)
     return fetch_page(statement, User.id, part, session=session, view=view)
@@ -115,7 +115,7 @@ _ORDERS = {
     "username": _PUBLIC_NAMES[0],
     "name": _PUBLIC_NAMES[1],
     "created_at": User.created_at,
-    # When an account was changed is not kept.
+    # The time of the last change is not stored.
     "updated_at": User.created_at,
 }
 
@@ -164,7 +164,7 @@ def _account_fields(row: Row[*tuple[Any, ...]], base_url: str) -> dict[str, Any]
 def list_accounts(
     query: UserQuery, part: ListPart, *, session: Session, base_url: str
 ) -> Found[Account]:
-    """Return a part of all accounts but erased ones, for administrators."""
+    """Return a page of all accounts except erased ones, for administrators."""
     statement = _ACCOUNTS.where(
         User.kind != ERASED, *_conditions(query), *_words(query.search, _ALL_NAMES)
     )
@@ -179,7 +179,7 @@ def list_accounts(
 def _identities(
     user_ids: Sequence[int], *, session: Session
 ) -> Mapping[int, list[AccountIdentity]]:
-    """Return the identities of users, by the slugs of their providers."""
+    """Return the identities of users by user id, ordered by the slugs of their providers."""
     columns = select(Identity.user_id, IdentityProvider.slug, Identity.subject)
     rows = session.execute(
         columns.join(IdentityProvider)
@@ -195,7 +195,7 @@ def _identities(
 def list_public_users(
     query: UserQuery, part: ListPart, *, session: Session, base_url: str
 ) -> Found[PublicUser]:
-    """Return a part of the people with an active account, for all users."""
+    """Return a page of the people with an active account, for all users."""
     statement = select(User).where(
         _IS_PUBLIC, *_conditions(query), *_words(query.search, _PUBLIC_NAMES)
     )
@@ -214,16 +214,19 @@ def find_public_user(user_id: int, *, session: Session, base_url: str) -> Public
 
 
 def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser:
-    """Return what is public of any account, or raise NotFoundError."""
+    """Return the public fields of any account.
+
+    Raise NotFoundError if it does not exist or was erased.
+    """
     get_account(user_id, session=session)
     return PublicUser(**_public_fields(session.get_one(User, user_id), base_url))
 
 
-#: Bots are not for everybody: their names are those of tokens of private projects as well.
+#: Bots are not public, because a bot can have the name of a private project's token.
 _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 
 
-#: By the name of the field or property of UserQuery.
+#: Conditions by the field or property of UserQuery.
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "username": lambda wanted: User.username_key == fold(wanted),
     "is_active": lambda wanted: _is(User.state == ACTIVE, wanted),
@@ -258,7 +261,10 @@ def _is(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  #
 
 
 def look_up_account(user_id: int, *, session: Session, now: datetime, base_url: str) -> AccountPage:
-    """Return an account with the details of its page, or raise NotFoundError."""
+    """Return an account with the details of its page.
+
+    Raise NotFoundError if it does not exist or was erased.
+    """
     user = get_account(user_id, session=session)
     row = session.execute(_ACCOUNTS.where(User.id == user.id)).one()
     sign_ins = select(func.count(SignIn.id)).where(
@@ -281,7 +287,8 @@ def count_accounts(*, session: Session) -> AccountCounts:
         "unguarded_administrators": unguarded,
         "unconfirmed": IS_UNCONFIRMED,
     }
-    # One after the other: each has an index, and one pass over the table would read every account.
+    # Count each condition in its own subquery: each has an index, while a single pass would read
+    # every account.
     counts = (
         select(func.count()).select_from(User).where(condition).scalar_subquery().label(name)
         for name, condition in conditions.items()

@@ -1,8 +1,8 @@
-"""Confirms e-mail addresses: by a link that works once, or by an administrator's word.
+"""Confirms email addresses by a single-use link, or by an administrator.
 
-A user's new address waits in `email_confirmations` until somebody who reads its mail, and is signed
-in as that user, confirms it; the former address stays meanwhile, and is told. Whether another
-account has the address only its reader learns: the user is answered alike.
+A new address is stored in `email_confirmations` until a recipient who is signed in as the user
+confirms it. Until then, the account keeps its former address, which is notified. The user gets the
+same response whether or not another account has the address. Only its recipient learns that.
 """
 
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
 from models import EmailConfirmation, Mail, User
 from models.folding import fold
 
-#: How long a link works.
+#: Lifetime of a confirmation link.
 LINK_LIFETIME = timedelta(days=3)
-#: How long an address waits for an administrator where no link came, or none was opened.
+#: Time that an unconfirmed address is kept, so that an administrator can confirm it.
 WAITS_FOR = timedelta(days=30)
 _INVALID_LINK = (
     "This link is not valid: it was used or replaced by a newer one, has expired, or is for another"
@@ -39,47 +39,49 @@ _TAKEN = "Another user has this e-mail address."
 
 @dataclass(frozen=True, kw_only=True)
 class Letterhead(Sign):
-    """What messages about addresses are written with."""
+    """The sender details and signature of messages about addresses."""
 
-    #: Without a mail server, nothing is queued, and addresses wait for an administrator.
+    #: Whether there is a mail server. Without one, no messages are queued, and administrators
+    #: confirm addresses.
     has_mail_server: bool
 
     def message(
         self, user_id: int, recipient: str, subject: str, text: str, *, secret: str
     ) -> NewMessage:
-        """Return a message about an account; `secret` tells it from others like it."""
-        # The key says nothing of the secret.
+        """Return a message about an account; `secret` distinguishes it from similar messages."""
+        # The key does not reveal the secret.
         digest = self.keyring.digest(f"{subject}\n{recipient}\n{secret}").hex()
         return self.letter(f"{_key_of(user_id)}{digest}", recipient, subject, text)
 
     def letter(self, key: str, recipient: str, subject: str, text: str) -> NewMessage:
-        """Return a message to somebody who may have no account."""
+        """Return a message to a recipient who may have no account."""
         text = f"Hello,\n\n{text}\n\n-- \n{self.instance_name}, {self.base_url}\n"
         return NewMessage(key=key, recipient=recipient, subject=subject, text=text)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingAddress:
-    """An address that waits to be confirmed."""
+    """An email address that has not been confirmed yet."""
 
     user_id: int
     username: str
     email: str
-    #: Whether it is to replace that of the account.
+    #: Whether the address will replace the current address of the account.
     is_new: bool
     asked_at: datetime
 
     @property
     def link_ends_at(self) -> datetime:
-        """When its link stops working."""
+        """Return the time at which the link expires."""
         return self.asked_at + LINK_LIFETIME
 
 
 def request_change(work: Work, user_id: int, email: str) -> None:
-    """Let a new address of a user wait; a link goes to it, and the former address is told.
+    """Store a new address of a user until it is confirmed.
 
-    Raises InvalidError for what is no address, and TooManyAttemptsError for too many: each of them
-    sends messages to an address of the user's choice.
+    A link is sent to it, and the current address is notified. Raise InvalidError for a malformed
+    address. Raise TooManyAttemptsError for too many requests, because each of them sends messages
+    to an address of the user's choice.
     """
     normal = checked_email(email)
     _claim_message(work, user_id, normal)
@@ -92,9 +94,10 @@ def request_change(work: Work, user_id: int, email: str) -> None:
 
 @action("own_account.change")
 def send_link(work: Work) -> None:
-    """Send a new link to the address of one's own that waits, or to that of the account.
+    """Send a new link to the caller's unconfirmed email address.
 
-    Raises TooManyAttemptsError, and ConflictError for a confirmed address.
+    Raise TooManyAttemptsError for too many requests. Raise ConflictError if the address is already
+    confirmed.
     """
     user = work.session.get_one(User, work.actor.id)
     waiting = find_waiting(user.id, session=work.session)
@@ -109,7 +112,10 @@ def send_link(work: Work) -> None:
 
 @action("own_account.change")
 def keep_address(work: Work) -> bool:
-    """Let no new address of one's own wait any more; return whether one did."""
+    """Discard the caller's unconfirmed email address.
+
+    Return whether there was one.
+    """
     return forget_waiting(work.actor.id or 0, session=work.session)
 
 
@@ -121,7 +127,7 @@ def _claim_message(work: Work, user_id: int, email: str) -> None:
 
 
 def welcome(work: Work, user_id: int) -> None:
-    """Send a link to the address of an account, unless it is confirmed or no mail is sent."""
+    """Send a link to an account's address, unless it is confirmed or there is no mail server."""
     user, letterhead = work.session.get_one(User, user_id), work.policy(Letterhead)
     if user.email_confirmed_at is not None or not letterhead.has_mail_server:
         return
@@ -130,14 +136,17 @@ def welcome(work: Work, user_id: int) -> None:
 
 
 def find_waiting(user_id: int, *, session: Session) -> WaitingAddress | None:
-    """Return the address of a user that waits to be confirmed, or None."""
+    """Return the unconfirmed address of a user, or None."""
     return _find(EmailConfirmation.user_id == user_id, session=session)
 
 
 def get_waiting(
     token: str, user_id: int, *, session: Session, keyring: Keyring, now: datetime
 ) -> WaitingAddress:
-    """Return the address that a link confirms for its own user, or raise NotFoundError."""
+    """Return the address that a link confirms for this user.
+
+    Raise NotFoundError if the link is not valid.
+    """
     found = _find(_is_of_link(token, user_id, keyring=keyring, now=now), session=session)
     if found is None:
         raise NotFoundError(_INVALID_LINK)
@@ -146,9 +155,10 @@ def get_waiting(
 
 @action("own_account.change")
 def confirm(work: Work, token: str) -> WaitingAddress:
-    """Confirm the address of a link, which then works no more; the former address is told.
+    """Confirm the email address of a link, which then stops working.
 
-    Raises NotFoundError, or ConflictError if another user got the address meanwhile.
+    The former address is notified. Raise NotFoundError if the link is not valid. Raise
+    ConflictError if another user got the address in the meantime.
     """
     user_id, keyring = work.actor.id or 0, work.policy(Keyring)
     waiting = get_waiting(token, user_id, session=work.session, keyring=keyring, now=work.now)
@@ -157,7 +167,11 @@ def confirm(work: Work, token: str) -> WaitingAddress:
 
 @action("users.change")
 def confirm_waiting(work: Work, user_id: int, email: str) -> WaitingAddress:
-    """Confirm an address that waits by an administrator's word; otherwise as `confirm`."""
+    """Confirm an unconfirmed email address as an administrator.
+
+    Raise ConflictError if the address is no longer waiting for confirmation, or if another user got
+    it in the meantime.
+    """
     mine = (EmailConfirmation.user_id == user_id) & (EmailConfirmation.email == email)
     waiting = _find(mine, session=work.session)
     if waiting is None:
@@ -166,9 +180,9 @@ def confirm_waiting(work: Work, user_id: int, email: str) -> WaitingAddress:
 
 
 def vouch(work: Work, user_id: int) -> bool:
-    """Confirm the address of an account by an administrator's word; return whether it was not.
+    """Confirm an account's address as an administrator; return whether it was unconfirmed.
 
-    Raises ConflictError for a bot, and for an address that an older account has as well.
+    Raise ConflictError for a bot, and for an address that an older account has as well.
     """
     user = work.session.get_one(User, user_id)
     if user.kind != HUMAN:
@@ -184,7 +198,10 @@ def vouch(work: Work, user_id: int) -> bool:
 
 @action("users.change")
 def vouch_for_all(work: Work) -> int:
-    """Confirm the addresses of all accounts by an administrator's word; return how many."""
+    """Confirm the email addresses of all accounts as an administrator.
+
+    Return the number of confirmed addresses.
+    """
     gone = delete_rows(EmailConfirmation).where(
         EmailConfirmation.email
         == select(User.email).where(User.id == EmailConfirmation.user_id).scalar_subquery()
@@ -202,14 +219,17 @@ def vouch_for_all(work: Work) -> int:
     return done
 
 
-#: Accounts of people whose address an administrator can vouch for.
+#: Condition for people whose address an administrator can confirm.
 IS_UNCONFIRMED = (
     (User.kind == HUMAN) & User.email_confirmed_at.is_(None) & User.email_key.is_not(None)
 )
 
 
 def forget_waiting(user_id: int, *, session: Session, email: str | None = None) -> bool:
-    """Let no address of a user wait any more, or not this one; return whether one did."""
+    """Discard the unconfirmed address of a user; return whether there was one.
+
+    If `email` is given, only this address is discarded.
+    """
     mine = EmailConfirmation.user_id == user_id
     if email is not None:
         mine &= EmailConfirmation.email == email
@@ -220,21 +240,21 @@ def forget_waiting(user_id: int, *, session: Session, email: str | None = None) 
 
 
 def forget_new_address(user_id: int, *, session: Session) -> None:
-    """Let no address wait that is to replace that of the account, as after a new password."""
+    """Discard an unconfirmed new address, for example after a password change."""
     waiting = find_waiting(user_id, session=session)
     if waiting is not None and waiting.is_new:
         forget_waiting(user_id, session=session)
 
 
 def tell_of_change(work: Work, user_id: int, former: str) -> None:
-    """Tell the former address of an account that another one has taken its place."""
+    """Notify the former address of an account that it was replaced."""
     user = work.session.get_one(User, user_id)
     writer = _Writer(user, work.policy(Letterhead), work.now.isoformat())
     writer.queue(writer.about_change(former), session=work.session, now=work.now)
 
 
 def forget_messages(user_id: int, *, session: Session) -> None:
-    """Delete the messages about the addresses of a user, whoever they went to."""
+    """Delete the messages about a user's addresses, regardless of their recipients."""
     theirs = Mail.key.startswith(_key_of(user_id))
     session.execute(delete_rows(Mail).where(theirs))
 
@@ -242,7 +262,7 @@ def forget_messages(user_id: int, *, session: Session) -> None:
 def _settle(work: Work, waiting: WaitingAddress, mine: ColumnElement[bool]) -> WaitingAddress:
     session = work.session
     gone = delete_rows(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
-    # Of two at once only one finds the row.
+    # Of two concurrent requests, only one finds the row.
     if session.scalar(gone) is None:
         raise NotFoundError(_INVALID_LINK)
     user = session.get_one(User, waiting.user_id, populate_existing=True)
@@ -295,13 +315,13 @@ def _is_of_link(
 
 
 def others_with(email: str, user_id: int) -> Select[int]:
-    """Return the query for the account, other than one, that an address belongs to."""
+    """Return a query for another account, not `user_id`, that has this address."""
     same = or_(User.email_key == fold(email), func.lower(User.email) == email.lower())
     return select(User.id).where(same, User.id != user_id).limit(1)
 
 
 def _store(work: Work, user: User, email: str) -> str:
-    """Store an address that waits, in place of an earlier one, and return its link's secret."""
+    """Store an unconfirmed address, replacing an earlier one, and return the secret of its link."""
     token = work.policy(Keyring).issue(CredentialType.EMAIL_CONFIRMATION)
     values = {"email": email, "token_digest": token.digest, "created_at": work.now}
     insert = insert_into(EmailConfirmation, session=work.session).values(user_id=user.id, **values)
@@ -317,18 +337,18 @@ def _key_of(user_id: int) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes the messages about one change of a user's address.
+    """Messages about one change of a user's address.
 
-    They name the user by the user name, which cannot hold other people's sentences.
+    They mention the user by the user name, because a display name could contain arbitrary text.
     """
 
     user: User
     letterhead: Letterhead
-    #: The secret of the link, or else what tells this change from others of the user.
+    #: Secret of the link, or a text that distinguishes this change from others of the user.
     token: str
 
     def link_for(self, email: str) -> NewMessage:
-        """Ask whoever reads the mail of an address to confirm it."""
+        """Return the message that asks the recipient to confirm an address."""
         return self._message(
             email,
             f"Confirm your e-mail address at {self.letterhead.instance_name}",
@@ -339,7 +359,7 @@ class _Writer:
         )
 
     def about_taken(self, email: str) -> NewMessage:
-        """Tell the reader of an address that another account has it."""
+        """Return the message to an address that another account already has."""
         return self._message(
             email,
             f"Your e-mail address at {self.letterhead.instance_name}",
@@ -350,7 +370,7 @@ class _Writer:
         )
 
     def about_request(self, email: str) -> NewMessage:
-        """Tell the present address that another one is to take its place."""
+        """Return the message to the current address about the requested new one."""
         return self._message(
             self.user.email,
             f"A new e-mail address for your account at {self.letterhead.instance_name}",
@@ -361,7 +381,7 @@ class _Writer:
         )
 
     def about_change(self, former: str) -> NewMessage:
-        """Tell the former address that another one has taken its place."""
+        """Return the message to the former address that it was replaced."""
         return self._message(
             former,
             f"Your e-mail address at {self.letterhead.instance_name} was changed",

@@ -1,6 +1,7 @@
 """Accounts of machines: bots of access tokens, and service accounts of applications.
 
-Nobody can sign in as one. Its account stays when it ends, because events still refer to it.
+They cannot be used to sign in. The accounts are kept after their tokens or applications are gone,
+because events still refer to them.
 """
 
 from datetime import datetime
@@ -11,16 +12,16 @@ from domain.accounts.users import ACTIVE
 from domain.core.randomness import random_hex
 from models import User
 
-#: No password matches this hash.
+#: Password hash that no password matches.
 _NO_PASSWORD = "!"  # noqa: S105 - the opposite of one
 
 
 def make_machine(prefix: str, name: str, kind: str, *, session: Session, now: datetime) -> User:
-    """Store the account of a machine, whose user name begins with the prefix."""
+    """Create a machine account whose user name starts with the prefix."""
     username = f"{prefix}_{random_hex(16)}"
     user = User(
         username=username,
-        # RFC 2606 section 2: no mail can be delivered there.
+        # RFC 2606 section 2: no email can be delivered to this domain.
         email=f"{username}@noreply.invalid",
         name=name,
         password_hash=_NO_PASSWORD,
@@ -31,5 +32,5 @@ def make_machine(prefix: str, name: str, kind: str, *, session: Session, now: da
         password_changed_at=None,
     )
     session.add(user)
-    session.flush()  # to learn the id
+    session.flush()  # This assigns the id.
     return user

@@ -1,7 +1,7 @@
 """Limits on messages that users cause to be sent to addresses of their choice.
 
-Each kind of message is counted by its recipient, by its sender and by what it is about, in the
-database, so that the limits hold for all hosts together. The addresses are stored as keyed hashes.
+Each kind of message is counted by recipient, by sender and by subject. The counters are in the
+database, so that the limits apply to all hosts together. Addresses are stored as keyed hashes.
 """
 
 from dataclasses import dataclass
@@ -20,18 +20,19 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class MessageLimit:
-    """The limits of a kind of message; None where something is not counted."""
+    """The limits of a kind of message. None stands for no limit."""
 
-    #: The name of the counters, and what errors call such messages.
+    #: Name of the messages, used in counters and errors.
     name: str
-    #: Messages of all senders to one address within `recipient_window`.
+    #: Maximum number of messages from all senders to one address within `recipient_window`.
     per_recipient: int
     recipient_window: timedelta
-    #: The same of one sender. It is lower, so that one sender cannot use up what others may send.
+    #: Maximum number of messages from one sender to one address within `recipient_window`. It is
+    #: lower, so that one sender cannot use up the limit for all.
     per_pair: int | None = None
-    #: Messages of one sender to all addresses within an hour.
+    #: Maximum number of messages from one sender to all addresses within an hour.
     per_sender: int | None = None
-    #: Messages about one project, group or webhook within an hour.
+    #: Maximum number of messages about one project, group or webhook within an hour.
     per_place: int | None = None
 
 
@@ -57,7 +58,7 @@ TEST_REQUESTS = MessageLimit(
 
 
 class RecipientLimitError(TooManyAttemptsError):
-    """The address was sent enough messages of this kind."""
+    """The limit of messages of this kind to one address is reached."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +66,9 @@ class Sending:
     """A message that is about to be sent, or a request to a URL."""
 
     recipient: str
-    #: None for the operator, whose messages are counted by recipient only.
+    #: Id of the sender. None for the operator, whose messages are counted only by recipient.
     sender_id: int | None
-    #: What the message is about, such as `group 4`.
+    #: Subject of the message, such as `group 4`.
     place: str | None = None
 
 
@@ -76,8 +77,8 @@ def claim_sending(
 ) -> None:
     """Count a message before it is sent.
 
-    Raises TooManyAttemptsError if the sender or the place has sent too many messages, and
-    RecipientLimitError if the recipient has got too many, from the sender or in all.
+    Raise TooManyAttemptsError if there are too many messages from the sender or about the place.
+    Raise RecipientLimitError if the recipient got too many messages, from this sender or in total.
     """
 
     def claim(subject: str, attempts: int, window: timedelta) -> None:

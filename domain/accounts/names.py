@@ -3,9 +3,9 @@
 import re
 import unicodedata
 
-#: The longest full path and the longest display name, in characters.
+#: Maximum lengths of a full path and of a display name, in characters.
 LONGEST_PATH, LONGEST_NAME = 255, 100
-#: The longest user name, and the longest part of a path.
+#: Maximum length of a user name or a part of a path, in characters.
 LONGEST_SEGMENT = 100
 _SEGMENT = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{LONGEST_SEGMENT - 1}}}")
 _FORBIDDEN_ENDINGS = (".", ".git", ".atom", ".json")
@@ -22,12 +22,18 @@ def _check_segment(segment: str, what: str) -> None:
 
 
 def check_username(username: str) -> None:
-    """Raise ValueError with a sentence if this is not a valid user name."""
+    """Reject an invalid user name.
+
+    Raise ValueError with an explanation.
+    """
     _check_segment(username, "A user name")
 
 
 def check_display_name(name: str) -> None:
-    """Raise ValueError with a sentence if this is not a valid display name."""
+    """Reject an invalid display name.
+
+    Raise ValueError with an explanation.
+    """
     if len(name) > LONGEST_NAME:
         raise ValueError(f"A name may have at most {LONGEST_NAME} characters.")
     if any(unicodedata.category(each) == "Cc" for each in name):
@@ -35,9 +41,10 @@ def check_display_name(name: str) -> None:
 
 
 def check_path(path: str, *, reserved: frozenset[str]) -> None:
-    """Raise ValueError if this is not a valid full path of a group or project.
+    """Reject an invalid full path of a group or project.
 
-    `reserved` holds the first segments of the service's own routes, in lower case.
+    `reserved` contains the first segments of the service's own routes, in lower case. Raise
+    ValueError with an explanation.
     """
     if len(path) > LONGEST_PATH:
         raise ValueError(f"A path may have at most {LONGEST_PATH} characters.")
@@ -59,5 +66,5 @@ def can_be_path(path: str) -> bool:
 
 
 def as_segment(name: str) -> str:
-    """Return a path segment made from a display name, or an empty string."""
+    """Return a path segment derived from a display name, or an empty string."""
     return re.sub(r"[^a-z0-9_.]+", "-", name.lower()).strip("-._")[:100]

@@ -14,16 +14,17 @@ from argon2.low_level import ARGON2_VERSION
 from domain.core import threads
 from models.folding import fold
 
-#: The longest accepted password, which limits the work of hashing.
+#: Maximum length of a password in characters, which limits the cost of hashing.
 LONGEST_PASSWORD = 1000
 
-#: The least zxcvbn score (0 to 4): a million guesses or more.
+#: Minimum zxcvbn score (0 to 4): at least a million guesses.
 _LEAST_SCORE = 2
-#: The number of characters that zxcvbn judges: its work grows much faster than the length.
+#: Maximum number of characters that zxcvbn evaluates, because its cost grows much faster than the
+#: length.
 _JUDGED_CHARACTERS = 24
-#: Each lane has a thread; RFC 9106 recommends four lanes.
+#: Number of lanes of Argon2. Each lane has a thread, and RFC 9106 recommends four lanes.
 _LANES = threads.HASHING_LANES
-#: zxcvbn keeps the user's words in a global variable.
+#: Lock for zxcvbn, which stores the user's words in a global variable.
 _judging = Lock()
 FIRST_USERNAME = "admin"
 _FILE_NAME = "first_administrator.txt"
@@ -31,7 +32,7 @@ _FILE_NAME = "first_administrator.txt"
 
 @dataclass(frozen=True, kw_only=True)
 class HashCost:
-    """Argon2id parameters; the defaults are the second recommendation of RFC 9106 section 4."""
+    """Argon2id parameters. The defaults are the second recommendation of RFC 9106 section 4."""
 
     memory_kib: int = 65_536
     passes: int = 3
@@ -41,21 +42,21 @@ class HashCost:
 class PasswordRules:
     """The password policy of the instance."""
 
-    #: The least length in characters.
+    #: Minimum length in characters.
     minimum: int
     cost: HashCost
 
 
 def hash_password(password: str, cost: HashCost) -> str:
-    """Return the Argon2id hash of a password in PHC string form."""
+    """Return the Argon2id hash of a password in PHC string format."""
     return threads.hashing.run(_hasher(cost).hash, _octets(prepare_password(password)))
 
 
 def prepare_password(password: str) -> str:
-    """Normalize a password, so that it is the same from every keyboard.
+    """Normalize a password, so that it is the same on every keyboard.
 
-    Maps other spaces to U+0020 as OpaqueString does (RFC 8265 section 4.2.2) and applies NFKC as
-    NIST recommends (SP 800-63B section 3.1.1.2). Unassigned characters are allowed.
+    Other spaces are mapped to U+0020 as in OpaqueString (RFC 8265 section 4.2.2). NFKC is applied
+    as NIST recommends (SP 800-63B section 3.1.1.2). Unassigned characters are allowed.
     """
     plain = "".join(" " if category(each) == "Zs" else each for each in password)
     return normalize("NFKC", plain)
@@ -66,7 +67,7 @@ class PasswordCheckResult:
     """The result of a password check."""
 
     is_right: bool
-    #: Whether the hash has other parameters than a new one, or was made without normalization.
+    #: Whether the hash has outdated parameters, or was created without normalization.
     is_hash_outdated: bool
 
 
@@ -76,8 +77,8 @@ _WRONG = PasswordCheckResult(is_right=False, is_hash_outdated=False)
 def check_password(password: str, password_hash: str | None, cost: HashCost) -> PasswordCheckResult:
     """Check a password against a hash.
 
-    Without a hash (unknown user, or an account without a password) the same work is done and the
-    result is negative, so that the response time does not tell which names exist. A password that
+    Without a hash (unknown user, or an account without a password), the same work is done and the
+    result is negative. So the response time does not reveal which names exist. A password that
     normalization changes is checked in both forms, because former versions did not normalize.
     """
     if len(password) > LONGEST_PASSWORD:
@@ -96,7 +97,7 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
 
 
 def _octets(text: str) -> bytes:
-    # JSON can hold unpaired surrogates; they are allowed.
+    # JSON can contain unpaired surrogates, which are allowed.
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -114,7 +115,7 @@ def _hasher(cost: HashCost) -> PasswordHasher:
 
 
 def _hash_of_nobody(cost: HashCost) -> str:
-    """Return a hash that no password matches, made without hashing."""
+    """Return a hash that no password matches, created without hashing."""
     hasher = _hasher(cost)
     salt, tag = (
         b64encode(bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len)
@@ -124,7 +125,10 @@ def _hash_of_nobody(cost: HashCost) -> str:
 
 
 def check_password_strength(password: str, *, username: str, minimum: int, email: str = "") -> None:
-    """Raise ValueError with a sentence if a password is too weak (NIST SP 800-63B, 3.1.1)."""
+    """Reject a weak password (NIST SP 800-63B section 3.1.1).
+
+    Raise ValueError with an explanation.
+    """
     if len(password) > LONGEST_PASSWORD:
         raise ValueError(f"A password may have at most {LONGEST_PASSWORD} characters.")
     password = prepare_password(password)
@@ -138,7 +142,10 @@ def check_password_strength(password: str, *, username: str, minimum: int, email
 
 
 def _check_guesses(password: str, own_words: tuple[str, ...]) -> None:
-    """Raise ValueError with advice if zxcvbn finds a password easy to guess."""
+    """Reject a password that zxcvbn finds easy to guess.
+
+    Raise ValueError with advice.
+    """
     from zxcvbn import zxcvbn  # noqa: PLC0415 - long lists of words, which only this needs
 
     with _judging:
@@ -151,7 +158,7 @@ def _check_guesses(password: str, own_words: tuple[str, ...]) -> None:
 
 
 def first_password_file(instance_path: Path) -> Path:
-    """Return where the file is."""
+    """Return the path of the file with the first administrator's password."""
     return instance_path / _FILE_NAME
 
 
@@ -161,6 +168,6 @@ def has_first_password(username: str, instance_path: Path) -> bool:
 
 
 def forget_first_password(username: str, instance_path: Path) -> None:
-    """Remove the file after the password was changed."""
+    """Delete the file after the first administrator's password was changed."""
     if username == FIRST_USERNAME:
         first_password_file(instance_path).unlink(missing_ok=True)

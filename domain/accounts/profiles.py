@@ -1,7 +1,7 @@
-"""How users are shown: as the user object of the API, in other resources, and by an avatar.
+"""Representations of users: the user object of the API, references to users, and avatars.
 
-An avatar is the initial of a user's name on a colour derived from the user's id. Its URL holds all
-that it shows, so that it reveals nothing about which users exist.
+An avatar is the initial of a user's name on a color derived from the user's id. Its URL contains
+everything that it shows, so it does not reveal which users exist.
 """
 
 import unicodedata
@@ -20,12 +20,12 @@ from domain.core.types.base import Resource
 from models import User
 
 _HUES = 360
-#: For a name without a letter or digit, such as one of signs: head and shoulders.
+#: Placeholder for a name without a letter or digit. It is drawn as head and shoulders.
 _UNKNOWN = "-"
 _SOMEBODY = (
     '<g fill="#fff"><circle cx="32" cy="24" r="10"/><path d="M12 54a20 18 0 0 1 40 0z"/></g>'
 )
-#: The golden angle in degrees: neighbours get colours that are far apart.
+#: The golden angle in degrees, which gives users with consecutive ids very different colors.
 _STEP = 137
 _AVATAR = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" width="256" height="256">'
@@ -43,7 +43,7 @@ def avatar_path(name: str, user_id: int) -> str:
 
 
 class _Pictured(Protocol):
-    """Somebody who has an avatar."""
+    """A user who has an avatar."""
 
     @property
     def id(self) -> int: ...
@@ -73,7 +73,7 @@ def draw_avatar(letter: str, hue: int) -> str:
 
 
 class FoundProfile(NamedTuple):
-    """A user, as the columns of `PROFILE` tell."""
+    """A user with the columns of `PROFILE`."""
 
     user_id: int
     username: str
@@ -90,7 +90,7 @@ PROFILE = columns_for(FoundProfile._fields, {"user_": User, "": User})
 
 
 def profile_path(username: str) -> str:
-    """Return the path of a user's page; no group path can collide below `/-/`."""
+    """Return the path of a user's page; no group path can start with `/-/`."""
     return f"/-/users/{username}"
 
 
@@ -106,11 +106,11 @@ class Profile:
     is_admin: bool
     created_at: datetime
     last_sign_in_at: datetime | None
-    #: When it was shown that the e-mail address is theirs; None if it never was.
+    #: Time at which the email address was confirmed. None if it never was.
     email_confirmed_at: datetime | None
 
     def as_json(self, base_url: str) -> dict[str, object]:
-        """Return the object of GET /user, with the field names that API clients read."""
+        """Return the JSON object of GET /user, with the field names that API clients expect."""
         body: dict[str, object] = {
             "id": self.id,
             "username": self.username,
@@ -132,7 +132,7 @@ def _moment(moment: datetime | None) -> str | None:
 
 
 def profile_in(row: Row) -> Profile:
-    """Return the profile in a row that begins with the columns of PROFILE."""
+    """Return the profile in a row that starts with the columns of PROFILE."""
     found = FoundProfile._make(row[: len(PROFILE)])
     return Profile(
         id=found.user_id,
@@ -153,7 +153,7 @@ class _Person(_Pictured, Protocol):
 
 
 class UserReference(Resource):
-    """A user, as other resources name one."""
+    """A reference to a user in other resources."""
 
     id: int
     username: str
@@ -164,7 +164,7 @@ class UserReference(Resource):
 
     @classmethod
     def of(cls, person: _Person, base_url: str) -> "UserReference":
-        """Present a user; the URL of the installation has no slash at its end."""
+        """Return a reference to a user; `base_url` has no trailing slash."""
         return cls(
             id=person.id,
             username=person.username,
@@ -178,7 +178,7 @@ class UserReference(Resource):
 def user_references(
     user_ids: Iterable[int], *, base_url: str, session: Session
 ) -> dict[int, UserReference]:
-    """Return users by id."""
+    """Return references to users, by user id."""
     wanted = set(user_ids)
     if not wanted:
         return {}

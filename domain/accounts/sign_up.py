@@ -1,8 +1,8 @@
-"""Accounts that people make for themselves: who may, with which address, and how one begins.
+"""Sign-up: its policy, and the creation of accounts by their owners.
 
-No account is stored before an address is shown to be theirs, by a link that only its reader has.
-So nobody keeps an address or a user name from others, and no account has the password of a stranger
-who entered an address that is not theirs.
+An account is stored only after a link has proved that the address belongs to its owner. This
+prevents users from blocking the addresses and user names of others. It also prevents accounts whose
+password was set by a stranger who entered someone else's address.
 """
 
 from dataclasses import dataclass
@@ -24,51 +24,57 @@ from domain.core.keyring import Keyring
 from models import User
 
 LINK_LIFETIME = timedelta(days=1)
-#: How the keys of messages with links begin; sent ones are removed when the links end.
+#: Prefix of the keys of messages with links. Sent messages are deleted when their links expire.
 MESSAGE_KEY = "sign-up "
 OFF, DOMAINS, APPROVAL, OPEN = "off", "domains", "approval", "open"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignUpPolicy:
-    """Who may make an account."""
+    """The policy that determines who may create an account."""
 
-    #: OFF, DOMAINS, APPROVAL or OPEN.
+    #: Mode of the policy: OFF, DOMAINS, APPROVAL or OPEN.
     mode: str
-    #: Of e-mail addresses; empty for all.
+    #: Allowed domains of email addresses. Empty if all are allowed.
     domains: frozenset[str] = frozenset()
-    #: Whether an invitation to a project or group is enough, whatever the mode.
+    #: Whether an invitation to a project or group is sufficient in every mode.
     takes_invited: bool = False
 
     @property
     def is_offered(self) -> bool:
-        """Whether somebody may."""
+        """Return whether sign-up is turned on."""
         return self.mode != OFF
 
     @property
     def needs_approval(self) -> bool:
-        """Whether an administrator has to approve the account."""
+        """Return whether an administrator has to approve the account."""
         return self.mode == APPROVAL
 
     def admits(self, email: str) -> bool:
-        """Return whether a normalized address may be signed up with; subdomains differ."""
+        """Return whether a normalized address may be used to sign up.
+
+        Subdomains of an allowed domain are not included.
+        """
         return self.is_offered and (
             not self.domains or email.rpartition("@")[2].lower() in self.domains
         )
 
     def admits_invited(self, email: str) -> bool:
-        """Return whether somebody who is invited by an address may make an account at once."""
+        """Return whether a person who was invited by email may create an account immediately."""
         return self.takes_invited or (self.admits(email) and not self.needs_approval)
 
 
 def find_owner(email: str, *, session: Session) -> UserView | None:
-    """Return the account that an address belongs to, or None."""
+    """Return the account with an address, or None."""
     user_id = session.scalar(others_with(email, 0))
     return view_of(session.get_one(User, user_id)) if user_id is not None else None
 
 
 def refuse_known(email: str, *, session: Session) -> None:
-    """Raise NotFoundError for an address that has an account, to whoever reads its mail."""
+    """Reject an address that already has an account.
+
+    Raise NotFoundError with the user name: only the recipient of a link sees it.
+    """
     owner = find_owner(email, session=session)
     if owner is not None:
         message = f"There is an account for {email} already: @{owner.username}. Sign in with it."
@@ -76,15 +82,16 @@ def refuse_known(email: str, *, session: Session) -> None:
 
 
 def make_account(work: Work, email: str, new: OwnAccountBody, *, state: str = ACTIVE) -> UserView:
-    """Make the account of whoever reads the mail of an address; this confirms the address.
+    """Create an account for the verified owner of an address, which confirms the address.
 
-    Raises InvalidError for a field, NotFoundError for an address that has an account, and
-    TooManyAttemptsError: taken user names are told, so the tries of an IP address are counted.
+    Raise InvalidError for a field, and NotFoundError for an address that has an account. Raise
+    TooManyAttemptsError for too many requests from one IP address: they are counted because the
+    response reveals which user names are taken.
     """
     session, keyring = work.session, work.policy(Keyring)
     tries = work.policy(SignInLimits).address_limit(work.actor.source.address)
     claim_attempt(tries, session=session, keyring=keyring, now=work.now)
-    release_locks(session)  # to hash a password takes a while
+    release_locks(session)  # Hashing a password takes time.
     wanted = NewUser(
         username=new.username,
         email=email,
@@ -96,7 +103,8 @@ def make_account(work: Work, email: str, new: OwnAccountBody, *, state: str = AC
     try:
         user = add_account(work, wanted, work.policy(PasswordRules))
     except ConflictError as error:
-        refuse_known(email, session=session)  # Of two at once, one finds the account of the other.
+        # Of two concurrent requests, one finds the account of the other.
+        refuse_known(email, session=session)
         message = "This user name is taken. Choose another one."
         raise ConflictError(message, field="username") from error
     refund_attempt(tries, session=session, keyring=keyring)

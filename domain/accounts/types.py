@@ -1,4 +1,4 @@
-"""Users, and the personal data of one."""
+"""API types for users and their personal data."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -26,10 +26,10 @@ from domain.core.types.base import (
 
 
 class UserQuery(PagedQuery, GitLabQuery):
-    """Which users a list has. From release 17.0 on its pages are by key, asked for or not."""
+    """Filters of a user list. From release 17.0, it always uses keyset pagination."""
 
     username: Text = ""
-    #: Words of the name or user name; for administrators of the e-mail address as well.
+    #: Words of the name or user name. Administrators also search email addresses.
     search: Search = ""
     active: bool = False
     blocked: bool = False
@@ -39,22 +39,22 @@ class UserQuery(PagedQuery, GitLabQuery):
     exclude_humans: bool = False
     created_after: GivenTimeOrDay | None = None
     created_before: GivenTimeOrDay | None = None
-    #: This and the next two are for administrators.
+    #: Whether only administrators are listed. This filter and the next two are for administrators.
     admins: bool = False
-    #: Who is a member of no project and no group.
+    #: Whether only users without any membership are listed.
     without_projects: bool = False
     two_factor: Literal["enabled", "disabled"] | None = None
     order_by: Literal["id", "name", "username", "created_at", "updated_at"] = "id"
     auditors: AbsentFlag = False
     external: AbsentFlag = False
-    #: For administrators; others find nothing by it.
+    #: Subject at an identity provider. Users who are not administrators get an empty list.
     extern_uid: Text = Field(default="", description="The `sub` at an identity provider.")
     provider: Text = Field(
         default="", description="Slug of the identity provider, together with `extern_uid`."
     )
     public_email: AbsentWord = ""
     saml_provider_id: AbsentWord = ""
-    #: Nobody here is internal or external, or comes from LDAP: nobody is left out.
+    #: Ignored: there are no internal, external or LDAP users.
     exclude_external: WithoutEffect = ""
     exclude_internal: WithoutEffect = ""
     skip_ldap: WithoutEffect = ""
@@ -62,47 +62,47 @@ class UserQuery(PagedQuery, GitLabQuery):
 
     @property
     def is_for_administrators(self) -> bool:
-        """Whether only administrators may ask this."""
+        """Return whether the query is only for administrators."""
         return self.admins or self.without_projects or self.two_factor is not None
 
     @property
     def is_active(self) -> bool | None:
-        """Whether the accounts are to be active."""
+        """Return whether the accounts must be active; None for both."""
         return _chosen(self.active, self.exclude_active)
 
     @property
     def is_blocked(self) -> bool | None:
-        """Whether the accounts are to be locked."""
+        """Return whether the accounts must be locked; None for both."""
         return self.blocked or None
 
     @property
     def is_human(self) -> bool | None:
-        """Whether the accounts are to be those of people."""
+        """Return whether the accounts must belong to people; None for both."""
         return _chosen(self.humans or self.without_project_bots, self.exclude_humans)
 
     @property
     def is_admin(self) -> bool | None:
-        """Whether the accounts are to be those of administrators."""
+        """Return whether the accounts must belong to administrators; None for both."""
         return self.admins or None
 
     @property
     def identity(self) -> tuple[str, str] | None:
-        """The subject and the slug of an account at an identity provider."""
+        """Return the subject and the slug of an account at an identity provider."""
         return (self.extern_uid, self.provider) if self.extern_uid else None
 
     @property
     def has_projects(self) -> bool | None:
-        """Whether the users are to be members of a project or a group."""
+        """Return whether the users must be members of a project or group; None for both."""
         return False if self.without_projects else None
 
     @property
     def has_second_factor(self) -> bool | None:
-        """Whether the accounts are to have a second factor."""
+        """Return whether the accounts must have a second factor; None for both."""
         return None if self.two_factor is None else self.two_factor == "enabled"
 
 
 def _chosen(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
-    """Return which side of a condition two parameters ask for, or None for both."""
+    """Return the value of a condition that two parameters select, or None for both values."""
     return wanted if wanted or unwanted else None
 
 
@@ -115,7 +115,7 @@ class User(Resource):
     id: int
     username: str
     name: str
-    #: `blocked` for an account that an administrator locked.
+    #: State of the account. `blocked` if an administrator locked it.
     state: AccountState
     public_email: None
     avatar_url: str
@@ -125,29 +125,29 @@ class User(Resource):
 
 
 class AccountIdentity(Resource):
-    """An account at an identity provider, which signs the user in."""
+    """An account at an identity provider through which the user signs in."""
 
-    #: The slug of the identity provider.
+    #: Slug of the identity provider.
     provider: str
-    #: The subject: what tells accounts there from each other.
+    #: Subject that identifies the account at the provider.
     extern_uid: str
 
 
 class AccountFields(User):
-    """What administrators see of every account."""
+    """Fields of every account that administrators see."""
 
     email: str
-    #: When it was shown that the e-mail address is theirs; null if it never was.
+    #: Time at which the email address was confirmed. null if it never was.
     confirmed_at: Time | None
     is_admin: bool
     last_sign_in_at: Time | None
     two_factor_enabled: bool
-    #: By its name in the IANA database, such as Europe/Berlin.
+    #: Time zone name in the IANA database, such as Europe/Berlin.
     time_zone: str
 
 
 class ListedAccount(AccountFields):
-    """A user in the list of administrators."""
+    """A user in the administrators' list."""
 
     must_change_password: bool
 
@@ -159,49 +159,49 @@ class Account(AccountFields):
 
 
 class AccountPage(Account):
-    """A user on the page for administrators."""
+    """A user on the administrators' page."""
 
     must_change_password: bool
     password_changed_at: Time | None
-    #: The number of live sign-ins.
+    #: Number of live sign-ins.
     open_sign_ins: int
-    #: The new e-mail address, or that of the account, while it waits to be confirmed.
+    #: Email address that waits for confirmation. null if there is none.
     waiting_address: WaitingAddress | None
 
 
 class NewAccount(Account, SecretResource):
-    """A new user with a password that the service made, which is shown once."""
+    """A new user with a generated password, which is shown once."""
 
     generated_password: str
 
 
 class ResetAccount(Account, SecretResource):
-    """A user whose password was replaced, with the new one, which is shown once."""
+    """A user with a new password, which is shown once."""
 
     password: str
 
 
 class PasswordResetBody(Body):
-    """What is kept when a password is replaced: browsers are signed out in any case."""
+    """Access to revoke with a password reset. Browsers are signed out in any case."""
 
     keep_applications: bool = Field(default=False, description="Keep applications authorized.")
     revoke_tokens: bool = Field(default=False, description="Also revoke personal access tokens.")
 
 
 class RemovedFactors(Resource):
-    """Whether a user had second factors, which are removed."""
+    """The result of removing a user's second factors."""
 
     username: str
     removed: bool
 
 
 class AccountBody(Body):
-    """A new user, who has to choose another password at the first sign-in."""
+    """A new user, who has to change the password at the first sign-in."""
 
     username: RequiredText
     email: RequiredText
     name: str = Field(default="", description="The user name if it is empty.")
-    #: One of the two.
+    #: Password. Either this field or `force_random_password` is required.
     password: RequiredText | None = None
     force_random_password: bool = False
     admin: bool = False
@@ -214,7 +214,7 @@ class AccountBody(Body):
 
 
 class OwnAccountBody(Body):
-    """The account that somebody makes for an address that is theirs."""
+    """The account of a person who signs up with a verified address."""
 
     username: RequiredText
     name: Text = ""
@@ -252,14 +252,14 @@ class AccountChangeBody(Body):
     @model_validator(mode="before")
     @classmethod
     def _refuse_password(cls, given: Any) -> Any:
-        """Refuse a password: whoever sends one relies on the former one being over."""
+        """Reject a password, because clients would assume that it replaces the former password."""
         if isinstance(given, Mapping) and "password" in given:
             raise ValueError("A password cannot be set here. Reset it on the page of the user.")
         return given
 
     @property
     def is_email_confirmed(self) -> bool:
-        """Whether the administrator vouches for the e-mail address that the account has then."""
+        """Return whether the administrator vouches for the resulting email address."""
         return self.skip_confirmation or self.skip_reconfirmation
 
 
@@ -270,14 +270,14 @@ class NameBody(Body):
 
 
 class ProfileBody(NameBody):
-    """What people change of their own account."""
+    """Changes of users to their own account."""
 
     email: RequiredText
     time_zone: Text
 
 
 class PasswordBody(Body):
-    """A new password, and what ends with the former one."""
+    """A new password, and the access to revoke."""
 
     new_password: RequiredText
     end_applications: bool = False
@@ -285,7 +285,7 @@ class PasswordBody(Body):
 
 
 class SshKey(Resource):
-    """An SSH key, as GitLab's clients know it; nobody has one here."""
+    """An SSH key as GitLab's clients expect it. No user has SSH keys here."""
 
     id: int
     title: str
@@ -296,11 +296,11 @@ class SshKey(Resource):
 
 
 class SshKeyQuery(OffsetQuery, GitLabQuery):
-    """Which part of a list of SSH keys is asked for."""
+    """Pagination of a list of SSH keys."""
 
 
 class CurrentUser(Resource):
-    """The user of a token. `Profile.as_json` in `domain/accounts/profiles.py` writes it."""
+    """The user of a token. `Profile.as_json` in `domain/accounts/profiles.py` builds it."""
 
     id: int
     username: str
@@ -311,10 +311,10 @@ class CurrentUser(Resource):
     avatar_url: str
     web_url: str
     created_at: Time
-    #: When it was shown that the e-mail address is theirs; null if it never was.
+    #: Time at which the email address was confirmed. null if it never was.
     confirmed_at: Time | None
     last_sign_in_at: Time | None
-    #: Only of administrators.
+    #: Whether the user is an administrator. Omitted for other users.
     is_admin: Literal[True] = True
 
 
@@ -325,7 +325,7 @@ class PersonalData(SecretResource):
 
 
 class ErasureBody(Body):
-    """What becomes of the applications of a person who is deleted: one of the two."""
+    """Handling of the applications of a deleted user. Only one of the fields can be used."""
 
     applications_to: Text = Field(
         default="", description="The user name or e-mail address of their next owner."
@@ -339,9 +339,9 @@ class Erased(Resource):
     """The result of an erasure."""
 
     user_id: int
-    #: The pseudonym in lists and events.
+    #: Pseudonym of the user in lists and events.
     pseudonym: str
     applications_handed_on: int
     applications_deleted: int
-    #: Those of the personal namespace.
+    #: Number of deleted projects in the personal namespace.
     projects_deleted: int

@@ -1,4 +1,4 @@
-"""Creates and finds accounts, and authenticates users by password."""
+"""Creates, finds and changes accounts, and authenticates users by password."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -38,47 +38,49 @@ from models import Group, User
 from models.folding import fold
 
 ACTIVE = "active"
-#: Made by its owner; an administrator has not approved it yet.
+#: State of an account that its owner created and that no administrator has approved yet.
 PENDING = "pending"
-#: Not used for a long time, or set by an administrator: active again once its owner signs in.
+#: State of an account that an administrator deactivated, or that was idle. It becomes active when
+#: its owner signs in.
 DEACTIVATED = "deactivated"
 _MAY_SIGN_IN = frozenset({ACTIVE, DEACTIVATED})
-#: Kinds of accounts. A bot is the account of a project or group access token, a service account
-#: that of an application; of an erased account only the id is left.
+#: Kinds of accounts. A bot is the account of a project or group access token, and a service account
+#: is the account of an application. An erased account has only its id left.
 HUMAN, BOT, SERVICE, ERASED = "human", "bot", "service", "erased"
 MACHINES = frozenset({BOT, SERVICE})
-#: The accounts of people that are neither locked, deactivated nor to be approved.
+#: Condition for accounts of people that are neither locked, deactivated nor pending approval.
 IN_USE = and_(User.state == ACTIVE, User.kind == HUMAN)
 _WITH_KIND = select(*PROFILE, User.kind)
 _BY_ID = _WITH_KIND.where(User.id == bindparam("named"))
 _BY_NAME = _WITH_KIND.where(User.username_key == bindparam("named"))
-#: The sizes of pages to choose from.
+#: Available page sizes.
 PAGE_SIZES = (20, 50, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserView:
-    """An account as pages, the API and commands see it."""
+    """An account for pages, the API and commands."""
 
     id: int
     username: str
     email: str
     name: str
     is_admin: bool
-    #: HUMAN, BOT, SERVICE or ERASED.
+    #: Kind of the account: HUMAN, BOT, SERVICE or ERASED.
     kind: str
     state: str
     must_change_password: bool
     password_changed_at: datetime | None
-    #: False for an address that another account shares from before addresses had to be unique.
+    #: Whether the account can be found by its address. False if the address is shared since before
+    #: addresses had to be unique.
     is_found_by_email: bool
-    #: False for an account that signs in through a provider or with a passkey alone.
+    #: Whether the account has a password. False if it uses only a provider or a passkey.
     has_password: bool = True
-    #: When it was shown that the e-mail address is theirs; None if it never was.
+    #: Time at which the email address was confirmed. None if it never was.
     email_confirmed_at: datetime | None = None
-    #: By its name in the IANA database.
+    #: Time zone name in the IANA database.
     time_zone: str = "UTC"
-    #: The number of rows on a page of lists; None for that of the instance.
+    #: Number of rows on a page of lists. None for the default of the instance.
     page_size: int | None = None
 
 
@@ -99,21 +101,22 @@ class NewUser:
     username: str
     email: str
     name: str
-    #: None for an account that signs in otherwise.
+    #: Password. None for an account that signs in by other means.
     password: str | None
     is_admin: bool = False
     must_change_password: bool = False
     time_zone: str = "UTC"
-    #: Whether an administrator, or a provider, vouches for the e-mail address.
+    #: Whether an administrator or a provider vouches for the email address.
     is_email_confirmed: bool = False
-    #: ACTIVE or PENDING.
+    #: Initial state: ACTIVE or PENDING.
     state: str = ACTIVE
 
 
 def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> UserView:
-    """Store a new account; raise InvalidError or ConflictError with the name of the field.
+    """Create an account.
 
-    The password is checked and hashed first, so no transaction should be open yet.
+    The password is checked and hashed first, so no transaction should be open yet. Raise
+    InvalidError or ConflictError with the name of the field.
     """
     try:
         check_username(new.username)
@@ -142,7 +145,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         email_confirmed_at=now if new.is_email_confirmed else None,
     )
     try:
-        with session.begin_nested():  # to learn the id, and whether there is one already
+        with session.begin_nested():  # This assigns the id and detects an existing account.
             session.add(user)
     except IntegrityError as error:
         message = (
@@ -155,7 +158,10 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
 def check_new_password(
     password: str, username: str, email: str, rules: PasswordRules, *, field: str
 ) -> None:
-    """Raise InvalidError for a field if a password is too weak."""
+    """Reject a weak password.
+
+    Raise InvalidError with the name of the field.
+    """
     try:
         check_password_strength(password, username=username, email=email, minimum=rules.minimum)
     except ValueError as error:
@@ -163,14 +169,20 @@ def check_new_password(
 
 
 def check_no_group(username: str, *, session: Session, user_id: int = 0) -> None:
-    """Raise ConflictError for the name of a group: a personal namespace could not have it."""
+    """Reject the name of a group, because a personal namespace could not use it.
+
+    Raise ConflictError for such a name.
+    """
     holder = select(Group.owner_id).where(Group.path_key == fold(username))
     if any(owner_id != user_id for owner_id in session.scalars(holder)):
         raise ConflictError(f"A group has the name “{username}”.", field="username")
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidError for the field `name` if it is not a valid display name."""
+    """Reject an invalid display name.
+
+    Raise InvalidError for the field `name`.
+    """
     try:
         check_display_name(name)
     except ValueError as error:
@@ -178,10 +190,13 @@ def check_name(name: str) -> None:
 
 
 def checked_email(email: str) -> str:
-    """Return a normalized e-mail address, or raise InvalidError; no DNS query is made."""
+    """Return a normalized email address, without a DNS query.
+
+    Raise InvalidError if it is malformed.
+    """
     from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - see below
 
-    # Imported here because it loads the tables of internationalized domain names, which only this
+    # Imported here, because it loads the tables of internationalized domain names, which only this
     # function needs.
     try:
         return validate_email(email, check_deliverability=False, test_environment=True).normalized
@@ -190,7 +205,7 @@ def checked_email(email: str) -> str:
 
 
 def find_user(login: str, *, session: Session) -> UserView | None:
-    """Return the user with this name or e-mail address, compared after case folding."""
+    """Return the user with this name or email address, compared after case folding."""
     user = _find_row(login, session=session)
     return view_of(user) if user else None
 
@@ -198,8 +213,8 @@ def find_user(login: str, *, session: Session) -> UserView | None:
 def _find_row(login: str, *, session: Session) -> User | None:
     wanted = fold(login.strip())
     if "\x00" in wanted:
-        return None  # no user name has NUL, and Postgres refuses it
-    # A user name cannot contain an @ and an e-mail address does, so at most one row matches.
+        return None  # No user name contains NUL, and PostgreSQL rejects it.
+    # An email address contains an @ and a user name does not, so at most one row matches.
     return session.scalar(
         select(User).where(
             or_(User.username_key == wanted, User.email_key == wanted), User.kind != ERASED
@@ -208,7 +223,10 @@ def _find_row(login: str, *, session: Session) -> User | None:
 
 
 def get_user(login: str, *, session: Session) -> UserView:
-    """Return the user with this name or e-mail address, or raise NotFoundError."""
+    """Return the user with this name or email address.
+
+    Raise NotFoundError if there is none.
+    """
     user = find_user(login, session=session)
     if user is None:
         raise NotFoundError(f"User “{login}” not found.")
@@ -222,11 +240,11 @@ class SignInAttempt:
     login: str
     password: str
     account_limit: AttemptLimit
-    #: Shared by many users: a successful attempt does not reset it.
+    #: Limit for the IP address. Many users share it, so a successful attempt does not reset it.
     address_limit: AttemptLimit
     cost: HashCost
-    #: By account id, for a browser that the account has signed in from before: it has a counter of
-    #: its own, so that guesses from elsewhere do not lock it out.
+    #: Limits by account id, for a browser from which the account has signed in before. A separate
+    #: counter prevents guesses from elsewhere from locking it out.
     browser_limits: Mapping[int, AttemptLimit] = field(default_factory=dict)
 
     def limits_for(self, user: User | None) -> "AttemptCounters":
@@ -234,7 +252,7 @@ class SignInAttempt:
         known = self.browser_limits.get(user.id) if user else None
         if known is not None:
             return AttemptCounters(own=known, shared=None)
-        # One counter for the account, whether the name or the e-mail address was typed.
+        # One counter for the account, whether the name or the email address was entered.
         subject = _subject(user.username if user else self.login)
         account_limit = replace(self.account_limit, subject=subject)
         return AttemptCounters(own=account_limit, shared=self.address_limit)
@@ -244,13 +262,16 @@ class SignInAttempt:
 class AttemptCounters:
     """The counters of one sign-in attempt."""
 
-    #: Reset by a successful attempt.
+    #: Counter that a successful attempt resets.
     own: AttemptLimit
-    #: Reduced by one by a successful attempt.
+    #: Counter that a successful attempt reduces by one.
     shared: AttemptLimit | None
 
     def claim(self, *, session: Session, keyring: Keyring, now: datetime) -> None:
-        """Count the attempt; raise TooManyAttemptsError above a limit."""
+        """Count the attempt.
+
+        Raise TooManyAttemptsError above a limit.
+        """
         for limit in (self.own, self.shared):
             if limit is not None:
                 claim_attempt(limit, session=session, keyring=keyring, now=now)
@@ -267,11 +288,9 @@ def authenticate(
 ) -> UserView | None:
     """Return the user with this login and password, or None.
 
-    Their account is active, deactivated or waits for approval.
-
-    An unknown login, a wrong password and a locked account are indistinguishable in response and
-    time. The caller has to check the state, and whether a second factor is required. Raises
-    TooManyAttemptsError.
+    The account is active, deactivated or pending approval. An unknown login, a wrong password and a
+    locked account cannot be distinguished by the response or its time. The caller must check the
+    state, and whether a second factor is required. Raise TooManyAttemptsError above a limit.
     """
     return _let_in(attempt, _is_known_to_sign_in, session=session, keyring=keyring, now=now)
 
@@ -284,15 +303,15 @@ def authenticate_by_password_alone(
     keyring: Keyring,
     now: datetime,
 ) -> UserView | None:
-    """Authenticate where no second factor can be asked for, as in the password grant.
+    """Authenticate a user where no second factor can be requested, as in the password grant.
 
-    The right password of an account that has a second factor, or has to have one, or whose password
-    has to be changed, is refused and counted like a wrong one, so that the counter does not reveal
-    it. Raises TooManyAttemptsError.
+    The attempt fails for an account that has or needs a second factor, or must change its password.
+    It is counted like a wrong password, so that the counter does not reveal whether the password
+    was correct. Raise TooManyAttemptsError above a limit.
     """
 
     def is_enough(user: User | None) -> bool:
-        # Queried for an unknown name as well, so that the response time is the same.
+        # Run the queries for an unknown name as well, so that the response time is the same.
         wants_more = has_second_factor(user.id if user else 0, session=session)
         of_group = find_group_requirement(
             user.id if user else 0, connection=SessionConnection(session), now=now
@@ -316,7 +335,7 @@ def _let_in(
     user = _find_row(attempt.login, session=session)
     limits = attempt.limits_for(user)
     limits.claim(session=session, keyring=keyring, now=now)
-    # Evaluated before the password check, so that the response time does not depend on it.
+    # This runs before the password check, so that the response time does not depend on the result.
     is_welcome = is_enough(user)
     known_hash = user.password_hash if user else None
     seen = (user.id, user.password_changed_at) if user else None
@@ -335,9 +354,9 @@ def _let_in(
 
 
 def is_still_the_password(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
-    """Return whether the password is unchanged since it was looked at, and keep it so.
+    """Lock the account and return whether its password is unchanged since it was read.
 
-    The hash itself may have changed: two sign-ins at once can both rehash it.
+    The hash may have changed, because two concurrent sign-ins can both rehash the password.
     """
     lock_account(user_id, session=session)
     found = session.get(User, user_id)
@@ -345,12 +364,12 @@ def is_still_the_password(user_id: int, changed_at: datetime | None, *, session:
 
 
 def lock_account(user_id: int, *, session: Session) -> None:
-    """Read an account again, which nobody else changes until the end of the transaction.
+    """Lock an account until the end of the transaction, and read it again.
 
-    Without it, a sign-in could rehash the former password over a new one, or open after the new one
-    has closed all others.
+    Without the lock, a sign-in could replace the hash of a new password by a rehash of the former
+    one. It could also be created after the new password has closed all sign-ins.
     """
-    # KEY SHARE: inserting a row that refers to the user, such as an audit event, does not wait.
+    # KEY SHARE does not block inserts of rows that refer to the user, such as audit events.
     unshared = {"key_share": True}
     session.get(User, user_id, populate_existing=True, with_for_update=unshared)
 
@@ -361,12 +380,15 @@ def _is_active_user(user: User | None) -> bool:
 
 
 def _is_known_to_sign_in(user: User | None) -> bool:
-    """Return whether the right password tells its owner more than a wrong one."""
+    """Return whether the response to the correct password may differ from that to a wrong one."""
     return user is not None and user.state in {*_MAY_SIGN_IN, PENDING} and user.kind == HUMAN
 
 
 def find_user_to_sign_in(user_id: int, *, session: Session) -> UserView | None:
-    """Return the user with this id if they may sign in, which activates the account, or None."""
+    """Return the user with this id if they may sign in, or None.
+
+    The account may be deactivated: signing in activates it.
+    """
     user = session.get(User, user_id)
     if user is None or user.state not in _MAY_SIGN_IN or user.kind != HUMAN:
         return None
@@ -392,7 +414,10 @@ def _subject(login: str) -> str:
 def change_password(
     user_id: int, new_password: str, *, session: Session, now: datetime, rules: PasswordRules
 ) -> None:
-    """Set a password chosen by the user; raise InvalidError if it is too weak."""
+    """Set a password chosen by the user.
+
+    Raise InvalidError if it is too weak.
+    """
     user = view_of(session.get_one(User, user_id))
     release_locks(session)
     hashed = hash_new_password(user, new_password, rules)
@@ -400,7 +425,10 @@ def change_password(
 
 
 def hash_new_password(user: UserView, new_password: str, rules: PasswordRules) -> str:
-    """Return the hash of a password chosen by the user; raise InvalidError if it is too weak."""
+    """Return the hash of a password chosen by the user.
+
+    Raise InvalidError if it is too weak.
+    """
     check_new_password(new_password, user.username, user.email, rules, field="new_password")
     return hash_password(new_password, rules.cost)
 
@@ -415,7 +443,10 @@ def store_password(user_id: int, password_hash: str, *, session: Session, now: d
 def change_profile(
     user_id: int, name: str, *, time_zone: str | None = None, session: Session
 ) -> None:
-    """Change the display name, and the time zone if one is given; raise InvalidError."""
+    """Change the display name, and the time zone if one is given.
+
+    Raise InvalidError for an invalid value.
+    """
     check_name(name)
     user = session.get_one(User, user_id)
     place = user.time_zone if time_zone is None else check_zone(time_zone)
@@ -423,9 +454,9 @@ def change_profile(
 
 
 def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
-    """Clear all fields of an erased account but its id, and disable it.
+    """Clear all fields of an erased account except its id, and disable it.
 
-    The new name and e-mail address cannot belong to anybody: user names contain no spaces, and
+    The new name and email address cannot belong to any user. User names contain no spaces, and
     `.invalid` has no mail servers (RFC 2606 section 2).
     """
     user = session.get_one(User, user_id)
@@ -438,9 +469,10 @@ def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
 
 
 def get_profile_to_act_as(named: str, *, connection: KeptConnection) -> Profile:
-    """Return the profile of the person with this id or user name.
+    """Return the profile of the user with this id or user name, for sudo.
 
-    Raises NotFoundError, or ForbiddenError for an account that nobody can use, and for a bot.
+    Raise NotFoundError if there is none. Raise ForbiddenError for a bot or an account that is not
+    active.
     """
     is_number = named.isascii() and named.isdecimal()
     is_found = _BY_ID if is_number and int(named) <= LARGEST_ID else _BY_NAME
@@ -457,7 +489,10 @@ def get_profile_to_act_as(named: str, *, connection: KeptConnection) -> Profile:
 
 @action("own_account.change")
 def choose_page_size(work: Work, size: int) -> None:
-    """Keep the size that a user chose; raise InvalidError for another number."""
+    """Set the caller's page size.
+
+    Raise InvalidError for a size that is not available.
+    """
     if size not in PAGE_SIZES:
         message = f"A page has {', '.join(map(str, PAGE_SIZES[:-1]))} or {PAGE_SIZES[-1]} rows."
         raise InvalidError(message, field="size")

@@ -1,1 +1,1 @@
-"""What external CI reports of a project: deployments, statuses of commits, releases."""
+"""Reports of external CI for a project: deployments, commit statuses and releases."""

@@ -1,4 +1,4 @@
-"""Combines the statuses that external CI reported for a commit into one, as GitLab does."""
+"""Combines the statuses that external CI reported for a commit, as GitLab does."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from domain.ci_cd.types import CommitState
 from models import CommitStatus
 
 _ENDED_BADLY = frozenset({"failed", "canceled"})
-#: The first row that has all states of the jobs gives the state of the commit.
+#: Sets of job states with the resulting state. The first set that contains all states is used.
 _STATES: tuple[tuple[frozenset[str], CommitState], ...] = (
     (frozenset({"skipped"}), "skipped"),
     (frozenset({"success", "skipped"}), "success"),
@@ -29,7 +29,7 @@ def combined_status(sha: str, *, project_id: int, session: Session) -> CommitSta
 
 
 def combine(jobs: Iterable[tuple[str, bool]]) -> CommitState | None:
-    """Return one state for the states of jobs, each with whether the job may fail."""
+    """Return the combined state of jobs, given as pairs of a state and whether the job may fail."""
     states = {
         "success" if may_fail and state in _ENDED_BADLY else state for state, may_fail in jobs
     }

@@ -1,4 +1,4 @@
-"""What can be done with deployments: which commit went to which environment, and how that ended."""
+"""Actions on deployments: commits that were deployed to environments, with the results."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,13 +33,13 @@ from models import Deployment as DeploymentRow
 from models import Environment as EnvironmentRow
 from models import Project
 
-#: Near an alert.
+#: Maximum number of deployments that are shown near an alert.
 MOST_BETWEEN = 100
 _FINISHED = frozenset({"success", "failed", "canceled"})
 _ORDERS = {
     "id": DeploymentRow.id,
     "iid": DeploymentRow.iid,
-    "created_at": DeploymentRow.id,  # in the order of ids as well
+    "created_at": DeploymentRow.id,  # The same order as by id.
     "updated_at": DeploymentRow.updated_at,
     "finished_at": DeploymentRow.finished_at,
     "ref": DeploymentRow.ref,
@@ -48,7 +48,7 @@ _ORDERS = {
 
 @question("deployments.index")
 def list_deployments(work: Work, project: ProjectView, query: DeploymentQuery) -> Found[Deployment]:
-    """List deployments."""
+    """List the deployments of a project."""
     is_by_end = query.finished_after is not None or query.finished_before is not None
     if is_by_end and (query.order_by != "finished_at" or query.status != "success"):
         message = (
@@ -61,7 +61,7 @@ def list_deployments(work: Work, project: ProjectView, query: DeploymentQuery) -
         .where(DeploymentRow.project_id == project.id, *_conditions(project, query))
     )
     found = fetch_part(statement, _ORDERS, query.part, session=work.session)
-    # A page by key has a column more.
+    # A row of keyset pagination has an additional column.
     items = _shown(work, [(row[0], view_of(row[1])) for row in found.items])
     return Found(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -108,7 +108,9 @@ def change_deployment(
 ) -> Deployment:
     """Change the status of a deployment.
 
-    The one it has is no change. Raises NotFoundError, or InvalidError for one that has ended.
+    The current status is accepted without a change.
+
+    Raise NotFoundError if it does not exist. Raise InvalidError for a deployment that has ended.
     """
     row, status = _locked(work, project, deployment_id), change.status
     if row.status != status:
@@ -126,7 +128,7 @@ def change_deployment(
 def delete_deployment(work: Work, project: ProjectView, deployment_id: int) -> None:
     """Delete a deployment that has ended.
 
-    Raises NotFoundError, or InvalidError while it runs.
+    Raise NotFoundError if it does not exist. Raise InvalidError while the deployment is running.
     """
     row = _locked(work, project, deployment_id)
     if row.status == "running":
@@ -143,16 +145,16 @@ def deployments_between(
     start: datetime,
     end: datetime,
 ) -> Sequence[Deployment]:
-    """Return the newest deployments to environments in a time, at most `MOST_BETWEEN`."""
+    """Return the newest deployments to environments in a period, at most `MOST_BETWEEN`."""
     rows = work.session.execute(
         select(DeploymentRow, EnvironmentRow)
         .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)
         .where(
             DeploymentRow.project_id == project.id,
-            # An index has it, and none is changed before it is made.
+            # This column has an index, and no deployment is updated before it is created.
             DeploymentRow.updated_at >= start,
             DeploymentRow.created_at.between(start, end),
-            # Their names are those of other projects' environments, too.
+            # Environments of other projects may have the same names.
             EnvironmentRow.project_id == project.id,
             EnvironmentRow.name.in_(environments),
         )
@@ -165,7 +167,7 @@ def deployments_between(
 def latest_deployments(
     work: Work, project: ProjectView, environment: EnvironmentView, *, most: int
 ) -> Sequence[Deployment]:
-    """Return the newest deployments of an environment, the newest first, at most `most`."""
+    """Return the latest deployments of an environment, newest first, at most `most`."""
     rows = work.session.scalars(
         select(DeploymentRow)
         .where(
@@ -180,7 +182,7 @@ def latest_deployments(
 def newest_deployments(
     work: Work, environments: Sequence[EnvironmentView]
 ) -> Mapping[int, Deployment]:
-    """Return the newest deployment of each environment that has one, by the environment's id."""
+    """Return the newest deployment of each environment, if any, by the environment's id."""
     by_id = {each.id: each for each in environments}
     newest = (
         select(func.max(DeploymentRow.id))
@@ -204,7 +206,7 @@ def _conditions(project: ProjectView, query: DeploymentQuery) -> Sequence[Column
         named = select(EnvironmentRow.id).where(
             EnvironmentRow.project_id == project.id, EnvironmentRow.name == query.environment
         )
-        # One value, which the index of deployments has: not each of them with its environment.
+        # A single value, so that the index on deployments is used instead of a join.
         found.append(DeploymentRow.environment_id == named.scalar_subquery())
     if query.status:
         found.append(DeploymentRow.status == query.status)
@@ -215,7 +217,7 @@ def _conditions(project: ProjectView, query: DeploymentQuery) -> Sequence[Column
 
 
 def _locked(work: Work, project: ProjectView, deployment_id: int) -> DeploymentRow:
-    """Return a deployment whose status nobody else changes until the transaction ends."""
+    """Lock and return a deployment, so that its status does not change until the commit."""
     show_deployment(work, project, deployment_id)
     row = work.session.get_one(DeploymentRow, deployment_id)
     work.session.refresh(row, with_for_update={"key_share": True})
@@ -225,9 +227,10 @@ def _locked(work: Work, project: ProjectView, deployment_id: int) -> DeploymentR
 def _next_iid(project_id: int, *, session: Session) -> int:
     """Return a number that no deployment of the project ever had.
 
-    The row of the project is locked as its update does, so that alerts, which refer to it, go on.
+    The update of the project takes a lock that does not block inserts of alerts, which refer to the
+    project.
     """
-    # The previous release does not count: what it stored meanwhile is found in the table.
+    # The previous release does not update the counter, so its deployments are found in the table.
     of_project = select(func.max(DeploymentRow.iid)).where(DeploymentRow.project_id == project_id)
     stored = func.coalesce(of_project.scalar_subquery(), 0)
     last = case((stored > Project.last_deployment_iid, stored), else_=Project.last_deployment_iid)
@@ -240,7 +243,7 @@ def _next_iid(project_id: int, *, session: Session) -> int:
 
 
 def _environment(work: Work, project: ProjectView, name: str) -> EnvironmentView:
-    """Return the environment of a deployment, available again if it was stopped, or a new one."""
+    """Return the environment of a deployment, created or made available again if needed."""
     try:
         found = get_environment(project.id, name, session=work.session)
     except NotFoundError:

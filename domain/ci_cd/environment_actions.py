@@ -1,4 +1,4 @@
-"""What can be done with environments, and which alerts began after their deployments."""
+"""Actions on environments, and alerts that started after their deployments."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from domain.projects.views import ProjectView
 from models import Alert
 from models import Environment as EnvironmentRow
 
-#: Of each status, counted from the newest.
+#: Maximum number of alerts of each status that are counted, newest first.
 _MOST_ALERTS = 500
 
 
@@ -35,7 +35,7 @@ _MOST_ALERTS = 500
 def list_environments(
     work: Work, project: ProjectView, query: EnvironmentQuery
 ) -> Found[Environment]:
-    """List environments."""
+    """List the environments of a project."""
     if query.name and query.search:
         raise InvalidError("name, search are mutually exclusive")
     wanted = EnvironmentFilter(
@@ -58,7 +58,7 @@ def show_environment(work: Work, project: ProjectView, environment_id: int) -> E
 def create_environment(work: Work, project: ProjectView, new: NewEnvironment) -> Environment:
     """Create an environment.
 
-    Raises InvalidError, or TakenError.
+    Raise InvalidError for an invalid value, and TakenError for a name in use.
     """
     made = environments.create_environment(project.id, new.name, session=work.session, now=work.now)
     return _with_url(work, project, made.id, new.external_url)
@@ -89,8 +89,10 @@ def stop_environment(work: Work, project: ProjectView, environment_id: int) -> E
 def delete_environment(work: Work, project: ProjectView, environment_id: int) -> Environment:
     """Delete an environment.
 
-    Returns it; its alerts stay and keep its name. Raises NotFoundError, or ConflictError if it has
-    open alerts, which would be missing from its page.
+    The response contains the deleted environment. Its alerts are kept with its name.
+
+    Raise NotFoundError if it does not exist. Raise ConflictError if it has open alerts, which would
+    be missing from its page.
     """
     found = get_numbered_environment(project.id, environment_id, session=work.session)
     if found.open_alerts:
@@ -109,7 +111,7 @@ def _with_url(work: Work, project: ProjectView, environment_id: int, url: str) -
 
 @dataclass(frozen=True, kw_only=True)
 class StartedAlert:
-    """An alert as the deployment before it names it."""
+    """The first alert after a deployment."""
 
     iid: int
     title: str
@@ -118,7 +120,7 @@ class StartedAlert:
 
 @dataclass(kw_only=True)
 class DeploymentInTime:
-    """A deployment, and what began between it and the next one."""
+    """A deployment, and the alerts that started before the next one."""
 
     deployment: Deployment
     alerts: int = 0
@@ -130,7 +132,7 @@ class DeploymentInTime:
 def environment_history(
     work: Work, project: ProjectView, environment: EnvironmentView, *, most: int
 ) -> Sequence[DeploymentInTime]:
-    """Return the latest deployments, newest first, at most `most`, each with its alerts."""
+    """Return the latest deployments with their alerts, newest first, at most `most`."""
     deployments = latest_deployments(work, project, environment, most=most)
     oldest_first = [DeploymentInTime(deployment=each) for each in reversed(deployments)]
     if not oldest_first:
@@ -145,7 +147,7 @@ def environment_history(
         entry.first_alert = entry.first_alert or alert
     for entry, begin in zip(oldest_first, begins, strict=True):
         if complete_from is not None and begin < complete_from:
-            # The first one may be among those that were left out.
+            # The first alert may have been left out.
             entry.has_more, entry.first_alert = True, None
     return oldest_first[::-1]
 
@@ -153,9 +155,9 @@ def environment_history(
 def _alerts_since(
     project_id: int, environment: str, begin: datetime, *, session: Session
 ) -> tuple[list[StartedAlert], datetime | None]:
-    """Return the alerts in the order of their starts, and since when they are all there.
+    """Return alerts in the order of their starts, and the time since which they are complete.
 
-    The time is None if none was left out. One index serves each status.
+    The time is None if no alert was left out. Each status uses the same index.
     """
     parts = [
         select(Alert.iid, Alert.title, Alert.started_at, Alert.status)

@@ -1,4 +1,4 @@
-"""Releases of a project, with notes and links to files, and what can be done with them."""
+"""Actions on the releases of a project, with their notes and links to files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -38,19 +38,19 @@ _SCHEMES = frozenset({"http", "https", "ftp"})
 _ORDERS = {
     "id": ReleaseRow.id,
     "released_at": ReleaseRow.released_at,
-    "created_at": ReleaseRow.id,  # in the order of ids as well
+    "created_at": ReleaseRow.id,  # The same order as by id.
 }
 
 
 class ReleaseQuery(PagedQuery, GitLabQuery):
-    """Which releases a list has, in which order."""
+    """The query of a list of releases."""
 
     order_by: str = Field(default="released_at", pattern="^(?:id|released_at|created_at)$")
     include_html_description: WithoutEffect = ""
 
 
 class LinkQuery(OffsetQuery, GitLabQuery):
-    """The parameters of a list of links."""
+    """The query of a list of links."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
@@ -139,7 +139,7 @@ class ProjectRelease(Resource):
 
 @question("releases.index")
 def list_releases(work: Work, project: ProjectView, query: ReleaseQuery) -> Found[ProjectRelease]:
-    """List releases, latest first."""
+    """List the releases of a project, latest first."""
     found = fetch_part(_releases(project), _ORDERS, query.part, session=work.session)
     items = _shown(work, [row[0] for row in found.items])
     return Found(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -165,7 +165,7 @@ def show_release(work: Work, project: ProjectView, tag_name: str) -> ProjectRele
 def create_release(work: Work, project: ProjectView, new: NewRelease) -> ProjectRelease:
     """Create a release.
 
-    Raises InvalidError, or ConflictError if the tag has one.
+    Raise InvalidError for an invalid value. Raise ConflictError if the tag already has a release.
     """
     row = ReleaseRow(
         project_id=project.id,
@@ -246,14 +246,17 @@ def change_link(
 
 @action("releases.delete_link")
 def delete_link(work: Work, project: ProjectView, tag_name: str, link_id: int) -> ReleaseLink:
-    """Delete a link of a release, and return it."""
+    """Delete a link of a release.
+
+    The response contains the deleted link.
+    """
     row = _link_row(work, project, tag_name, link_id)
     work.session.delete(row)
     return _link(row)
 
 
 def _given(change: Body) -> Mapping[str, Any]:
-    """Return what a request changes; null changes nothing."""
+    """Return the fields that a request changes; null changes nothing."""
     return {name: value for name, value in change.given.items() if value is not None}
 
 
@@ -280,7 +283,11 @@ def _link_row(work: Work, project: ProjectView, tag_name: str, link_id: int) -> 
 
 
 def _store_link(work: Work, row: LinkRow, values: Mapping[str, Any]) -> ReleaseLink:
-    """Store values of a link; raise InvalidError, or TakenError for a name or URL."""
+    """Store the values of a link.
+
+    Raise InvalidError for an invalid URL. Raise TakenError if the release already has the name or
+    URL.
+    """
     if "url" in values:
         _check_url(values["url"])
     try:

@@ -1,4 +1,4 @@
-"""What can be done with statuses of commits: external CI reports one for each job."""
+"""Actions on commit statuses, which external CI reports for each job."""
 
 from collections.abc import Sequence
 
@@ -36,8 +36,8 @@ def list_statuses(
 @action("commit_statuses.create")
 def report_status(work: Work, project: ProjectView, sha: str, new: NewCommitStatus) -> CommitStatus:
     """Report the status of a commit, or update the status that this job reported before."""
-    # Two reports of one job at once become one status; SQLite lets one write at a time anyway.
-    # Alerts, which refer to the project, go on.
+    # Two concurrent reports of a job must update the same status. SQLite has only one writer. The
+    # lock does not block inserts of alerts, which refer to the project.
     one_at_a_time = select(Project.id).where(Project.id == project.id)
     work.session.execute(one_at_a_time.with_for_update(key_share=True))
     key = {"project_id": project.id, "sha": sha, "ref": new.ref, "name": new.job}
@@ -57,7 +57,7 @@ def _fill(work: Work, row: StatusRow, new: NewCommitStatus) -> None:
         if (value := getattr(new, name)) is not None:
             setattr(row, name, value)
     row.status, row.user_id = new.state, work.actor.id
-    if new.state == "pending":  # it begins anew
+    if new.state == "pending":  # The job restarts.
         row.started_at = None
     elif row.started_at is None:
         row.started_at = work.now

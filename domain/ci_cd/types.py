@@ -1,4 +1,4 @@
-"""Environments, deployments and statuses of commits, and what may be asked of them."""
+"""API types for environments, deployments, commit statuses and commits."""
 
 from typing import Annotated, Literal
 
@@ -21,11 +21,11 @@ from domain.core.types.base import (
     WithoutEffect,
 )
 
-#: Characters of a text of a report; the release schedule has a lower limit from release 16.0 on.
+#: Maximum number of characters of a text in a report. Release 16.0 introduces a lower limit.
 _LONGEST_TEXT = 65_536
 DeploymentState = Literal["created", "running", "success", "failed", "canceled", "blocked"]
 CommitState = Literal["pending", "running", "success", "failed", "canceled", "skipped"]
-#: A SHA-1 or SHA-256 of Git.
+#: Git object id: a SHA-1 or SHA-256 hash.
 _Sha = Annotated[str, Field(pattern="^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 _ExternalUrl = Annotated[WebUrl, Field(max_length=2048)]
 _Ref = Annotated[Text, Field(min_length=1, max_length=255)]
@@ -36,18 +36,18 @@ _Limited = Field(
 
 
 class EnvironmentQuery(OffsetQuery, GitLabQuery):
-    """Which environments a list has: all, or one by name, or those that match."""
+    """Filters of a list of environments."""
 
     name: Text = ""
     search: Search = ""
-    #: None is ever stopping.
+    #: State of the environments. No environment is ever stopping.
     states: Literal["available", "stopping", "stopped"] | None = None
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 
     @property
     def finds_nothing(self) -> bool:
-        """Whether it asks for a state that no environment is in."""
+        """Return whether the query asks for a state that no environment has."""
         return self.states == "stopping"
 
 
@@ -76,12 +76,12 @@ class Environment(Resource):
 
     @property
     def reference(self) -> str:
-        """The reference in the URL of its page: its name, or ~ and its id."""
+        """Return the reference in the URL of its page: its name, or ~ and its id."""
         return reference_of(self.id, self.name)
 
 
 class DeploymentQuery(PagedQuery, GitLabQuery):
-    """Which deployments a list has, in which order."""
+    """Filters of a list of deployments."""
 
     order_by: str = Field(
         default="id", pattern="^(?:id|iid|created_at|updated_at|finished_at|ref)$"
@@ -110,13 +110,13 @@ class NewDeployment(Body):
 
 
 class DeploymentChange(Body):
-    """The status that a deployment has now."""
+    """The new status of a deployment."""
 
     status: DeploymentState
 
 
 class Deployment(Resource):
-    """A commit that was brought to an environment."""
+    """A commit that was deployed to an environment."""
 
     id: int
     iid: int
@@ -132,7 +132,7 @@ class Deployment(Resource):
 
 
 class CommitStatusQuery(PagedQuery, GitLabQuery):
-    """Which statuses of a commit a list has."""
+    """Filters of a list of the statuses of a commit."""
 
     ref: Text | None = None
     stage: Text | None = None
@@ -140,7 +140,7 @@ class CommitStatusQuery(PagedQuery, GitLabQuery):
     pipeline_id: Id | None = None
     order_by: Literal["id", "pipeline_id"] = "id"
     sort: Literal["asc", "desc"] = "asc"
-    #: A job has one status, the latest.
+    #: Ignored: each job has only its latest status.
     all: WithoutEffect = ""
 
 
@@ -163,12 +163,12 @@ class NewCommitStatus(Body):
 
     @property
     def job(self) -> str:
-        """The name of the job."""
+        """Return the name of the job."""
         return self.context or self.name or "default"
 
 
 class CommitStatus(Resource):
-    """Status of a commit, as a job of external CI reported it."""
+    """Status of a commit, reported by a job of external CI."""
 
     id: int
     sha: str
@@ -188,13 +188,13 @@ class CommitStatus(Resource):
 
 
 class CommitQuery(GitLabQuery):
-    """What a commit is shown with."""
+    """The query of a commit, with optional details."""
 
     stats: bool = Field(default=True, description="True to count the changed lines.")
 
 
 class CommitStats(Resource):
-    """The numbers of lines that a commit changes, compared with its first parent."""
+    """The numbers of lines that a commit changes compared with its first parent."""
 
     additions: int
     deletions: int
@@ -202,7 +202,7 @@ class CommitStats(Resource):
 
 
 class RepositoryCommit(Resource):
-    """A commit of the repository of a project."""
+    """A commit of a project's repository."""
 
     id: str = Field(description="The full hash of the commit.")
     short_id: str = Field(description="The first 8 digits of the hash.")

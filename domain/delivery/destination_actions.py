@@ -1,4 +1,4 @@
-"""What people do with destinations of any kind, each with its audit event."""
+"""Actions on destinations of all kinds, with their audit events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ DetailsT = TypeVar("DetailsT", bound=DestinationDetails)
 
 
 class Sender(Protocol):
-    """Sends a message once, and returns what came of it."""
+    """A function that sends a message once, and returns the result."""
 
     def __call__(self, url: str, message: Message, secrets: Sequence[str], /) -> Attempt:
         """Send a message, signed by each of the secrets."""
@@ -36,14 +36,14 @@ class Sender(Protocol):
 
 @dataclass(frozen=True)
 class Sending:
-    """How a deployment sends messages at once."""
+    """The sender for immediate messages of a deployment."""
 
     send: Sender
 
 
 @dataclass(frozen=True, kw_only=True)
 class DestinationEvents:
-    """What the audit log calls the changes of a kind of destinations."""
+    """The kinds of audit events for changes of a kind of destination."""
 
     created: EventKind
     changed: EventKind
@@ -53,7 +53,7 @@ class DestinationEvents:
 
 @dataclass(frozen=True)
 class Changes(Generic[ViewT, DetailsT]):
-    """What is done with the destinations of a kind: those of a project, or of the instance."""
+    """Actions on destinations of one kind, which belong to a project or to the instance."""
 
     kind: DestinationKind[Any, ViewT, DetailsT]
     events: DestinationEvents
@@ -61,7 +61,7 @@ class Changes(Generic[ViewT, DetailsT]):
     def list(
         self, work: Work, query: DestinationQuery, project: ProjectView | None = None
     ) -> Found[ViewT]:
-        """Return a part of a list."""
+        """Return a page of the destinations."""
         found = self.kind.list_all(
             owner=_owner(project),
             session=work.session,
@@ -72,7 +72,10 @@ class Changes(Generic[ViewT, DetailsT]):
         return Found(items=shown, total=len(found))
 
     def get(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
-        """Return a destination, or raise NotFoundError."""
+        """Return a destination.
+
+        Raise NotFoundError if there is none with this id.
+        """
         return self.kind.get(
             number,
             owner=_owner(project),
@@ -89,10 +92,11 @@ class Changes(Generic[ViewT, DetailsT]):
         *,
         is_paused: bool = False,
     ) -> NewSecret[ViewT]:
-        """Create a destination, which gets messages from now on."""
+        """Create a destination, which receives messages from now on."""
         _check_url(work, details.url)
         if project is None:
-            # Before the destination, which may get this event as its first.
+            # Record it before the destination exists, because a new audit stream would start with
+            # this event.
             self._record(work, self.events.created, details.url, None, 0)
             work.session.flush()
         made = self.kind.create(
@@ -124,7 +128,7 @@ class Changes(Generic[ViewT, DetailsT]):
         return self.get(work, number, project)
 
     def pause(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
-        """Stop sending to a destination."""
+        """Pause the delivery to a destination."""
         before = self.get(work, number, project)
         if before.paused_at is None:
             self._record(work, self.events.changed, before.url, project, number, change="paused")
@@ -132,7 +136,7 @@ class Changes(Generic[ViewT, DetailsT]):
         return self.get(work, number, project)
 
     def resume(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
-        """Send to a destination, at once what waits."""
+        """Resume the delivery to a destination; queued messages are sent immediately."""
         before = self.get(work, number, project)
         if before.paused_at is not None:
             self._record(work, self.events.changed, before.url, project, number, change="resumed")
@@ -146,7 +150,7 @@ class Changes(Generic[ViewT, DetailsT]):
         rotation: SecretRotationBody,
         project: ProjectView | None = None,
     ) -> NewSecret[ViewT]:
-        """Create a new secret; the old one signs beside it until a moment."""
+        """Create a new secret; the old secret also signs until the end of the overlap."""
         until = rotation.until(work.now)
         made = self.kind.rotate_secret(
             number,
@@ -161,7 +165,7 @@ class Changes(Generic[ViewT, DetailsT]):
         return made
 
     def remove(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
-        """Remove a destination, and return what it was; what waits for it is never sent."""
+        """Delete a destination and return it; queued messages are never sent."""
         before = self.get(work, number, project)
         self._record(
             work, self.events.removed, before.url, project, number, undelivered=before.backlog
@@ -172,14 +176,14 @@ class Changes(Generic[ViewT, DetailsT]):
     def send(
         self, work: Work, number: int, message: Message, project: ProjectView | None = None
     ) -> Attempt:
-        """Send a message at once, before those that wait, and return what came of it."""
+        """Send a message immediately, ahead of queued messages, and return the result."""
         url, keyring = self.get(work, number, project).url, work.policy(Keyring)
         sender_id = None if work.actor.is_trusted else work.actor.id
         about = claimed.Sending(recipient=url, sender_id=sender_id)
         limit = claimed.TEST_REQUESTS
         claimed.claim_sending(limit, about, session=work.session, keyring=keyring, now=work.now)
         secrets = self.kind.secrets(number, session=work.session, keyring=keyring, now=work.now)
-        release_locks(work.session)  # The other side may take its time.
+        release_locks(work.session)  # The following request may be slow.
         return work.policy(Sending).send(url, message, secrets)
 
     def _record(
@@ -196,7 +200,10 @@ class Changes(Generic[ViewT, DetailsT]):
 
 
 def _check_url(work: Work, url: str) -> None:
-    """Raise InvalidError for a URL that cannot be read, or never be reached."""
+    """Reject a malformed URL, or a URL that cannot be reached.
+
+    Raise InvalidError for such a URL.
+    """
     networks = work.settings.outgoing_private_addresses
     check_can_be_reached(parse_outgoing_url(url), networks)
 
@@ -207,26 +214,26 @@ def _owner(project: ProjectView | None) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class NoticeSettings(Sign):
-    """The settings that messages about destinations name."""
+    """The settings that messages about destinations mention."""
 
-    #: After so long events of the audit log are given up, or a webhook is paused.
+    #: Number of days after which events of the audit log are dropped, or a webhook is paused.
     days: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Notice:
-    """What people are told by e-mail about a destination."""
+    """An email notice about a destination."""
 
     key: str
     subject: str
     lines: Sequence[str]
-    #: Of its page, below the URL of the instance.
+    #: Path of the destination's page, below the base URL of the instance.
     path: str
-    #: Why they get the message: what each of them is.
+    #: Role because of which a person receives the notice.
     role: str
 
     def to(self, person: Maintainer | User, sign: NoticeSettings) -> NewMessage:
-        """Return the message to one of them."""
+        """Return the email to one person."""
         lines = "\n".join(self.lines)
         return NewMessage(
             key=f"{self.key}, to {person.id}",

@@ -1,4 +1,4 @@
-"""What is asked of destinations of any kind, and how they are shown."""
+"""API types that destinations of all kinds share."""
 
 from datetime import datetime, timedelta
 from typing import Literal, Self
@@ -16,7 +16,7 @@ _OVERLAPS = tuple(each.key for each in GracePeriod)
 
 
 class DestinationQuery(OffsetQuery):
-    """A list of destinations, the oldest first."""
+    """The query of a list of destinations, oldest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
@@ -35,7 +35,7 @@ class SecretRotationBody(Body):
     )
 
     def until(self, now: datetime) -> datetime:
-        """Return when the old secret ends."""
+        """Return the time at which the old secret stops signing."""
         if self.previous_secret_expires_at is not None:
             return self.previous_secret_expires_at
         length: timedelta = GracePeriod.of(self.overlap).length if self.overlap else USUAL_OVERLAP
@@ -43,7 +43,7 @@ class SecretRotationBody(Body):
 
 
 class Destination(Resource):
-    """A destination, and the state of its delivery."""
+    """A destination with the state of its delivery."""
 
     id: int
     url: str
@@ -64,12 +64,12 @@ class Destination(Resource):
 
     @property
     def shown_url(self) -> str:
-        """The URL without what may be a secret."""
+        """Return the URL without parts that may be secret."""
         return parse_outgoing_url(self.url).shown
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether messages are sent over TLS."""
+        """Return whether messages are sent over TLS."""
         return parse_outgoing_url(self.url).is_encrypted
 
 
@@ -83,7 +83,7 @@ class SentTest(Resource):
 
     @classmethod
     def of(cls, result: Attempt, **more: object) -> Self:
-        """Present a result."""
+        """Return the API representation of a result."""
         return cls.model_validate(
             {
                 "delivered": result.problem is None,

@@ -1,1 +1,1 @@
-"""Git repositories of projects: storage, access, reading and upkeep."""
+"""Git repositories of projects: storage, access, browsing and maintenance."""

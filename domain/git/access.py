@@ -1,4 +1,4 @@
-"""Who may read and change the repository of a project, and what is recorded of a download."""
+"""Permissions for the repository of a project, and the audit event of a download."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -15,43 +15,46 @@ from domain.releases.version import Release
 
 
 class GitService(StrEnum):
-    """What a Git client asks for, by the name of Git's own program."""
+    """A service that a Git client requests, by the name of Git's program."""
 
-    #: Clone and fetch.
+    #: Service for clones and fetches.
     UPLOAD_PACK = "git-upload-pack"
-    #: Push.
+    #: Service for pushes.
     RECEIVE_PACK = "git-receive-pack"
 
 
-#: Scopes of tokens that may use a service; one of them is enough.
+#: Scopes of tokens that may use a service. One of them is sufficient.
 ACCEPTED_SCOPES: Mapping[GitService, tuple[str, ...]] = {
     GitService.UPLOAD_PACK: ("api", "read_repository", "write_repository"),
     GitService.RECEIVE_PACK: ("api", "write_repository"),
 }
-#: The least role that reads the repository of a private project …
+#: Minimum role that can read the repository of a private project.
 LEAST_READER = LEAST_ROLES[Ability.READ_CODE]
-#: … and that pushes to any.
+#: Minimum role that can push to a repository.
 LEAST_WRITER = Role.DEVELOPER
-#: From this release on, downloads of public projects are streamed only.
+#: First release in which downloads of public projects are streamed and no longer stored.
 _PUBLIC_APART = Release(17, 0)
 
 
 def may_read(project: ProjectView) -> bool:
-    """Return whether a viewer who sees the project may see its files."""
+    """Return whether a viewer who can see the project may read its files."""
     if project.visibility != PRIVATE:
         return True
     return project.may(Ability.READ_CODE)
 
 
 def check_may_read(project: ProjectView) -> None:
-    """Raise ForbiddenError if a viewer who sees the project may not see its files."""
+    """Check that a viewer who can see the project may read its files.
+
+    Raise ForbiddenError if not.
+    """
     if not may_read(project):
         message = f"You need the {LEAST_READER.label} role in {project.path} to read its files."
         raise ForbiddenError(message)
 
 
 def may_push(project: ProjectView) -> bool:
-    """Return whether a viewer who sees the project may push."""
+    """Return whether a viewer who can see the project may push."""
     try:
         check_may_push(project)
     except ForbiddenError:
@@ -60,7 +63,11 @@ def may_push(project: ProjectView) -> bool:
 
 
 def check_may_push(project: ProjectView) -> None:
-    """Raise ForbiddenError if the viewer may not push; the place for what makes it read-only."""
+    """Check that a viewer who can see the project may push.
+
+    Conditions that make a repository read-only belong here. Raise ForbiddenError if the viewer may
+    not push.
+    """
     if project.role is None or project.role < LEAST_WRITER:
         raise ForbiddenError(f"You need the {LEAST_WRITER.label} role in {project.path} to push.")
     if project.is_archived:
@@ -72,8 +79,9 @@ def get_project_for_git(
 ) -> ProjectView:
     """Return the project if the viewer may use the service.
 
-    Raises CredentialsNeededError for anybody anonymous, but for reading a public project: whether
-    another one exists is not told. Raises NotFoundError or ForbiddenError for others.
+    Raise CredentialsNeededError for anonymous viewers, except for reads of a public project. This
+    does not reveal whether a project exists. Raise NotFoundError or ForbiddenError for other
+    viewers.
     """
     if viewer.user_id is None:
         return _get_public(path, service, viewer, session=session)
@@ -86,9 +94,12 @@ def get_project_for_git(
 
 
 def check_may_still_push(project: ProjectView, viewer: Viewer, *, session: Session) -> None:
-    """Raise ForbiddenError or NotFoundError if the viewer may no longer push to this project."""
+    """Check that the viewer may still push to this project.
+
+    Raise ForbiddenError or NotFoundError if not.
+    """
     present = get_project_for_git(project.path, GitService.RECEIVE_PACK, viewer, session=session)
-    # A number may come again after a deletion.
+    # An id may be reused after a deletion.
     if (present.id, present.created_at) != (project.id, project.created_at):
         raise NotFoundError(f"{project.path} is another project by now.")
 
@@ -105,9 +116,9 @@ def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Sess
 
 
 def download_event(project: ProjectView, *, release: Release) -> Event:
-    """Return the event of a download; `release` is the running one, whatever a request rehearses.
+    """Return the event of a download; `release` is the running release, not a requested one.
 
-    Before 17.0 the event of every project is `repository_download_operation`, which is stored.
+    Before 17.0, the event of every project is `repository_download_operation`, which is stored.
     """
     is_apart = project.visibility == PUBLIC and release >= _PUBLIC_APART
     kind = EventKind.PUBLIC_REPOSITORY_DOWNLOADED if is_apart else EventKind.REPOSITORY_DOWNLOADED

@@ -1,39 +1,39 @@
-"""Errors of repositories; `web/http/errors.py` gives them their status."""
+"""Errors of repositories. `web/http/errors.py` maps them to status codes."""
 
 from domain.core.errors import DomainError, OverloadedError
 
 
 class CredentialsNeededError(DomainError):
-    """The request needs a token, whether the project exists or not."""
+    """The request needs a token, whether or not the project exists."""
 
 
 class GitUnavailableError(DomainError):
-    """Git is missing on this host or too old."""
+    """Git is not installed on this host, or is too old."""
 
 
 class GitFailedError(DomainError):
-    """Git ended with an error, which the log has."""
+    """Git failed. The reason is in the log."""
 
 
 class GitTimeoutError(GitFailedError):
-    """A command of Git took too long."""
+    """A Git command took too long."""
 
 
 class RepositoryBusyError(OverloadedError):
-    """Too many Git processes run."""
+    """Too many Git processes are running."""
 
 
 class DiskNearlyFullError(DomainError):
-    """The disk of the repositories has too little room for a push."""
+    """The disk of the repositories has too little free space for a push."""
 
 
 class GitBodyError(DomainError):
-    """The body of a request is not what its headers say."""
+    """The body of a request does not match its headers."""
 
 
 class GitEncodingError(DomainError):
-    """The content coding of a body is none that Git's clients use."""
+    """The content encoding of a body is not one that Git's clients use."""
 
 
 class GitBodyTooLargeError(DomainError):
-    """The declared size of a push, or the body of a request, is above the limit."""
+    """The declared size of a push or the body of a request exceeds the limit."""

@@ -1,4 +1,4 @@
-"""Upkeep of repositories: packing, check, backup and restoration."""
+"""Maintenance of repositories: packing, checks, backups and restoration."""
 
 import json
 import re
@@ -25,16 +25,17 @@ from domain.git.storage import (
 from models import Project
 
 MANIFEST = "repositories.json"
-#: The mode of the files of a backup.
+#: Permissions of the files of a backup.
 _PRIVATE = 0o600
-#: Seconds for one repository: packing and checking read all of it.
+#: Timeout for one repository in seconds. Packing and checking read the whole repository.
 _LONG = 6 * 3600.0
-#: Loose objects and packs from which a repository is packed anew.
+#: Options with the numbers of loose objects and packs that trigger repacking.
 _PACKING = ("-c", "gc.auto=2000", "-c", "gc.autoPackLimit=20")
-#: Packed objects from which a clone without a bitmap takes much memory: some 300 bytes for each.
+#: Number of packed objects above which a bitmap is written. Without one, a clone takes some 300
+#: bytes of memory per object.
 _MANY_OBJECTS = 20_000
 _PACKED = re.compile(rb"^in-pack: (\d+)$", re.MULTILINE)
-#: A backup of ours is a local file, and was checked when it was pushed.
+#: Options for restoring. A backup is a local file whose objects were checked when they were pushed.
 _RESTORING = (
     *("-c", "protocol.file.allow=always"),
     *("-c", "transfer.fsckObjects=false", "-c", "fetch.fsckObjects=false"),
@@ -51,12 +52,12 @@ class KeptRepository:
 
     @property
     def exists(self) -> bool:
-        """Return whether anybody has used it."""
+        """Return whether the repository was ever used."""
         return self.path.exists()
 
 
 def list_repositories(root: Path, *, session: Session) -> tuple[KeptRepository, ...]:
-    """Return the repository of each project, those of deleted ones included."""
+    """Return the repositories of all projects, including deleted ones."""
     rows = session.execute(
         select(Project.id, Project.path, Project.created_at).order_by(Project.id)
     )
@@ -69,9 +70,9 @@ def list_repositories(root: Path, *, session: Session) -> tuple[KeptRepository, 
 
 
 def pack_pushed(git: Git) -> int:
-    """Pack the repositories that were pushed to since the last time; return how many.
+    """Pack the repositories that received a push since the last run; return their number.
 
-    Of several hosts that share a directory, one takes up each.
+    Of several hosts that share a directory, only one packs each repository.
     """
     packed = 0
     for path in all_repositories(git.root):
@@ -84,10 +85,10 @@ def pack_pushed(git: Git) -> int:
 
 
 def _write_bitmap(git: Git, path: Path) -> None:
-    """Note which objects each branch has, unless the newest pack is in such a note already.
+    """Write a bitmap of the objects of each branch, unless the latest one covers all packs.
 
-    A clone then reads a bitmap instead of the whole history (gitformat-bitmap). The packs stay as
-    they are. Git 2.34 or newer can do it; raises GitFailedError.
+    A clone then reads the bitmap instead of the whole history (gitformat-bitmap). The packs are not
+    changed. This requires Git 2.34. Raise GitFailedError if it fails.
     """
     packs = path / "objects" / "pack"
     if _newest(packs, "*.bitmap") >= _newest(packs, "*.pack"):
@@ -98,7 +99,7 @@ def _write_bitmap(git: Git, path: Path) -> None:
 
 
 def _newest(directory: Path, pattern: str) -> int:
-    """Return when the newest of some files was written, in nanoseconds; 0 if there is none."""
+    """Return the latest modification time of matching files in nanoseconds, or 0 without any."""
     return max((file.stat().st_mtime_ns for file in directory.glob(pattern)), default=0)
 
 
@@ -111,7 +112,7 @@ def _claim(path: Path) -> bool:
 
 
 def fault_of(git: Git, kept: KeptRepository) -> str | None:
-    """Check every object of a repository; return what is wrong, or None."""
+    """Check every object of a repository; return the problem, or None."""
     options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
     child = git.open(kept.path, "fsck", *options, seconds=_LONG)
     try:
@@ -133,9 +134,9 @@ def orphans(git: Git, kept: Iterable[KeptRepository]) -> tuple[Path, ...]:
 
 
 def remove_orphans(git: Git, kept: Iterable[KeptRepository]) -> int:
-    """Remove the repositories that belong to no project; return how many.
+    """Delete the repositories that belong to no project; return their number.
 
-    Raises InvalidError if there is no project at all: that is another database.
+    Raise InvalidError if there are no projects at all, which indicates a wrong database.
     """
     known = tuple(kept)
     if not known:
@@ -147,9 +148,10 @@ def remove_orphans(git: Git, kept: Iterable[KeptRepository]) -> int:
 
 
 def back_up(git: Git, kept: Iterable[KeptRepository], directory: Path) -> tuple[int, int]:
-    """Write a bundle of each repository and a list of them; return how many, and how many empty.
+    """Write a bundle of each repository, and a manifest.
 
-    A bundle has all branches and tags of one moment, while others push. Raises GitFailedError.
+    Return the numbers of bundles and of empty repositories. A bundle is a consistent snapshot of
+    all branches and tags, even during pushes. Raise GitFailedError if a bundle cannot be written.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     entries = [_back_up(git, each, directory) for each in kept if each.exists]
@@ -170,7 +172,7 @@ def _back_up(git: Git, kept: KeptRepository, directory: Path) -> dict[str, Any]:
         git.run(
             kept.path, "bundle", "create", "--quiet", str(aside.absolute()), "--all", seconds=_LONG
         )
-        # Git creates the file with the umask of this program.
+        # Git creates the file with the umask of this process.
         aside.chmod(_PRIVATE)
         aside.rename(directory / name)
     branch = default_branch(kept.path).decode("utf-8", "surrogateescape")
@@ -178,10 +180,10 @@ def _back_up(git: Git, kept: KeptRepository, directory: Path) -> dict[str, Any]:
 
 
 def restore(git: Git, kept: Iterable[KeptRepository], directory: Path) -> dict[str, list[str]]:
-    """Restore the repositories of a backup, by the paths of their projects.
+    """Restore the repositories of a backup by the paths of their projects.
 
-    Returns the paths under `restored`, `kept` (there are branches already) and `missing` (there is
-    no such project). Raises InvalidError for a directory without a backup.
+    Return the paths under `restored`, `kept` (the repository already has branches) and `missing`
+    (there is no such project). Raise InvalidError for a directory without a backup.
     """
     by_path = {each.project_path: each for each in kept}
     outcome: dict[str, list[str]] = {"restored": [], "kept": [], "missing": []}

@@ -1,7 +1,7 @@
-"""Git's own program: how it is started, and whether it is here at all.
+"""The Git program: its configuration, its processes, and checks of its installation.
 
-Children get an environment and a configuration of ours alone: nothing of the operator's home, of
-the system, or of what was pushed can change what they do.
+Git processes use only the environment and configuration defined here. Neither the operator's home
+directory, the system configuration nor pushed content can change their behavior.
 """
 
 import logging
@@ -16,20 +16,20 @@ from domain.git.errors import GitFailedError, GitTimeoutError, GitUnavailableErr
 from domain.git.subprocess import Answer, Argument, Child, ChildTimeoutError
 
 _log = logging.getLogger("gatebell.git")
-#: The oldest Git that reads a configuration from GIT_CONFIG_COUNT and GIT_CONFIG_GLOBAL.
+#: Oldest supported version of Git. It is the first to read GIT_CONFIG_COUNT and GIT_CONFIG_GLOBAL.
 OLDEST = (2, 32)
 DEFAULT_BRANCH = "main"
-#: Seconds for a command that is no transfer.
+#: Timeout in seconds for commands other than transfers.
 _COMMAND_SECONDS = 15.0
-#: Seconds for what only asks the program about itself: pages and /readyz wait for it.
+#: Timeout in seconds for checks of the installation. Pages and /readyz wait for them.
 _CHECK_PATIENCE = 3.0
-#: Seconds until a missing Git is looked for again; a good one is trusted for as long.
+#: Number of seconds for which the result of a check is cached.
 _CHECK_SECONDS = 30.0
-#: Lets tokens and alerts go first.
+#: Niceness that gives precedence to requests for tokens and alerts.
 _NICENESS = 5
-#: What Git asks before a push moves a branch (githooks).
+#: Directory of the hook that Git calls before a push changes a branch (githooks).
 _HOOKS = Path(__file__).with_name("hooks")
-#: The configuration of a push. Others run no hook at all.
+#: Configuration of a push. Other commands run no hooks.
 ASKING_BEFORE_REFS_MOVE = (("core.hooksPath", str(_HOOKS)),)
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 
@@ -38,9 +38,9 @@ CONFIGURATION: tuple[tuple[str, str], ...] = (
     ("core.fsmonitor", "false"),
     ("core.attributesFile", "/dev/null"),
     ("core.excludesFile", "/dev/null"),
-    # What was pushed survives a power failure.
+    # Pushed data survives a power failure.
     ("core.fsync", "committed,reference"),
-    # Large files are streamed, and a few children fit into the memory of a small host.
+    # Large files are streamed, and several Git processes fit into the memory of a small host.
     ("core.bigFileThreshold", "16m"),
     ("core.packedGitLimit", "256m"),
     ("core.packedGitWindowSize", "16m"),
@@ -52,15 +52,15 @@ CONFIGURATION: tuple[tuple[str, str], ...] = (
     ("gc.autoDetach", "false"),
     ("maintenance.auto", "false"),
     ("repack.writeBitmaps", "true"),
-    # Children reach nothing but their repository.
+    # Git processes cannot reach anything but their repository.
     ("protocol.allow", "never"),
     ("transfer.fsckObjects", "true"),
     ("http.getanyfile", "false"),
     ("uploadpack.allowFilter", "true"),
-    # A partial clone asks for objects by name, with version 0 of the protocol too.
+    # A partial clone requests objects by name, in version 0 of the protocol as well.
     ("uploadpack.allowAnySHA1InWant", "true"),
     ("receive.fsckObjects", "true"),
-    # Harmless flaws of old histories, which could not be pushed at all otherwise.
+    # Harmless flaws of old histories, which could otherwise not be pushed at all.
     ("receive.fsck.badTimezone", "ignore"),
     ("receive.fsck.missingSpaceBeforeDate", "ignore"),
     ("receive.fsck.zeroPaddedFilemode", "ignore"),
@@ -71,17 +71,17 @@ CONFIGURATION: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Git:
-    """The program, and where the repositories lie."""
+    """The Git program and the directory of the repositories."""
 
     program: str
     root: Path
-    #: Seconds without any progress until a child is ended.
+    #: Number of seconds without progress after which a process is terminated.
     patience: float = 60.0
 
     def environment(
         self, repository: Path, *, configuration: Iterable[tuple[str, str]] = ()
     ) -> dict[str, str]:
-        """Return the environment of a child, with further configuration."""
+        """Return the environment of a Git process, with additional configuration."""
         configured = [*CONFIGURATION, ("safe.directory", str(repository)), *configuration]
         given = {
             "PATH": os.pathsep.join(os.get_exec_path()),
@@ -107,7 +107,10 @@ class Git:
         patience: float | None = None,
         answer: Answer | None = None,
     ) -> Child:
-        """Start Git with a low priority; raise GitUnavailableError if it is not there."""
+        """Start Git with a low priority.
+
+        Raise GitUnavailableError if it cannot be started.
+        """
         command = ("nice", "-n", str(_NICENESS), self.program, *arguments)
         try:
             return Child(command, environment, patience=patience or self.patience, answer=answer)
@@ -117,9 +120,9 @@ class Git:
     def open(
         self, repository: Path, *arguments: Argument, seconds: float = _COMMAND_SECONDS
     ) -> Child:
-        """Start a command in a repository; the caller ends it.
+        """Start a command in a repository; the caller has to end it.
 
-        `seconds` is how long a single read or write may take.
+        `seconds` is the timeout of a single read or write.
         """
         located = ("--no-pager", f"--git-dir={repository}", *arguments)
         return self.start(located, self.environment(repository), patience=seconds)
@@ -131,9 +134,10 @@ class Git:
         seconds: float = _COMMAND_SECONDS,
         accepted: Sequence[int] = (0,),
     ) -> bytes:
-        """Run a command in a repository and return its output; raise GitFailedError.
+        """Run a command in a repository and return its output.
 
-        `seconds` is how long it may take; `accepted` are the exit statuses that are no error.
+        `seconds` is the timeout of the command, and `accepted` contains the exit statuses of a
+        success. Raise GitFailedError for other statuses, and GitTimeoutError after the timeout.
         """
         child = self.open(repository, *arguments, seconds=seconds)
         deadline, output = monotonic() + seconds, bytearray()
@@ -159,26 +163,27 @@ class Git:
         return bytes(output)
 
     def problem(self) -> str | None:
-        """Return what is wrong with Git on this host, in a few words, or None."""
+        """Return a short description of the problem with Git on this host, or None."""
         checked_at, found = _known.get(self.program, (float("-inf"), None))
         if monotonic() - checked_at > _CHECK_SECONDS:
             try:
                 found = _problem_of(self)
             except GitTimeoutError:
-                # A busy host, not a host without Git: what was known stays true.
+                # The host is busy, which does not mean that Git is missing. Keep the previous
+                # result.
                 return found
             _known[self.program] = (monotonic(), found)
         return found
 
 
-#: What is known of programs, and since when, for half a minute each.
+#: Cached results of checks, with their times, by program.
 _known: dict[str, tuple[float, str | None]] = {}
 
 
 def _problem_of(git: Git) -> str | None:
-    """Return what is wrong with a program: `missing`, `too old` or without a part of it.
+    """Return the problem with a program: `missing`, `too old` or an incomplete installation.
 
-    Raises GitTimeoutError if it does not say so in time.
+    Raise GitTimeoutError if it does not respond in time.
     """
     try:
         version = _VERSION.match(git.run(Path(os.devnull), "version", seconds=_CHECK_PATIENCE))
@@ -192,5 +197,5 @@ def _problem_of(git: Git) -> str | None:
         return f"too old: {OLDEST[0]}.{OLDEST[1]} is the oldest that works"
     if not Path(folder, "git-http-backend").exists():
         return "without http-backend"
-    # Git ignores a hook that it cannot run, and would ask nothing.
+    # Git ignores a hook that it cannot run, so pushes would not be checked.
     return None if os.access(_HOOKS / "pre-receive", os.X_OK) else "without its pre-receive hook"

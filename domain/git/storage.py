@@ -1,8 +1,8 @@
-"""Where the repository of a project lies, and how it comes and goes.
+"""Locations of repositories, and their creation and removal.
 
-The path follows from what never changes of a project, so that a rename moves nothing. The time of
-creation is part of it because SQLite gives the number of the last deleted project to the next one,
-which must not find what the other has left.
+The path of a repository depends only on constants of its project, so that renaming moves nothing.
+It includes the time of creation, because SQLite can reuse the id of the last deleted project. A new
+project must not find the files of the deleted one.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from domain.core.randomness import random_hex
 from domain.git.errors import DiskNearlyFullError, GitFailedError
 from domain.git.program import DEFAULT_BRANCH, Git
 
-#: Left in a repository by a push, for the next upkeep.
+#: File that a push creates in a repository, for the next maintenance.
 PUSHED = "gatebell-pushed"
 _NEW, _REMOVED = ".new", ".removed"
 
@@ -30,7 +30,7 @@ def repository_path(root: Path, project_id: int, created_at: datetime) -> Path:
 
 
 def ensure_repository(git: Git, path: Path) -> None:
-    """Create an empty repository unless there is one; of several at once one creates it."""
+    """Create an empty repository unless it exists; of concurrent calls, one creates it."""
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,9 +54,9 @@ def ensure_repository(git: Git, path: Path) -> None:
 
 
 def remove_repository(root: Path, project_id: int, created_at: datetime) -> bool:
-    """Remove the repository of a deleted project; return whether there was one.
+    """Delete the repository of a deleted project; return whether there was one.
 
-    Call it after the deletion is committed. Transfers that run see their files vanish, and fail.
+    Call this after the deletion is committed. Running transfers lose their files and fail.
     """
     path = repository_path(root, project_id, created_at)
     aside = path.with_name(f"{path.name}.{random_hex(8)}{_REMOVED}")
@@ -69,12 +69,12 @@ def remove_repository(root: Path, project_id: int, created_at: datetime) -> bool
 
 
 def all_repositories(root: Path) -> Iterator[Path]:
-    """Return the paths of all repositories, in order."""
+    """Yield the paths of all repositories in order."""
     yield from sorted(root.glob("??/*.git"))
 
 
 def remove_leftovers(root: Path, *, older_than: float) -> int:
-    """Remove what an interrupted creation or removal has left; return how many.
+    """Delete the remains of interrupted creations and removals; return their number.
 
     `older_than` is a time in seconds since the epoch.
     """
@@ -86,7 +86,10 @@ def remove_leftovers(root: Path, *, older_than: float) -> int:
 
 
 def check_room(root: Path, *, least: int) -> None:
-    """Raise DiskNearlyFullError if the disk has fewer than `least` free bytes."""
+    """Check that the disk has at least `least` free bytes.
+
+    Raise DiskNearlyFullError if not.
+    """
     while not root.exists():
         root = root.parent
     if shutil.disk_usage(root).free < least:
@@ -95,9 +98,9 @@ def check_room(root: Path, *, least: int) -> None:
 
 
 def note_push(git: Git, path: Path) -> None:
-    """Do what is due after a push: mark the repository for upkeep, and settle its default branch.
+    """Mark a repository for maintenance after a push, and set its default branch.
 
-    Somebody whose first push has another branch than `main` gets that one as the default branch.
+    If the first push creates a branch other than `main`, that branch becomes the default branch.
     """
     with suppress(OSError):
         (path / PUSHED).touch(mode=0o600)
@@ -106,7 +109,7 @@ def note_push(git: Git, path: Path) -> None:
 
 
 def default_branch(path: Path) -> bytes:
-    """Return the name of the default branch, which may have no commit yet."""
+    """Return the name of the default branch, which may have no commits yet."""
     try:
         content = (path / "HEAD").read_bytes().strip()
     except OSError:
@@ -115,7 +118,7 @@ def default_branch(path: Path) -> bytes:
 
 
 def has_branches(path: Path) -> bool:
-    """Return whether anything was pushed to a repository, which need not exist."""
+    """Return whether anything was pushed to a repository, which may not exist."""
     branches = path / "refs" / "heads"
     return (path / "packed-refs").exists() or next(branches.glob("*"), None) is not None
 

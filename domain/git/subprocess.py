@@ -1,9 +1,9 @@
-"""A child process whose pipes have a deadline for every wait.
+"""Child processes whose pipes have a timeout for every wait.
 
-Python's `subprocess` forks in a web process, which has greenlets and threads: the fork copies page
-tables, and gevent runs Python between fork and exec. `os.posix_spawnp` does neither. It waits by
-Python's poll objects, which gevent makes cooperative, so that the same code serves web processes,
-the background worker and the command line.
+Python's `subprocess` forks, which is costly in a web process with greenlets and threads. The fork
+copies page tables, and gevent runs Python code between fork and exec. `os.posix_spawnp` avoids
+both. Waiting uses Python's poll objects, which gevent makes cooperative. So the same code works in
+web processes, the background worker and the command line.
 """
 
 import os
@@ -15,26 +15,27 @@ from fcntl import F_DUPFD_CLOEXEC, fcntl
 from tempfile import TemporaryFile
 from time import monotonic, sleep
 
-#: Bytes of one read: what a pipe of Linux holds.
+#: Maximum number of bytes of one read: the capacity of a pipe on Linux.
 PIECE = 65_536
-#: Bytes of the error output that are kept.
+#: Maximum number of bytes of error output that are kept.
 _MOST_ERRORS = 2_000
-#: Seconds between SIGTERM, which lets Git remove its temporary files, and SIGKILL.
+#: Number of seconds between SIGTERM, after which Git removes its temporary files, and SIGKILL.
 _GRACE_SECONDS = 2.0
 _POLL_SECONDS = 0.01
-#: The descriptors on which a program asks and is answered; `hooks/pre-receive` names them too.
+#: File descriptors on which a program sends questions and receives answers. `hooks/pre-receive`
+#: uses the same numbers.
 _ASKS, _IS_ANSWERED = 8, 9
 Argument = str | bytes
-#: Returns the answer to a question, in one line.
+#: Function that returns the answer to a question as one line.
 Answer = Callable[[], str]
 
 
 class ChildTimeoutError(Exception):
-    """The child neither took nor gave anything in time."""
+    """The child process neither read nor wrote anything in time."""
 
 
 class Child:
-    """A running program, in a process group of its own with all that it starts."""
+    """A running program, in its own process group with all processes that it starts."""
 
     def __init__(
         self,
@@ -44,10 +45,11 @@ class Child:
         patience: float,
         answer: Answer | None = None,
     ) -> None:
-        """Start a program found in PATH; raise OSError if that fails.
+        """Start a program found in PATH.
 
-        `patience` is how many seconds a single read or write may take. `answer` is called by a read
-        or write while the program, or what it has started, asks something.
+        `patience` is the timeout in seconds of a single read or write. While the program or a
+        process started by it waits for an answer, a read or write calls `answer`. Raise OSError if
+        the program cannot be started.
         """
         self._patience = patience
         self._questions = _Questions(answer)
@@ -68,7 +70,7 @@ class Child:
                 ),
                 setpgroup=0,
                 setsigmask=(),
-                # Python ignores it, and a child would inherit that.
+                # Python ignores this signal, and a child would inherit that.
                 setsigdef=(signal.SIGPIPE,),
             )
         except OSError:
@@ -83,14 +85,15 @@ class Child:
         self._is_fed = False
 
     def read(self, size: int = PIECE) -> bytes:
-        """Return what the program wrote, at most `size` bytes; empty at its end."""
+        """Return up to `size` bytes of output, or an empty value at its end."""
         self._wait(self._stdout, select.POLLIN)
         return os.read(self._stdout, size)
 
     def write(self, piece: bytes) -> bytes:
-        """Write a piece, and return what the program wrote meanwhile.
+        """Write data, and return the output that the program wrote in the meantime.
 
-        A program that no longer reads gets nothing: its exit status and output say why.
+        If the program no longer reads its input, the rest is discarded: its exit status and output
+        contain the reason.
         """
         rest, written = memoryview(piece), bytearray()
         while rest and not self._is_fed:
@@ -108,14 +111,15 @@ class Child:
             _close(self._stdin)
 
     def end(self) -> int:
-        """End the program with all that it started, unless it has ended; return the exit status.
+        """End the program with all processes that it started; return the exit status.
 
-        The status is negative for a signal. Calling it again changes nothing.
+        The status is negative for a signal. Further calls have no effect.
         """
         if self.status is None:
             self.status = self._reap(0.0)
             if self.status is None:
-                # Before its input ends: what was cut off must not look complete.
+                # Send the signal before closing the input, because truncated input must not look
+                # complete.
                 self._signal(signal.SIGTERM)
             self._close_pipes()
             if self.status is None:
@@ -123,7 +127,7 @@ class Child:
         return self.status
 
     def wait(self, seconds: float) -> int | None:
-        """Wait for the end of a program that has written everything; None if it takes longer."""
+        """Wait for a program that has written all output; return None after the timeout."""
         if self.status is None:
             self.status = self._reap(seconds)
             if self.status is not None:
@@ -131,14 +135,14 @@ class Child:
         return self.status
 
     def errors(self) -> str:
-        """Return the last part of the error output; only once."""
+        """Return the last part of the error output; it can be called only once."""
         with self._errors as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _MOST_ERRORS))
             return file.read().decode(errors="replace").strip()
 
     def _collect(self, written: bytearray) -> bool:
-        """Append what the program wrote; return False at its end."""
+        """Append output of the program; return False at its end."""
         piece = os.read(self._stdout, PIECE)
         written += piece
         return bool(piece)
@@ -186,13 +190,13 @@ class Child:
         self._questions.close()
 
     def _reap(self, seconds: float) -> int | None:
-        """Return the exit status as soon as there is one; None when the time is over."""
+        """Return the exit status once there is one, or None after the timeout."""
         deadline = monotonic() + seconds
         while True:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG)
             except ChildProcessError:
-                return 0  # reaped by another part of this process
+                return 0  # Another part of this process has already reaped it.
             if pid:
                 return os.waitstatus_to_exitcode(status)
             if monotonic() >= deadline:
@@ -201,42 +205,43 @@ class Child:
 
 
 class _Questions:
-    """Two pipes: a program asks on one, and is answered on the other."""
+    """Two pipes: one for questions of a program, one for the answers."""
 
     def __init__(self, answer: Answer | None) -> None:
         self._answer = answer
-        #: What to wait for, by descriptor; nothing where nobody can ask.
+        #: Events to wait for by descriptor. Empty if no questions are possible.
         self.wanted: dict[int, int] = {}
         self._ours: tuple[int, ...] = ()
-        #: The ends of the program.
+        #: The program's ends of the pipes.
         self.of_program: tuple[int, ...] = ()
         if answer is None:
             return
         asked, asks = os.pipe()
         is_answered, answers = os.pipe()
-        # Above those that the program gets, so that none is overwritten before it is copied.
+        # Use higher numbers than the program's descriptors, so that none is overwritten before it
+        # is copied.
         self.of_program = tuple(fcntl(each, F_DUPFD_CLOEXEC, 10) for each in (asks, is_answered))
         _close(asks, is_answered)
         self._ours, self.wanted = (asked, answers), {asked: select.POLLIN}
 
     @property
     def file_actions(self) -> tuple[tuple[int, int, int], ...]:
-        """Return what gives the program its ends."""
+        """Return the actions that pass the ends of the pipes to the program."""
         pairs = zip(self.of_program, (_ASKS, _IS_ANSWERED), strict=False)
         return tuple((os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in pairs)
 
     def reply(self) -> None:
-        """Answer a question, or take note that nobody is left who could ask."""
+        """Answer a question, or close the pipes if no process is left to ask."""
         asked, answers = self._ours
         if not os.read(asked, PIECE) or self._answer is None:
             self.close()
             return
-        # Whoever does not read it any more needs no answer.
+        # The program may have stopped reading, so it needs no answer.
         with suppress(BrokenPipeError):
             os.write(answers, f"{self._answer()}\n".encode())
 
     def close(self) -> None:
-        """Close our ends: a program that waits for an answer gets none."""
+        """Close this side of the pipes, so that a program that waits for an answer gets none."""
         _close(*self._ours)
         self._ours, self.wanted = (), {}
 

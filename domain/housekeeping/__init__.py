@@ -1,1 +1,1 @@
-"""Maintenance of stored data: pruning, folded names, re-encryption under a new key."""
+"""Maintenance of stored data: pruning, folded names, clock corrections and re-encryption."""

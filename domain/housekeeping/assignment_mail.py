@@ -1,4 +1,4 @@
-"""Tells people by e-mail of alerts and incidents that somebody else assigned to them."""
+"""Sends emails about alerts and incidents that were assigned by another user."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,19 +27,19 @@ from models import (
     User,
 )
 
-#: Of one run; the next one continues.
+#: Maximum number of notices in one run. The next run continues.
 _MOST_NOTICES = 1_000
 _MOST_NAMED = 20
 _LONGEST_TITLE = 150
-#: By the number that is stored for incidents, which grows with the severity.
+#: Severities by the stored number of incidents, which increases with the severity.
 _BY_URGENCY = tuple(reversed(SEVERITIES))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Told:
-    """An alert or an incident that a person was assigned to."""
+    """An alert or an incident that was assigned to a user."""
 
-    #: As URLs have it.
+    #: Kind as it appears in URLs.
     kind: str
     severity: str
     title: str
@@ -61,9 +61,9 @@ class _Told:
 
 
 def queue_assignment_mail(sign: Sign, *, session: Session, now: datetime) -> int:
-    """Store a message for each person with new assignments, and return their number.
+    """Queue an email for each user with new assignments, and return their number.
 
-    What was taken back meanwhile is left out, and so are people who turned updates off.
+    Assignments that were revoked in the meantime are left out, as are users who turned off updates.
     """
     notices = session.scalars(
         select(AssignmentNotice)
@@ -93,7 +93,7 @@ def queue_assignment_mail(sign: Sign, *, session: Session, now: datetime) -> int
 def _allowed(
     told: Mapping[int, Sequence[_Told]], *, session: Session, now: datetime
 ) -> Mapping[int, Sequence[_Told]]:
-    """Return what people may be told of: they still have access, and no project is archived."""
+    """Return the assignments that users may see: they still have access to an active project."""
     found: dict[int, Sequence[_Told]] = {}
     for user_id, some in told.items():
         projects = may_be_told(_about(user_id, some), session=session, now=now)
@@ -109,7 +109,7 @@ def _about(user_id: int, told: Sequence[_Told]) -> Mapping[str, Any]:
 
 
 def tell_again_of_others(about: Mapping[str, Any], *, session: Session, now: datetime) -> None:
-    """Queue another message about those assignments of a cancelled one that may still be told."""
+    """Queue another email with those assignments of a canceled one that may still be sent."""
     if "assigned" not in about:
         return
     told = may_be_told(about, session=session, now=now)
@@ -127,7 +127,7 @@ def tell_again_of_others(about: Mapping[str, Any], *, session: Session, now: dat
 
 
 def forget_assignments(*, session: Session) -> None:
-    """Forget what nobody can be told of: e-mail is not configured."""
+    """Delete all notices, because email is not configured."""
     if session.scalar(select(AssignmentNotice.id).limit(1)) is not None:
         session.execute(delete(AssignmentNotice))
 
@@ -139,7 +139,7 @@ def _forget(ids: Sequence[int], *, session: Session) -> None:
 def _told(
     notices: Sequence[AssignmentNotice], *, session: Session
 ) -> Mapping[int, Sequence[_Told]]:
-    """Return what still holds by user, each alert and incident once."""
+    """Return the current assignments by user id, with each alert and incident once."""
     known = _alerts(notices, session=session) | _incidents(notices, session=session)
     found: dict[int, dict[tuple[str, int], _Told]] = defaultdict(dict)
     for each in notices:
@@ -202,7 +202,7 @@ def _incidents(notices: Sequence[AssignmentNotice], *, session: Session) -> _Kno
 
 
 def _addresses(user_ids: Collection[int], *, session: Session) -> Mapping[int, User]:
-    """Return those of the users who get messages."""
+    """Return the users who receive emails, by id."""
     without_updates = select(PageRecipient.user_id).where(
         PageRecipient.user_id.is_not(None), PageRecipient.wants_follow_ups.is_(False)
     )

@@ -1,10 +1,12 @@
-"""Brings back times that a clock which ran ahead has stored, so that they withhold nothing.
+"""Corrects times that were stored by a clock that ran ahead, so that nothing waits for them.
 
-A time that lies further ahead than it ever may be set, or that belongs to something written ahead
-of now, was stored by a host whose clock was wrong, or before the clock was set back. What waits for
-it is due now. So nothing else has to mistrust what it reads, except for the times of alerts: they
-stay as they were received, no index would find them, and what waits for them looks at now
-(`domain/paging/silences/flapping.py`). What only shows times shows them.
+A time is wrong if it is further ahead than allowed, or if its row was written in the future. It was
+stored by a host whose clock was wrong, or before the clock was set back. The waiting item becomes
+due now, so no other code has to distrust stored times.
+
+The times of alerts are an exception, because no index would find them. They stay as they were
+received, and code that waits for them checks them (`domain/paging/silences/flapping.py`). Times
+that are only displayed are not corrected.
 """
 
 from collections.abc import Callable, Mapping
@@ -65,7 +67,7 @@ from models import (
     WebhookIncidentChange,
 )
 
-#: How long operators are told of a correction.
+#: Time for which operators see a notice of a correction.
 _TOLD_FOR = timedelta(hours=1)
 _MINUTE = timedelta(minutes=1)
 _NONE = timedelta(0)
@@ -73,12 +75,12 @@ _NONE = timedelta(0)
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """Times of a table that something waits for: which of them are wrong, and what is right."""
+    """A column with due times: the condition for wrong times, and their correction."""
 
     name: str
     table: type[Any]
     is_wrong: Callable[[Moment], ColumnElement[bool]]
-    #: The new values of columns.
+    #: Function that returns the new values of columns.
     values: Callable[[datetime], Mapping[str, Any]]
 
 
@@ -88,15 +90,16 @@ def _gate(
     written: InstrumentedAttribute[Any] | None = None,
     among: ColumnElement[bool] | None = None,
 ) -> Gate:
-    """Return the gate of a column that is set at most so far ahead.
+    """Return the gate of a column that can be at most `most` ahead.
 
-    `written` says when the row was written, in which case whatever lies ahead is wrong.
+    `written` is the column with the time at which the row was written. If that is in the future,
+    any future time of `column` is wrong.
     """
 
     def is_wrong(now: Moment) -> ColumnElement[bool]:
         latest = later(now, CLOCK_TOLERANCE)
         is_of_wrong_clock = false() if written is None else written > latest
-        # The first one alone finds the index of the column.
+        # The first condition makes the database use the index of the column.
         found = column > latest, or_(column > later(now, CLOCK_TOLERANCE + most), is_of_wrong_clock)
         return and_(*found, *(() if among is None else (among,)))
 
@@ -113,7 +116,7 @@ def _gate(
 def _heartbeat_is_wrong(now: Moment) -> ColumnElement[bool]:
     latest = later(now, CLOCK_TOLERANCE)
     latest_ms = in_milliseconds(now, CLOCK_TOLERANCE)
-    # One that is down is looked at again after a minute at least.
+    # A heartbeat that is down is checked again after at least a minute.
     is_too_far = and_(
         Heartbeat.every.is_not(None),
         Heartbeat.due_ms > latest_ms + WAIT_MS,
@@ -132,7 +135,7 @@ def _counted_from_now(now: datetime) -> Mapping[str, Any]:
     }
 
 
-#: Whether a contact waits for a message that leaves later by a rule of the person.
+#: Condition that a contact waits for a message that is delayed by a rule of its owner.
 _WAITS_BY_RULE = exists().where(
     PageMessage.contact_id == Contact.id,
     PageMessage.ended_at.is_(None),
@@ -141,7 +144,7 @@ _WAITS_BY_RULE = exists().where(
 
 
 def _sign_in_is_wrong(now: Moment) -> ColumnElement[bool]:
-    # The first try is due when the sign-in ends.
+    # The first attempt is due when the sign-in ends.
     latest, latest_retry = (
         later(now, CLOCK_TOLERANCE + each) for each in (_NONE, backchannel_logout.LONGEST_PAUSE)
     )
@@ -152,7 +155,8 @@ def _sign_in_is_wrong(now: Moment) -> ColumnElement[bool]:
     )
 
 
-#: Escalations know themselves when their last decision was taken (`domain/paging/escalations/`).
+#: Corrected columns. Escalations are not included, because they store the time of their last
+#: decision (`domain/paging/escalations/`).
 GATES = (
     Gate(
         name="heartbeats.due_ms",
@@ -193,13 +197,13 @@ _PAGES = "pages.due_at"
 
 
 def times_ahead(*, session: Session, now: datetime) -> Mapping[str, int]:
-    """Return how many times of each table lie too far ahead, without those that have none."""
+    """Return the number of wrong times by table, leaving out tables without any."""
     counts = session.execute(COUNT_TIMES_AHEAD, moments(now)).mappings().one()
     return {name: count for name, count in counts.items() if count}
 
 
 def bring_back(*, session: Session, now: datetime) -> Mapping[str, int]:
-    """Make due what waits for times that lie too far ahead; return how many of each table."""
+    """Make items due that wait for wrong times; return their number by table."""
     found = times_ahead(session=session, now=now)
     for gate in GATES:
         if gate.name in found:
@@ -212,19 +216,20 @@ def bring_back(*, session: Session, now: datetime) -> Mapping[str, int]:
 
 
 def note_wrong_clock(*, session: Session, now: datetime) -> None:
-    """Note for operators that a clock was wrong until now."""
+    """Record for operators that a clock was wrong until now."""
     record_turn(CLOCK_CORRECTION, session=session, now=now)
 
 
 def _held_recipients(now: Moment) -> Select[int]:
-    """Return the statement that finds recipients whose pages wait for a time that is wrong."""
+    """Select the recipients whose pages wait for a wrong time."""
     latest, much_later = (later(now, CLOCK_TOLERANCE + each) for each in (_NONE, _MINUTE))
     waiting = (
         Page.recipient_id == PageRecipient.id,
         Page.batch_id.is_(None),
         Page.withdrawn_at.is_(None),
     )
-    # Quiet hours may be as long as a day, but what is due already is looked at within a minute.
+    # Quiet hours may last up to a day, but a recipient with overdue pages is checked within a
+    # minute.
     is_overdue = exists().where(*waiting, Page.due_at <= now)
     is_of_wrong_clock = exists().where(*waiting, Page.created_at > latest)
     is_held_too_long = exists().where(*waiting, _is_held_too_long(now))
@@ -239,7 +244,7 @@ def _held_recipients(now: Moment) -> Select[int]:
 
 
 def _is_held_too_long(now: Moment) -> ColumnElement[bool]:
-    """Return whether a page that is held back is checked again later than it should be."""
+    """Return the condition that the next check of a withheld page is later than allowed."""
     is_archived = Page.held_by == ARCHIVED
     of_mute, of_archived = (
         Page.due_at > later(now, CLOCK_TOLERANCE + most) for most in (_MINUTE, LATEST_LOOK)
@@ -251,7 +256,7 @@ def _count_of(statement: Select[int]) -> ColumnElement[int]:
     return select(func.count()).select_from(statement.subquery()).scalar_subquery()
 
 
-#: Number of times of each table that are too far ahead, with the parameters of
+#: Query for the numbers of wrong times by table, with the parameters of
 #: `domain.core.schedule_conditions`.
 COUNT_TIMES_AHEAD = select(
     *(
@@ -265,12 +270,12 @@ COUNT_TIMES_AHEAD = select(
 
 
 def _bring_back_pages(*, session: Session, now: datetime) -> None:
-    """Let pages leave that were queued ahead of now, unless quiet hours hold them back.
+    """Release pages that were queued in the future, unless quiet hours hold them back.
 
-    Those that a mute or an archived project held back are checked again.
+    Pages that are withheld by a mute or an archived project are checked again.
     """
     ids = session.scalars(_held_recipients(now)).all()
-    # Gathering locks recipients before pages as well.
+    # Lock recipients before pages, in the same order as batching.
     recipients = session.scalars(
         select(PageRecipient)
         .where(PageRecipient.id.in_(ids))
@@ -314,7 +319,7 @@ def _bring_back_pages(*, session: Session, now: datetime) -> None:
 
 
 def ahead_remark(*, session: Session, now: datetime) -> str | None:
-    """Return a sentence for operators if stored times lie too far ahead, or None."""
+    """Return a sentence for operators if stored times are wrong, or None."""
     found = times_ahead(session=session, now=now)
     if not found:
         return None
@@ -326,7 +331,7 @@ def ahead_remark(*, session: Session, now: datetime) -> str | None:
 
 
 def correction_remark(*, session: Session, now: datetime) -> str | None:
-    """Return a sentence for operators if a clock was wrong a short while ago, or None."""
+    """Return a sentence for operators if a clock was wrong recently, or None."""
     at = last_turn(CLOCK_CORRECTION, session=session)
     if at is None or not now - _TOLD_FOR < at <= now + CLOCK_TOLERANCE:
         return None

@@ -1,6 +1,7 @@
-"""Removes what belongs to deleted groups and projects, in slices, so that locks are short.
+"""Removes the data of deleted groups and projects in batches, so that locks are short.
 
-They are marked first (`domain/projects/deletion.py`). An interrupted run is continued by the next.
+They are marked as deleted first (`domain/projects/deletion.py`). The next run continues an
+interrupted one.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,11 +40,11 @@ from models import (
     WebhookIncidentChange,
 )
 
-#: Rows of a statement.
+#: Maximum numbers of rows, and of alerts or incidents, that are removed together.
 _SLICE, _ALERTS = 500, 100
-#: So long a project waits for a registry that is away.
+#: Time for which a project waits for an unavailable registry.
 _PATIENCE_WITH_REGISTRY = timedelta(days=30)
-#: Removes the files of a project, by its id and the time of its creation.
+#: Function that removes the files of a project, from its id and its time of creation.
 RemoveFiles = Callable[[int, datetime], object]
 Between = Callable[[], None]
 
@@ -51,10 +52,10 @@ Between = Callable[[], None]
 def remove_deleted(
     *, remove_files: RemoveFiles, session: Session, between: Between, now: datetime
 ) -> dict[str, int]:
-    """Remove deleted projects and groups and return how many of each; `between` commits a slice.
+    """Remove deleted projects and groups, and return their numbers; `between` commits a batch.
 
-    A project waits until its images are deleted in the container registry: what is known of them
-    here is needed for it, and keeps others from them.
+    A project waits until its images are deleted in the container registry. Its data is needed for
+    that, and prevents others from accessing the images.
     """
     images = (
         select(RegistryRemoval.id)
@@ -76,7 +77,10 @@ def remove_deleted(
 
 
 def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Session) -> int:
-    """Remove a row but the newest, whose id SQLite would give to the next one; return how many."""
+    """Delete a row unless it is the newest, whose id SQLite would reuse.
+
+    Return the number of deleted rows.
+    """
     newest = select(func.max(aliased(key.class_).id)).scalar_subquery()
     found = session.scalars(select(key).where(key == row_id, key < newest)).all()
     _delete(key.class_, key.in_(found), session)
@@ -84,7 +88,7 @@ def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Sessio
 
 
 def _empty(project_id: int, *, session: Session, between: Between) -> None:
-    """Remove what a project may have thousands of; the rest goes with its row."""
+    """Remove rows of which a project may have thousands; the rest is deleted with its row."""
     _remove_incidents(project_id, session=session, between=between)
     _remove_alerts(project_id, session=session, between=between)
     for keys, condition in _dependants(project_id):
@@ -97,7 +101,7 @@ def _empty(project_id: int, *, session: Session, between: Between) -> None:
 def _dependants(
     project_id: int,
 ) -> tuple[tuple[Sequence[InstrumentedAttribute[Any]], ColumnElement[bool]], ...]:
-    """Return the key and the condition of each table, those first that refer to others."""
+    """Return keys and conditions of tables, ordered so that referring rows are removed first."""
     releases = select(ProjectRelease.id).where(ProjectRelease.project_id == project_id)
     repositories = select(RegistryRepository.id).where(RegistryRepository.project_id == project_id)
     heartbeats = select(Heartbeat.id).where(Heartbeat.project_id == project_id)
@@ -167,7 +171,7 @@ def _remove_slices(
 
 
 def _remove_groups(session: Session, between: Between) -> int:
-    """Remove deleted groups that hold nothing any more, the innermost first; return how many."""
+    """Delete empty deleted groups, innermost first; return their number."""
     below, removed = aliased(Group), 0
     is_empty = ~exists().where(Project.group_id == Group.id) & ~exists().where(
         below.parent_id == Group.id

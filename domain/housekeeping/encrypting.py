@@ -1,7 +1,7 @@
-"""Encryption of what older releases stored in clear, by the worker after an upgrade.
+"""Encrypts data that older releases stored in plain text, in the worker after an upgrade.
 
-Migrations do not have SECRET_KEY. Hosts of an older release cannot read what is encrypted here, so
-most of it waits until no such host is present.
+Migrations have no access to SECRET_KEY. Hosts of an older release cannot read encrypted data, so
+most of it is encrypted only after no such host is left.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ def encrypt_clear_rows(
     now: datetime,
     between: Callable[[], None],
 ) -> dict[str, int]:
-    """Encrypt messages and URLs that are stored in clear; return how many of each kind.
+    """Encrypt messages and URLs that are stored in plain text; return their numbers by kind.
 
-    `revision` is the newest migration that this host knows; `between` commits.
+    `revision` is the latest migration that this host knows, and `between` commits.
     """
     is_last = not is_upgrading(revision, session=session, now=now)
     done = {

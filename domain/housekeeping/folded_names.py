@@ -1,4 +1,4 @@
-"""Repairs case-folded names that a former version or the database itself wrote."""
+"""Repairs case-folded names that were written by a former version or by the database."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ _ACCOUNT_NAMES = (
 
 
 def fold_environments(*, session: Session) -> None:
-    """Fold the names of environments that the database created while it stored alerts."""
+    """Fold the names of environments that the database created while storing alerts."""
     new_ones = select(Environment).where(Environment.name_key.is_(None)).limit(_SLICE)
     while found := session.scalars(new_ones).all():
         for environment in found:
@@ -27,10 +27,10 @@ def fold_environments(*, session: Session) -> None:
 
 
 def fold_accounts(*, session: Session, between: Callable[[], None]) -> int:
-    """Fold the names of accounts again where they are wrong, and return how many there were.
+    """Fold the names of accounts again if they are wrong, and return the number of changes.
 
-    An e-mail address that collides with an older account's is tried again each time, because the
-    older one may change.
+    An email address that collides with an older account's is retried each time, because the older
+    one may change.
     """
     texts = [text for text, _ in _ACCOUNT_NAMES]
     keys = [key for _, key in _ACCOUNT_NAMES]
@@ -57,9 +57,9 @@ def _may_be_wrong(
     *,
     session: Session,
 ) -> ColumnElement[bool]:
-    """Return the condition of names that the database cannot say are folded.
+    """Return the condition for names that may be folded wrongly.
 
-    Of ASCII alone, every database makes the same lower case letters as we do.
+    For ASCII text, every database folds names in the same way as Python.
     """
     is_postgres = session.get_bind().dialect.name == "postgresql"
     octets = func.octet_length(text) if is_postgres else func.length(cast(text, LargeBinary))
@@ -75,6 +75,6 @@ def _fold_account(number: int, keys: list[str], *, session: Session) -> bool:
             with session.begin_nested():
                 setattr(user, column.key, key)
         except IntegrityError:
-            continue  # an older account has it
+            continue  # An older account has this name.
         changed = True
     return changed

@@ -71,75 +71,78 @@ from models import (
 )
 
 _SLICE = 500
-#: Deliveries that one transaction looks at: in a large log, nearly all belong to alerts and stay.
+#: Maximum number of deliveries that one transaction checks. In a large log, nearly all of them
+#: belong to alerts and are kept.
 _LOOKED_AT = 5_000
-#: Dead tokens are kept for a while, because reuse is only detected while the row exists.
+#: Retention of dead tokens. Their reuse can be detected only while the row exists.
 _DEAD_TOKENS_STAY = timedelta(days=30)
-#: How long a device that keeps polling is told that its code has expired.
+#: Time for which a device that keeps polling is notified that its code has expired.
 _SPENT_DEVICES_STAY = timedelta(days=1)
-#: How long duplicates of a message are recognized; longer than the earliest notice.
+#: Retention of sent messages, by which duplicates are detected. It exceeds the earliest notice.
 _MAIL_STAYS = timedelta(days=90)
-#: Personal access tokens are few, and their owners may want to look them up later.
+#: Retention of dead personal access tokens. They are few, and owners may want to look them up.
 _DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
-#: For clients that registered themselves without a token and were never used.
+#: Retention of clients that registered without a token and were never used.
 _IDLE_CLIENTS_STAY = timedelta(days=30)
-#: Heartbeats and senders are judged soon after such a time.
+#: Retention of outage times. Heartbeats and senders are evaluated soon after an outage.
 _UNREACHABLE_TIMES_STAY = timedelta(days=31)
-#: How long people can look up why nobody was paged.
+#: Retention of past silences, so that users can look up why nobody was paged.
 _PAST_SILENCES_STAY = timedelta(days=365)
-#: How late an event of a push may come without bringing back what was removed.
+#: Retention of deleted tags and manifests. Delayed events of a push within this time cannot restore
+#: them.
 _TOMBSTONES_STAY = timedelta(days=30)
 _MEMBERSHIPS_AT_ONCE = 200
-#: How often deliveries of alerts are looked at: an alert may have been removed.
+#: Interval at which the deliveries of alerts are checked again, because alerts may be removed.
 _ALL_AGAIN = timedelta(days=1)
-#: What is removed of some tables, in logs; of others it is what they hold.
+#: Names of tables in logs, where not all rows of a table are removed.
 _CALLED = {"members": "bot_members", "mails": "mail", "applications": "idle_clients"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """The retention of the delivery log, of counted calls and of the logs of heartbeats."""
+    """The retention of the delivery log, of call counts and of the logs of heartbeats."""
 
     keep_deliveries: int
     keep_for: timedelta
     keep_calls_for: timedelta = timedelta(days=90)
-    #: Of each heartbeat.
+    #: Number of pings that are kept for each heartbeat.
     keep_pings: int = 100
 
 
 class KeptDeliveries:
-    """The deliveries of kept alerts: pruning looks at them once a day, and not in each turn.
+    """Deliveries of existing alerts, which pruning checks once a day and not in each run.
 
-    A worker has one. Alerts may be removed meanwhile, so their deliveries stay a day longer.
+    Each worker has its own instance. If an alert is removed in the meantime, its deliveries are
+    kept up to a day longer.
     """
 
     def __init__(self) -> None:
-        """Know of none."""
+        """Initialize without any known deliveries."""
         self._ends: dict[int | None, int] = {}
         self._since: datetime | None = None
 
     def begin(self, now: datetime) -> None:
-        """Begin a turn; the first one of a day looks at all."""
+        """Start a run; the first run of a day checks all deliveries."""
         if self._since is None or abs(now - self._since) >= _ALL_AGAIN:
             self._ends.clear()
             self._since = now
 
     def end(self, integration_id: int | None) -> int:
-        """Return the id below which all deliveries of an integration were looked at."""
+        """Return the id below which all deliveries of an integration were checked."""
         return self._ends.get(integration_id, 0)
 
     def extend(self, integration_id: int | None, end: int) -> None:
-        """Note that those below this id were looked at, and those that are left are kept."""
+        """Record that the deliveries below this id were checked and that the rest is kept."""
         self._ends[integration_id] = end
 
 
 class _Expired(NamedTuple):
-    """Rows of a table to be removed."""
+    """Rows of a table that are removed."""
 
     table: type[Base]
     condition: ColumnElement[bool]
-    #: Of large tables. Asked for in its order, they are found by its index, however little the
-    #: database knows of the table: else it may read all of it to find nothing.
+    #: Column for the order of large tables. With it, the database uses the index even without
+    #: statistics, instead of reading the whole table.
     by: InstrumentedAttribute[Any] | None = None
 
 
@@ -154,11 +157,11 @@ def prune(
     now: datetime,
     between: Callable[[], None],
 ) -> dict[str, int]:
-    """Remove expired rows and return how many of each kind were removed.
+    """Remove expired rows and return their numbers by kind.
 
-    `between` is called after each slice and each table; the caller commits there, so that locks
-    are short: on SQLite, looking for what has expired keeps all writers waiting. Without `kept`,
-    all deliveries are looked at.
+    `between` is called after each batch and each table. It commits, so that locks are short: on
+    SQLite, the search for expired rows blocks all writers. Without `kept`, all deliveries are
+    checked.
     """
     kept = kept or KeptDeliveries()
     kept.begin(now)
@@ -174,7 +177,7 @@ def prune(
 
 
 def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
-    """Return the expired rows of each table, in order of removal."""
+    """Return the expired rows of each table in the order of removal."""
     dead, forgotten = now - _DEAD_TOKENS_STAY, now - _DEAD_PERSONAL_TOKENS_STAY
     revoked, expired = PersonalAccessToken.revoked_at, PersonalAccessToken.expires_at
     return (
@@ -183,10 +186,10 @@ def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
         _Expired(PersonalAccessToken, revoked < forgotten, revoked),
         _Expired(PersonalAccessToken, expired < forgotten, expired),
         _Expired(ApplicationSecret, ApplicationSecret.expires_at < now),
-        # Bots without a live token.
+        # Bots without a valid token.
         _Expired(Member, _is_idle_bot(now)),
         _Expired(Mail, Mail.created_at < now - _MAIL_STAYS, Mail.created_at),
-        # To people who may have no account, and did not ask for one.
+        # Messages to people who may have no account and may not have requested one.
         _Expired(
             Mail,
             Mail.key.startswith(MESSAGE_KEY)
@@ -206,7 +209,7 @@ def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
         _Expired(IdempotentRequest, IdempotentRequest.claimed_at < now - KEPT_FOR),
         _Expired(SeenProof, SeenProof.expires_at < now),
         _Expired(TokenRefusal, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
-        # Unused clients without an owner; they may register again.
+        # Unused clients without an owner. They can register again.
         _Expired(
             Application,
             Application.registration_digest.is_not(None)
@@ -214,21 +217,21 @@ def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
             & Application.last_used_at.is_(None)
             & (Application.created_at < now - _IDLE_CLIENTS_STAY),
         ),
-        # By then no token that they signed is accepted, even as an id_token_hint.
+        # After this time, no token with its signature is accepted, not even as an id_token_hint.
         _Expired(SigningKey, SigningKey.retired_at < dead),
-        # In this order: a tag is known to be gone by its manifest or its repository.
+        # The order matters: a tag is recognized as removed by its manifest or its repository.
         _Expired(RegistryTag, _is_forgotten_tag(now)),
         _Expired(RegistryManifest, _is_forgotten_manifest(now)),
         _Expired(RegistryRepository, _is_forgotten_repository(now)),
         _Expired(RegistryKey, _is_former_key(now)),
         _Expired(Silence, Silence.ends_at < now - _PAST_SILENCES_STAY),
         _Expired(MaintenanceWindow, MaintenanceWindow.last_ends_at < now - _PAST_SILENCES_STAY),
-        # In this order: a shape is needed while calls have it.
+        # The order matters: a shape is needed as long as calls refer to it.
         _Expired(CallCount, CallCount.day < (now - retention.keep_calls_for).date(), CallCount.day),
         _Expired(CallShape, ~exists().where(CallCount.shape_id == CallShape.id)),
         _Expired(UnreachableTime, UnreachableTime.ended_at < now - _UNREACHABLE_TIMES_STAY),
         _Expired(WebServer, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY),
-        # What past shifts are told from.
+        # Rows from which past shifts are computed.
         _Expired(OnCallOverride, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
         _Expired(OnCallEligibility, OnCallEligibility.until < now - PAST_KEPT_FOR),
         _Expired(OnCallSwap, OnCallSwap.over_at < now - PAST_KEPT_FOR),
@@ -237,7 +240,7 @@ def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
         _Expired(
             EscalationPage, EscalationPage.paged_at < now - PAGES_KEPT_FOR, EscalationPage.paged_at
         ),
-        # What was redeemed goes with its last token.
+        # Redeemed grants are removed with their last token.
         _Expired(
             Authorization,
             (Authorization.code_expires_at < dead)
@@ -249,7 +252,7 @@ def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
 
 
 def _is_forgotten_tag(now: datetime) -> ColumnElement[bool]:
-    """Return the condition of tags that ended long ago, by themselves or with what they name."""
+    """Return the condition for tags that were removed long ago, directly or with their image."""
     tag, end = RegistryTag, now - _TOMBSTONES_STAY
     its_manifest = exists().where(
         RegistryManifest.repository_id == tag.repository_id,
@@ -269,7 +272,7 @@ def _is_forgotten_tag(now: datetime) -> ColumnElement[bool]:
 
 
 def _is_forgotten_manifest(now: datetime) -> ColumnElement[bool]:
-    """Return the condition of manifests deleted long ago; while tags name them they stay."""
+    """Return the condition for manifests that were deleted long ago and have no tags left."""
     named = exists().where(
         RegistryTag.repository_id == RegistryManifest.repository_id,
         RegistryTag.digest == RegistryManifest.digest,
@@ -278,7 +281,7 @@ def _is_forgotten_manifest(now: datetime) -> ColumnElement[bool]:
 
 
 def _is_forgotten_repository(now: datetime) -> ColumnElement[bool]:
-    """Return the condition of repositories that were removed long ago."""
+    """Return the condition for repositories that were removed long ago."""
     repository = RegistryRepository
     return and_(
         repository.removed_at < now - _TOMBSTONES_STAY,
@@ -287,7 +290,7 @@ def _is_forgotten_repository(now: datetime) -> ColumnElement[bool]:
 
 
 def _is_former_key(now: datetime) -> ColumnElement[bool]:
-    """Return the condition of keys that a newer one followed so long ago that no token is left."""
+    """Return the condition for replaced keys whose tokens have all expired."""
     newer = aliased(RegistryKey)
     return exists().where(
         newer.signs_from > RegistryKey.signs_from, newer.signs_from < now - FORMER_KEYS_STAY
@@ -313,7 +316,7 @@ def _remove(expired: _Expired, session: Session, between: Callable[[], None]) ->
 
 
 def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) -> dict[str, int]:
-    """Remove dead tokens, and the grants whose last ones they were."""
+    """Remove dead tokens, and grants without any remaining token."""
     dead, token = now - _DEAD_TOKENS_STAY, AccessToken
     removed = {token.__tablename__: 0, Authorization.__tablename__: 0}
     for condition, by in (
@@ -343,7 +346,7 @@ def _prune_deliveries(
     now: datetime,
     between: Callable[[], None],
 ) -> int:
-    """Remove deliveries except the newest of each integration, recent ones, and those of alerts."""
+    """Remove old deliveries, except the newest of each integration and those with alerts."""
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
     before = now - retention.keep_for
     is_old, newer = Delivery.received_at < before, _first_since(before, session)
@@ -373,9 +376,9 @@ def _prune_deliveries(
 
 
 def _first_since(moment: datetime, session: Session) -> int:
-    """Return the id from which on deliveries are newer: ids and times grow together.
+    """Return the id of the first delivery since a time: ids and times increase together.
 
-    It is found by halves, since reading all that are kept would take longer with each of them.
+    This is a binary search, because reading all deliveries would get slower with their number.
     """
     first = session.scalar(select(func.min(Delivery.id))) or 0
     end = (session.scalar(select(func.max(Delivery.id))) or 0) + 1
@@ -419,15 +422,16 @@ def _remove_upwards(
     session: Session,
     between: Callable[[], None],
 ) -> int:
-    """Remove deliveries of an integration from `begin` on and below `stop`, by ascending id.
+    """Remove matching deliveries with ids from `begin` up to, but not including, `stop`.
 
-    A few at a time are looked at, so that no transaction is long where nearly all stay.
+    Only a few deliveries are checked at a time, so that transactions are short even if most
+    deliveries are kept.
     """
-    # By the index of both: of those without an integration there may be few among many.
+    # This order uses the index of both columns: few deliveries may lack an integration.
     found = select(Delivery.id).where(among).order_by(Delivery.integration_id, Delivery.id)
     total, last = 0, begin - 1
     while True:
-        # SQLite looks only for one upper bound in an index.
+        # SQLite uses only one upper bound with an index.
         following = found.where(Delivery.id > last)
         next_ones = following.where(Delivery.id < stop).offset(_LOOKED_AT).limit(1)
         end = session.scalar(next_ones) or stop
@@ -446,7 +450,7 @@ def _remove_upwards(
 
 
 def remove_ended(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
-    """Remove memberships that have ended, each with an audit event, and return how many."""
+    """Remove expired memberships, each with an audit event, and return their number."""
     path = func.coalesce(Group.path, Project.path).label("path")
     ended = (
         select(Member.id, Member.user_id, User.username, path)

@@ -1,7 +1,7 @@
-"""Progress of a secret key rotation, and re-encryption under the newest key.
+"""Progress of a secret key rotation, and re-encryption with the newest key.
 
-Ciphertexts can be re-encrypted at once. A keyed hash can only be renewed when its credential is
-presented: long-lived credentials are rehashed then, short-lived ones expire.
+Ciphertexts can be re-encrypted immediately. A keyed hash can be renewed only when its credential is
+presented: long-lived credentials are rehashed then, and short-lived ones expire.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,9 +17,9 @@ from domain.core.database.rows import update_rows
 from domain.core.hosts import LONGEST_SILENCE, HostReport, list_present
 from domain.core.keyring import Keyring, UndecipherableError
 
-#: Rows that are read at once: the outbox may be large.
+#: Number of rows that are read together, because the outbox may be large.
 _SLICE = 1_000
-#: Columns that may be empty among them.
+#: Encrypted columns by kind. Some of them may be empty.
 _ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
     "integration_keys": models.Integration.key_ciphertext,
     "heartbeat_urls": models.Heartbeat.key_ciphertext,
@@ -50,15 +50,15 @@ class Rotation:
     hosts: tuple[HostReport, ...]
     #: Fingerprints of all keys that were ever used for writing.
     used: frozenset[str]
-    #: Ciphertexts under older keys, by kind.
+    #: Numbers of ciphertexts of older keys, by kind.
     encrypted: Mapping[str, int]
-    #: Keyed hashes under older keys, by kind.
+    #: Numbers of keyed hashes of older keys, by kind.
     hashed: Mapping[str, int]
-    #: Ciphertexts that no known key opens, by kind.
+    #: Numbers of ciphertexts that no known key can decrypt, by kind.
     unreadable: Mapping[str, int]
 
     def hosts_without(self, fingerprint: str) -> tuple[str, ...]:
-        """Return the names of the hosts that do not know a key."""
+        """Return the names of the hosts that do not have a key."""
         return tuple(host.name for host in self.hosts if fingerprint not in host.key_fingerprints)
 
     def hosts_writing_with(self, fingerprint: str) -> tuple[str, ...]:
@@ -67,12 +67,12 @@ class Rotation:
 
     @property
     def needing_older(self) -> int:
-        """The number of rows that need an older key."""
+        """Return the number of rows that need an older key."""
         return sum(self.encrypted.values()) + sum(self.hashed.values())
 
 
 def rotation(keyring: Keyring, *, session: Session, now: datetime) -> Rotation:
-    """Return the state of a rotation, from hosts and rows."""
+    """Return the state of a rotation from the reports of hosts and the stored rows."""
     encrypted, unreadable = _count_encrypted(keyring, session)
     return Rotation(
         keyring=keyring,
@@ -85,7 +85,7 @@ def rotation(keyring: Keyring, *, session: Session, now: datetime) -> Rotation:
 
 
 def reencrypt(keyring: Keyring, *, session: Session) -> dict[str, int]:
-    """Re-encrypt ciphertexts under older keys with the newest; return how many of each kind."""
+    """Re-encrypt ciphertexts of older keys with the newest; return their numbers by kind."""
     return {kind: _reencrypt(column, keyring, session) for kind, column in _ENCRYPTED.items()}
 
 
@@ -98,7 +98,7 @@ def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Se
         values: dict[Any, Any] = {column: keyring.encrypt(clear)}
         if table in {models.Integration, models.Heartbeat}:
             values[table.key_digest] = keyring.digest(clear)
-        # A value that was replaced at the same moment is kept.
+        # A value that was replaced in the meantime is kept.
         unchanged = update_rows(table).where(table.id == row_id, column == ciphertext)
         changed = session.execute(unchanged.values(values))
         done += changed.rowcount  # type: ignore[attr-defined]
@@ -117,7 +117,7 @@ def _count_encrypted(keyring: Keyring, session: Session) -> tuple[dict[str, int]
 
 
 def _ciphertexts(column: InstrumentedAttribute[Any], session: Session) -> Iterator[tuple[int, str]]:
-    """Return the ciphertexts of a column with the ids of their rows, read in slices."""
+    """Yield the ciphertexts of a column with the ids of their rows, read in batches."""
     key, last = column.class_.id, 0
     some = select(key, column).where(column.is_not(None)).order_by(key).limit(_SLICE)
     while rows := session.execute(some.where(key > last)).all():
@@ -133,7 +133,10 @@ def _clear(keyring: Keyring, ciphertext: str) -> str | None:
 
 
 def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str, int]:
-    """Count by age: rows from before all hosts wrote with the newest key may need an older one."""
+    """Count the hashes that may need an older key, by the age of their rows.
+
+    Rows may need one if they were written before all hosts used the newest key.
+    """
     older = select(func.max(models.SecretKeyUse.last_used_at)).where(
         models.SecretKeyUse.fingerprint != keyring.fingerprints[0]
     )
@@ -146,7 +149,7 @@ def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str
 
 
 def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
-    """Return statements that count live credentials hashed before a moment, by kind."""
+    """Return statements that count live credentials hashed before a time, by kind."""
     pair, personal, secret = (
         models.AccessToken,
         models.PersonalAccessToken,
@@ -201,5 +204,5 @@ def _count(*conditions: ColumnElement[bool]) -> Select[int]:
 
 
 def _is_ahead(moment: InstrumentedAttribute[datetime | None], now: datetime) -> ColumnElement[bool]:
-    """Return the condition that a moment is in the future or NULL."""
+    """Return the condition that a time is in the future or NULL."""
     return or_(moment.is_(None), moment > now)

@@ -1,4 +1,4 @@
-"""Visibility of groups and projects, and the roles of viewers."""
+"""Visibility of groups and projects, and the roles and permissions of viewers."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -43,18 +43,18 @@ from models import Alert, Group, Member, MemberRole, Project, ProjectShare
 from models.folding import fold
 
 __all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
-#: Alerts are counted up to this number; one more stands for "or more".
+#: Maximum number of alerts that are counted. A count of one more stands for "or more".
 COUNT_LIMIT = 1_000
 
 
 class _DirectRole(NamedTuple):
     role: Role
-    #: What a custom role adds to it.
+    #: Abilities that a custom role adds to the role.
     abilities: frozenset[Ability]
 
 
 class Roles(NamedTuple):
-    """The direct roles of a user: by group path, and by project id."""
+    """The direct roles of a user, by group path and by project id."""
 
     by_group: dict[str, _DirectRole]
     by_project: dict[int, _DirectRole]
@@ -65,9 +65,9 @@ def roles_by_shares(
     *columns: Any,
     today: date | BindParameter[date],
 ) -> Select[*tuple[Any, ...]]:
-    """Select the roles of people in groups that projects are shared with, and these columns.
+    """Select the roles that people have in projects shared with their groups.
 
-    Custom roles of the groups do not count.
+    The given columns are selected after the role. Custom roles of the groups do not count.
     """
     shared = aliased(Group)
     lower = case((Member.role < ProjectShare.role, Member.role), else_=ProjectShare.role)
@@ -86,7 +86,8 @@ def roles_by_shares(
     )
 
 
-# Asked in nearly every request: to build it each time costs as much as to ask it.
+# Nearly every request runs this query. It is built once, because building it costs as much as
+# running it.
 _TODAY = bindparam("today", type_=Date)
 _PROJECT_IDS: BindParameter[int] = bindparam("project_ids", type_=Integer, expanding=True)
 _IS_NAMED = Group.path_key.in_(bindparam("path_keys", expanding=True))
@@ -106,16 +107,17 @@ _ROLES_BY_SHARES = roles_by_shares(
     *(_PROJECT_IDS, null(), ProjectShare.project_id, null(), Member.user_id), today=_TODAY
 )
 _IS_ONE_OF_THEM = Member.user_id.in_(bindparam("user_ids", expanding=True))
-#: The roles of users in groups with these keys and in projects with these ids.
+#: Query for the roles of users in groups with these keys and in projects with these ids.
 _ROLES = union_all(*(each.where(_IS_ONE_OF_THEM) for each in (_OWN_ROLES, _ROLES_BY_SHARES)))
 
 
 def read_roles(
     user_ids: Collection[int], namespaces: Iterable[Namespace], *, today: date, session: Session
 ) -> Mapping[int, Roles]:
-    """Return the direct roles of users.
+    """Return the direct roles of users, by user id.
 
-    Only those in these namespaces and above them are read: a user may be a member of thousands.
+    Only roles in these namespaces and in the groups above are read: a user may be a member of
+    thousands of groups.
     """
     named = tuple(namespaces)
     keys = {fold(path) for each in named for path in (*ancestors(each.path), each.path)}
@@ -155,22 +157,22 @@ class Permissions:
     """The permissions of one viewer in some groups and projects."""
 
     def __init__(self, viewer: Viewer, roles: Roles) -> None:
-        """Take the roles in these namespaces and in the groups above them."""
+        """Initialize the permissions with the viewer's roles here and in the groups above."""
         self.viewer = viewer
         self._by_group, self._by_project = roles
 
     def role_in_group(self, path: str) -> Role | None:
-        """Return the highest role in a group, of its own or from above."""
+        """Return the viewer's highest role in a group, direct or inherited."""
         if self.viewer.is_admin:
             return Role.OWNER
         return self.membership_in_group(path)
 
     def membership_in_group(self, path: str) -> Role | None:
-        """As `role_in_group`, without what administrators may do anyway."""
+        """Return the role in a group, without the rights of administrators."""
         return _highest(self._in_group(path))
 
     def abilities_in_group(self, path: str) -> frozenset[Ability]:
-        """Return what custom roles add in a group, those of groups above included."""
+        """Return the abilities that custom roles add in a group, including inherited ones."""
         return _abilities(self._in_group(path))
 
     def membership_in_project(self, project_id: int) -> Role | None:
@@ -178,13 +180,13 @@ class Permissions:
         return _highest((self._by_project.get(project_id),))
 
     def role_in_project(self, project: Project) -> Role | None:
-        """Return the highest role in a project, of its own or from a group above."""
+        """Return the viewer's highest role in a project, direct or inherited from a group."""
         if self.viewer.is_admin:
             return Role.OWNER
         return _highest(self._in_project(project))
 
     def abilities_in_project(self, project: Project) -> frozenset[Ability]:
-        """Return what custom roles add in a project, those of groups above included."""
+        """Return the abilities that custom roles add in a project, including inherited ones."""
         return _abilities(self._in_project(project))
 
     def _in_group(self, path: str) -> Iterator[_DirectRole | None]:
@@ -195,7 +197,7 @@ class Permissions:
         yield self._by_project.get(project.id)
 
     def sees_project(self, project: Project) -> bool:
-        """Return whether the viewer sees a project."""
+        """Return whether the viewer can see a project."""
         if project.deleted_at is not None:
             return False
         if project.visibility == PUBLIC or self.role_in_project(project) is not None:
@@ -217,15 +219,15 @@ class Permissions:
                 inbound_enabled=project.limits_job_tokens_of_others,
             ),
         )
-        # The number of alerts is only for those who may see them.
+        # Only viewers who may see the alerts get their number.
         return replace(seen, open_alerts=open_alerts) if seen.shows_alerts else seen
 
     def group(self, group: Group) -> GroupView:
-        """Return a group as the viewer sees it, without what is in it."""
+        """Return a group as the viewer sees it, without its contents."""
         role = self.role_in_group(group.path)
         return GroupView(
             **columns_of(group, GroupView),
-            # It follows its owner's account: nobody changes it otherwise.
+            # A personal namespace follows its owner's account, so no role may change it.
             role=role and Role.GUEST if group.owner_id else role,
             abilities=self.abilities_in_group(group.path),
         )
@@ -242,9 +244,10 @@ def permissions_of(
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
-    """Return the project of a full path, or raise NotFoundError if the viewer may not see it.
+    """Return the project at a full path that the viewer may see.
 
-    Raises MovedError for a former path of a project that the viewer may see.
+    Raise NotFoundError if there is none. Raise MovedError for a former path of a project that the
+    viewer may see.
     """
     present = session.scalar(
         select(Project).where(Project.path_key == fold(path), Project.deleted_at.is_(None))
@@ -260,7 +263,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
 
 
 def follow_to_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
-    """As `get_project`, and return the project at a former path as well."""
+    """Return the project at a path, following former paths."""
     try:
         return get_project(path, viewer, session=session)
     except MovedError as moved:
@@ -268,7 +271,7 @@ def follow_to_project(path: str, viewer: Viewer, *, session: Session) -> Project
 
 
 def follow_to_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
-    """As `get_group`, and return the group at a former path as well."""
+    """Return the group at a path, following former paths."""
     try:
         return get_group(path, viewer, session=session)
     except MovedError as moved:
@@ -283,9 +286,10 @@ def namespace_of(row: Group | Project) -> Namespace:
 
 
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
-    """Return a group without what is in it, or raise NotFoundError if the viewer sees nothing.
+    """Return the group at a full path, without its contents.
 
-    Raises MovedError for a former path of a group that the viewer may see.
+    Raise NotFoundError if the viewer can see neither the group nor one of its projects. Raise
+    MovedError for a former path of a group that the viewer may see.
     """
     present = session.scalar(
         select(Group).where(Group.path_key == fold(path), Group.deleted_at.is_(None))
@@ -301,7 +305,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
 
 
 def _holds_seen(group_id: int, viewer: Viewer, *, session: Session) -> bool:
-    """Return whether somebody without a role in a group sees one of its projects."""
+    """Return whether a viewer without a role in a group can see one of its projects."""
     inside = select(Project.id).where(Project.group_id == group_id, Project.deleted_at.is_(None))
     ways = [inside.where(is_open_to(viewer))]
     if viewer.user_id is not None:
@@ -321,7 +325,7 @@ def role_in_namespace(
 
 
 def count_open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, int]:
-    """Count open alerts by project, up to COUNT_LIMIT."""
+    """Return the number of open alerts by project id, up to COUNT_LIMIT."""
     first = (
         select(literal(1))
         .where(Alert.project_id == Project.id, Alert.status.in_(("triggered", "acknowledged")))

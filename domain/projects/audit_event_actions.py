@@ -1,4 +1,4 @@
-"""Who may read the audit log: of the instance, and of one group or project."""
+"""Actions that read the audit log of the instance, of a group or of a project."""
 
 from domain.access.actions import question
 from domain.access.actor import Work
@@ -12,14 +12,14 @@ from domain.projects.views import Holder
 
 @question("audit_events.index")
 def list_events(work: Work, query: AuditEventQuery) -> Found[AuditEvent]:
-    """List the events of the instance, newest first."""
+    """List the audit events of the instance, newest first."""
     found = log.list_events(query.wanted, query.part, session=work.session)
     return Found.of(found, AuditEvent.of)
 
 
 @question("audit_events.show")
 def show_event(work: Work, event_id: int) -> AuditEvent:
-    """Show an event."""
+    """Show an audit event."""
     return AuditEvent.of(log.get_event(event_id, session=work.session))
 
 
@@ -27,9 +27,10 @@ def show_event(work: Work, event_id: int) -> AuditEvent:
 def list_namespace_events(
     work: Work, holder: Holder, query: NamespaceAuditEventQuery
 ) -> Found[AuditEvent]:
-    """List the events of a project or group, newest first.
+    """List the audit events of a project or group, newest first.
 
-    Callers without a higher role only see their own events.
+    Callers without the Owner role in the group, or the Maintainer role in the project, only see
+    their own events.
     """
     sees_all = (holder.role or 0) >= (Role.OWNER if holder.is_group else Role.MAINTAINER)
     wanted = EventFilter(
@@ -45,7 +46,7 @@ def list_namespace_events(
 
 @question("namespace_audit_events.show")
 def show_namespace_event(work: Work, holder: Holder, event_id: int) -> AuditEvent:
-    """Show an event of a project or group."""
+    """Show an audit event of a project or group."""
     namespace = holder.namespace
     wanted = EventFilter(project_id=namespace.project_id, group_id=namespace.group_id)
     return AuditEvent.of(log.get_event(event_id, wanted, session=work.session))

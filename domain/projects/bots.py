@@ -1,7 +1,7 @@
 """Bots: the accounts behind the access tokens of projects and groups.
 
-Each such token has a bot of its own, which its rotations keep. A bot is a member with the chosen
-role.
+Each of these tokens has its own bot, which is kept when the token is rotated. A bot is a member
+with the role of its token.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from models import Bot, Group, Member, PersonalAccessToken, Project, User
 def make_bot(
     namespace: Namespace, name: str, role: Role, *, session: Session, now: datetime
 ) -> User:
-    """Store a bot and make it a member of a group or project."""
+    """Create a bot and make it a member of a group or project."""
     prefix = f"{namespace.resource_type}_{namespace.id}_bot"
     user = make_machine(prefix, name, BOT, session=session, now=now)
     here = {"group_id": namespace.group_id, "project_id": namespace.project_id}
@@ -35,7 +35,7 @@ def make_bot(
 
 
 def place_of_bot(user_id: int, *, session: Session) -> Place | None:
-    """Return the project or group of the bot with this account; None for other accounts."""
+    """Return the project or group of the bot with this account, or None for other accounts."""
     found = session.execute(
         select(Bot.project_id, Bot.group_id).where(Bot.user_id == user_id)
     ).first()
@@ -43,7 +43,7 @@ def place_of_bot(user_id: int, *, session: Session) -> Place | None:
 
 
 def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
-    """Remove the membership of a bot without a live token; other users are left alone."""
+    """Remove the membership of a bot that has no valid token; other users are not affected."""
     is_bot = exists().where(Bot.user_id == user_id)
     has_token = exists().where(
         PersonalAccessToken.user_id == user_id,
@@ -54,7 +54,7 @@ def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
 
 
 def bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
-    """Return the roles of bots by user id, without those that are no members any more."""
+    """Return the roles of bots by user id, without bots that are no longer members."""
     rows = session.execute(
         select(Member.user_id, Member.role)
         .join(Bot, Bot.user_id == Member.user_id)
@@ -65,7 +65,7 @@ def bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
 
 @dataclass(frozen=True, kw_only=True)
 class Maintainer:
-    """A person who may manage the tokens of a project or a group, and their e-mail address."""
+    """A person who may manage the tokens of a project or group."""
 
     id: int
     name: str
@@ -76,7 +76,7 @@ class Maintainer:
 def maintainers_of(
     group_id: int | None, project_id: int | None, *, session: Session, today: date
 ) -> tuple[str, tuple[Maintainer, ...]]:
-    """Return the path of a namespace and its maintainers, including inherited ones."""
+    """Return a namespace's path and the people who may manage it, including inherited roles."""
     table = Group if group_id is not None else Project
     path = session.scalar(select(table.path).where(table.id == (group_id or project_id))) or ""
     least = Role.OWNER if group_id is not None else Role.MAINTAINER

@@ -1,4 +1,4 @@
-"""Creates groups and projects."""
+"""Creates and edits groups and projects."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,20 +23,23 @@ from models import AlertCounter, FormerPath, Group, Member, Project, User
 from models.folding import fold
 
 Row = TypeVar("Row", Group, Project)
-#: In characters.
+#: Maximum length of a description in characters.
 LONGEST_DESCRIPTION = 2000
-#: What was changed, by name: the old and the new value.
+#: Changed columns by name, each with its old and new value.
 Changes = Mapping[str, tuple[str, str]]
 
 
-#: The new values of columns; None leaves one as it is.
+#: New values of columns. None leaves a column unchanged.
 Values = Mapping[str, str | bool | int | None]
-#: Until the transaction ends; the prefix keeps it apart from locks of other words.
+#: The lock lasts until the transaction ends. The prefix of the key separates it from other locks.
 _CLAIM = text("SELECT pg_advisory_xact_lock(hashtext(:key))")
 
 
 def checked_name(name: str) -> str:
-    """Return a name without spaces around it, or raise InvalidError."""
+    """Return a name without surrounding spaces.
+
+    Raise InvalidError if the name is empty or not allowed.
+    """
     clean = name.strip()
     try:
         check_display_name(clean)
@@ -48,7 +51,7 @@ def checked_name(name: str) -> str:
 
 
 def checked_description(description: str) -> str:
-    """Return a description, or raise InvalidError if it is too long."""
+    """Return a description; reject descriptions that are too long."""
     if len(description) > LONGEST_DESCRIPTION:
         message = f"A description may have at most {LONGEST_DESCRIPTION:,} characters."
         raise InvalidError(message, field="description")
@@ -56,21 +59,24 @@ def checked_description(description: str) -> str:
 
 
 def checked_visibility(visibility: str) -> str:
-    """Return a visibility, or raise InvalidError."""
+    """Return a visibility; reject unknown ones."""
     if visibility not in VISIBILITIES:
         raise InvalidError(f"Visibility is one of {', '.join(VISIBILITIES)}.", field="visibility")
     return visibility
 
 
 def edit_group(group_id: int, values: Values, *, session: Session) -> Changes:
-    """Change a group and return what is different now; raises InvalidError."""
+    """Change a group and return the changed values.
+
+    Raise InvalidError for a value that is not allowed.
+    """
     return _apply(_locked(Group, group_id, session=session), values)
 
 
 def require_second_factor(
     group_id: int, *, wanted: bool | None, session: Session, now: datetime
 ) -> Changes:
-    """Require a second factor of the members of a group, or no more; None leaves it as it is."""
+    """Set whether members of a group need a second factor; None changes nothing."""
     group = _locked(Group, group_id, session=session)
     before = group.two_factor_required_at is not None
     if wanted in {None, before}:
@@ -80,9 +86,10 @@ def require_second_factor(
 
 
 def edit_project(project_id: int, values: Values, *, by: Viewer, session: Session) -> Changes:
-    """Change a project and return what is different now.
+    """Change a project and return the changed values.
 
-    Raises InvalidError, or ForbiddenError for a new visibility that the viewer may not choose.
+    Raise InvalidError for a value that is not allowed. Raise ForbiddenError if the viewer may not
+    change the visibility.
     """
     project = _locked(Project, project_id, session=session)
     if values.get("visibility") not in {None, project.visibility}:
@@ -91,9 +98,10 @@ def edit_project(project_id: int, values: Values, *, by: Viewer, session: Sessio
 
 
 def _check_may_publish(project: Project, viewer: Viewer, *, session: Session) -> None:
-    """Raise ForbiddenError unless an owner, who is a person, asks for another visibility.
+    """Check that the viewer is a person who owns the project.
 
-    The role is read under the project's lock: it may have been taken away meanwhile.
+    Raise ForbiddenError if not. The role is read under the project's lock, because it may have been
+    revoked in the meantime.
     """
     role = role_in_namespace(project.path, project.id, viewer, session=session)
     if role is not Role.OWNER:
@@ -103,7 +111,7 @@ def _check_may_publish(project: Project, viewer: Viewer, *, session: Session) ->
 
 
 def archive(project_id: int, *, session: Session, now: datetime) -> bool:
-    """Archive a project; return False if it was archived before."""
+    """Archive a project; return False if it was already archived."""
     project = _locked(Project, project_id, session=session)
     if project.archived_at is not None:
         return False
@@ -112,7 +120,7 @@ def archive(project_id: int, *, session: Session, now: datetime) -> bool:
 
 
 def unarchive(project_id: int, *, session: Session) -> bool:
-    """Let an archived project take changes again; return False if it does already."""
+    """Unarchive a project; return False if it was not archived."""
     project = _locked(Project, project_id, session=session)
     if project.archived_at is None:
         return False
@@ -121,7 +129,10 @@ def unarchive(project_id: int, *, session: Session) -> bool:
 
 
 def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
-    """Return a group or project with the present values, or raise NotFoundError if it is gone."""
+    """Lock a group or project and return it with its current values.
+
+    Raise NotFoundError if it was deleted in the meantime.
+    """
     row = session.scalar(
         select(table)
         .where(table.id == row_id, table.deleted_at.is_(None))
@@ -133,7 +144,7 @@ def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
     return row
 
 
-#: What some values have to be.
+#: Functions that check and normalize the values of some columns.
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "name": checked_name,
     "description": checked_description,
@@ -158,22 +169,25 @@ def _word(value: object) -> str:
 
 @dataclass(frozen=True)
 class ReservedNames:
-    """The names that top-level groups must not have, in lower case: a policy."""
+    """The names, in lower case, that top-level groups must not have: a policy."""
 
     names: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceWords:
-    """What a new group or project is called, besides its path."""
+    """The name and description of a new group or project."""
 
-    #: The last part of the path if it is empty.
+    #: Display name. If it is empty, the last part of the path is used.
     name: str = ""
     description: str = ""
 
 
 def check_valid(path: str, *, reserved: frozenset[str]) -> None:
-    """Raise InvalidError for a path that no group or project can have."""
+    """Reject a path that no group or project can have.
+
+    Raise InvalidError for such a path.
+    """
     try:
         check_path(path, reserved=reserved)
     except ValueError as error:
@@ -183,13 +197,14 @@ def check_valid(path: str, *, reserved: frozenset[str]) -> None:
 def check_free(
     path: str, *, session: Session, own: Namespace | None = None, owner_id: int | None = None
 ) -> None:
-    """Raise TakenError for a path that a group or a project has, had, or gets at this moment.
+    """Check that a path is neither used nor reserved as a former path.
 
-    A user name is one that its user gets: it is free for `owner_id` alone. Its own former path is
-    free for `own`.
+    Raise TakenError if it is. The user name of `owner_id` is available for the personal namespace
+    of that user. A former path of `own` is available for `own`.
     """
     if session.get_bind().dialect.name == "postgresql":
-        # Two tables, and a unique index of each. SQLite has one writer.
+        # The lock prevents a group and a project from taking the same path: each table has its own
+        # unique index. SQLite has only one writer.
         session.execute(_CLAIM, {"key": f"path {fold(path)}"})
     for table in (Group, Project):
         taken = select(table.id).where(table.path_key == fold(path))
@@ -204,7 +219,7 @@ def check_free(
 
 
 def is_former_of(former: FormerPath, own: Namespace | None) -> bool:
-    """Return whether a former path is that of one's own group or project."""
+    """Return whether a former path belongs to this group or project."""
     return own is not None and (former.group_id, former.project_id) == (
         own.group_id,
         own.project_id,
@@ -212,7 +227,7 @@ def is_former_of(former: FormerPath, own: Namespace | None) -> bool:
 
 
 def former_path_taken(path: str) -> TakenError:
-    """Return the error for a path that leads to another group or project."""
+    """Return the error for a former path of another group or project."""
     message = (
         f"“{path}” is a former path of another group or project, whose old URLs still lead there. "
         "Its owner can release it."
@@ -221,9 +236,10 @@ def former_path_taken(path: str) -> TakenError:
 
 
 def get_parent(path: str, *, session: Session) -> Group:
-    """Return the group of a full path, or raise NotFoundError.
+    """Lock and return the group at a full path.
 
-    It cannot be deleted, nor any group above it, before the caller commits.
+    Raise NotFoundError if there is none. Neither the group nor a group above it can be deleted
+    before the caller commits.
     """
     keys = [fold(each) for each in (*ancestors(path), path)]
     locked = session.scalars(
@@ -248,7 +264,7 @@ def create_group(
     words: NamespaceWords | None = None,
     owner_id: int | None = None,
 ) -> Namespace:
-    """Store a group, or the personal namespace of a user; the groups above it must exist."""
+    """Create a group, or the personal namespace of a user, inside an existing parent."""
     clean, words = path.strip("/"), words or NamespaceWords()
     above, last = parent(clean), clean.rpartition("/")[2]
     check_valid(clean, reserved=reserved)
@@ -258,7 +274,7 @@ def create_group(
         parent_id=holder.id if holder else None,
         owner_id=owner_id,
         name=checked_name(words.name or last),
-        # With the stored spelling of the parent's path.
+        # The parent's path keeps its stored spelling.
         path=f"{holder.path}/{last}" if holder else clean,
         description=words.description,
         created_at=now,
@@ -276,7 +292,7 @@ def create_project(
     now: datetime,
     words: NamespaceWords | None = None,
 ) -> Namespace:
-    """Store a project `GROUP/NAME`, with the counter that numbers its alerts."""
+    """Create a project `GROUP/NAME` with its counter of alert numbers."""
     clean, words = path.strip("/"), words or NamespaceWords()
     above = parent(clean)
     if above is None:
@@ -313,18 +329,21 @@ def make_owner(namespace: Namespace, user_id: int, *, session: Session, now: dat
 
 
 def make_maker_owner(work: Work, namespace: Namespace) -> None:
-    """Make who creates a group or project its owner, except the command line and bots."""
+    """Make the creator the owner of a group or project, unless it is a bot or the command line."""
     if work.actor.id is not None and not is_bot(work):
         make_owner(namespace, work.actor.id, session=work.session, now=work.now)
 
 
 def is_bot(work: Work) -> bool:
-    """Return whether the account of an access token or an application acts."""
+    """Return whether the actor is the account of an access token or an application."""
     return work.session.scalar(select(User.kind).where(User.id == work.actor.id)) in MACHINES
 
 
 def checked_segment(path: str) -> str:
-    """Return the last part of a path, or raise InvalidError for more than that."""
+    """Return a path that consists of a single name.
+
+    Raise InvalidError if it contains a slash.
+    """
     if "/" in path:
         message = "path must be a single name; the group has its own parameter."
         raise InvalidError(message, field="path")
@@ -332,15 +351,18 @@ def checked_segment(path: str) -> str:
 
 
 def reserved_names(rules: Iterable[str]) -> frozenset[str]:
-    """Return the first parts of URL rules, in lower case: no path may begin with one."""
+    """Return the first parts of URL rules in lower case: no path may start with them."""
     firsts = (rule.strip("/").split("/")[0].lower() for rule in rules)
     return frozenset(first for first in firsts if first and not first.startswith("<"))
 
 
 def _store(row: Group | Project, *, session: Session) -> None:
-    """Store a group or project to get its id; raise TakenError if the path was taken."""
+    """Insert a group or project to get its id.
+
+    Raise TakenError if another request took the path in the meantime.
+    """
     try:
-        with session.begin_nested():  # the error page still queries the database
+        with session.begin_nested():  # The error page still queries the database.
             session.add(row)
     except IntegrityError as error:
         raise TakenError(f"“{row.path}” already exists.", field="path") from error

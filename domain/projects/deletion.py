@@ -1,6 +1,6 @@
-"""Marks groups and projects as deleted: gone for everybody at once, their paths free again.
+"""Marks groups and projects as deleted, which hides them immediately and frees their paths.
 
-What belongs to them may be a million rows, so the worker removes it afterwards in small slices.
+They may have millions of dependent rows, so the worker removes those later in small batches.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,10 @@ from models import (
 
 
 def delete_project(project: Namespace, *, session: Session, now: datetime) -> None:
-    """Mark a project as deleted; raise NotFoundError if it is gone already."""
+    """Mark a project as deleted.
+
+    Raise NotFoundError if it was already deleted.
+    """
     row = session.scalar(
         select(Project)
         .where(Project.id == project.id, Project.deleted_at.is_(None))
@@ -63,12 +66,12 @@ def delete_project(project: Namespace, *, session: Session, now: datetime) -> No
 
 
 def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequence[str]:
-    """Mark a group, the groups below it and all their projects as deleted.
+    """Mark a group, its subgroups and all their projects as deleted.
 
-    Returns the paths of the projects; raises NotFoundError if the group is gone already.
+    Return the paths of the projects. Raise NotFoundError if the group was already deleted.
     """
     root = select(Group.id).where(Group.id == group.id, Group.deleted_at.is_(None))
-    # Nothing can be created below a group whose row is locked (`domain/projects/creation.py`).
+    # Nothing can be created in a group while its row is locked (`domain/projects/creation.py`).
     if session.scalar(root.with_for_update()) is None:
         raise _gone()
     groups = session.scalars(
@@ -91,7 +94,7 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
     paths = [project.path for project in projects]
     _mark(projects, session=session, now=now)
     _mark(groups, session=session, now=now)
-    # Former members may still have a role of the group.
+    # Former members may still have a custom role of the group, so the roles are kept.
     of_group = MemberRole.group_id.in_([each.id for each in groups])
     session.execute(update_rows(MemberRole).where(of_group).values(group_id=None))
     return paths
@@ -102,15 +105,15 @@ def _gone() -> NotFoundError:
 
 
 def _mark(rows: Sequence[Group] | Sequence[Project], *, session: Session, now: datetime) -> None:
-    """Mark groups or projects, and end the access of their members and bots."""
+    """Mark groups or projects as deleted, and revoke the access of their members and bots."""
     projects = [row.id for row in rows if isinstance(row, Project)]
     groups = [row.id for row in rows if isinstance(row, Group)]
     for row in rows:
-        # No other group or project has or can have this path: `-` begins none.
+        # No other group or project can have this path, because no path starts with `-`.
         row.path = f"-/deleted/{row.id}"
         row.deleted_at = now
         if isinstance(row, Project):
-            # Should anything still look by visibility.
+            # A safeguard for queries that check only the visibility.
             row.visibility = "private"
     if projects:
         _queue_images(projects, session=session, now=now)
@@ -140,7 +143,7 @@ def _is_of(
 
 
 def _queue_images(project_ids: Sequence[int], *, session: Session, now: datetime) -> None:
-    """Let the worker delete the images of projects in the container registry."""
+    """Queue the images of projects for removal from the container registry."""
     repositories = select(RegistryRepository.id, null(), literal(now), literal(now), literal(0))
     columns = ["repository_id", "rule", "requested_at", "due_at", "failures"]
     session.execute(
@@ -159,7 +162,7 @@ _OF_PROJECTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
     ("deployment", Deployment.project_id),
     ("release", ProjectRelease.project_id),
 )
-#: What groups have as well.
+#: Contents that both groups and projects can have.
 _OF_NAMESPACES: tuple[tuple[str, type[EscalationPolicy | OnCallSchedule | Silence]], ...] = (
     ("on-call schedule", OnCallSchedule),
     ("escalation policy", EscalationPolicy),
@@ -169,21 +172,21 @@ _OF_NAMESPACES: tuple[tuple[str, type[EscalationPolicy | OnCallSchedule | Silenc
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """How many of something there are."""
+    """The number of items of one kind."""
 
-    #: In the singular.
+    #: Name of the kind in the singular.
     word: str
-    #: Counted up to COUNT_LIMIT; one more stands for "or more".
+    #: Number of items up to COUNT_LIMIT. One more stands for "or more".
     count: int
 
     @property
     def plural(self) -> str:
-        """Return the word for several."""
+        """Return the plural of the word."""
         return f"{self.word.removesuffix('y')}ies" if self.word.endswith("y") else f"{self.word}s"
 
 
 def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...]:
-    """Return what a group or project holds, without what it has none of."""
+    """Return the contents of a group or project, without kinds that have no items."""
     groups = subtree(select(Group.id).where(Group.id == namespace.group_id))
     projects = select(Project.id).where(
         Project.deleted_at.is_(None),

@@ -1,4 +1,4 @@
-"""What can be done with groups."""
+"""Actions on groups."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def show_group(work: Work, group: GroupView) -> Group:
 
 @question("namespaces.index")
 def list_namespaces(work: Work, query: NamespaceQuery) -> Found[ProjectNamespace]:
-    """List the groups of the caller in which projects can be, or all for administrators."""
+    """List the groups in which the caller can have projects, or all groups for administrators."""
     return types.find_namespaces(work, query)
 
 
@@ -87,7 +87,7 @@ def list_group_projects(work: Work, group: GroupView, query: GroupProjectQuery) 
 
 @question("groups.transfer_locations")
 def list_transfer_locations(work: Work, group: GroupView, query: TransferQuery) -> Found[Group]:
-    """List the groups that the caller can move a group into."""
+    """List the groups to which the caller can transfer a group."""
     return find_groups(work, query, query.wanted(without=(group.id,)))
 
 
@@ -97,7 +97,8 @@ def create_group(work: Work, new: NewGroup) -> Group:
 
     The caller becomes the owner of a new group.
 
-    Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
+    Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
+    unknown group. Raise ForbiddenError without the required role.
     """
     segment, above = checked_segment(new.path), _parent(work, new.parent_id)
     made = creation.create_group(
@@ -114,9 +115,9 @@ def create_group(work: Work, new: NewGroup) -> Group:
 
 @action("groups.change")
 def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
-    """Change the name, the path or the requirements of a group.
+    """Change the name, path or requirements of a group.
 
-    Raises InvalidError or TakenError.
+    Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
     moved: Changes = {}
     if change.path is not None:
@@ -138,9 +139,9 @@ def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Gro
 
     The caller must be a maintainer of the other group.
 
-    Raises InvalidError, TakenError, NotFoundError, ForbiddenError, or ConflictError for a group
-    that would have no owner, or if a policy or route below it is about something of a group that is
-    left.
+    Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
+    unknown group. Raise ForbiddenError without the required role. Raise ConflictError if the group
+    would have no owner, or if a policy or route depends on a group that it leaves.
     """
     above = _parent(work, transfer.group_id)
     prepare_move(work, group, above.path if above else None)
@@ -169,7 +170,10 @@ def delete_group(work: Work, group: GroupView) -> Accepted:
 
 
 def _parent(work: Work, group_id: int | None) -> GroupView | None:
-    """Return the group to put one in, where the actor is a maintainer; None for the top level."""
+    """Return the parent of a new group or transfer; None stands for the top level.
+
+    Raise ForbiddenError unless the actor is a maintainer there.
+    """
     if group_id is not None:
         return get_maintained_group(work, group_id)
     if is_bot(work):
@@ -178,5 +182,5 @@ def _parent(work: Work, group_id: int | None) -> GroupView | None:
 
 
 def _reread(work: Work, path: str) -> Group:
-    work.session.flush()  # the new values and roles are read
+    work.session.flush()  # The new values and roles are read below.
     return show_group(work, get_group(path, viewer_of(work), session=work.session))

@@ -1,8 +1,8 @@
-"""Invitations by e-mail to become a member of a group or project.
+"""Invitations by email to become a member of a group or project.
 
-Nobody learns by them who has an account here, and nobody joins by saying that they have an address:
-some of those were never confirmed. So an invitation waits for the link in its message, whether or
-not the address belongs to an account.
+Invitations neither reveal who has an account nor add people by address, because some addresses were
+never confirmed. An invitation stays pending until its recipient opens the link in the email,
+whether or not the address belongs to an account.
 """
 
 from datetime import date
@@ -51,7 +51,7 @@ from models import Group, Member, Project, User
 from models import Invitation as Row
 from models.folding import fold
 
-#: What the links of invitations are signed for.
+#: Purpose for which the links of invitations are signed.
 SEALED_FOR = "invitation"
 _NO_MAIL = (
     "This instance sends no e-mail (MAIL_URL is not set), so nobody can be invited. Add members by "
@@ -61,7 +61,7 @@ _NO_MAIL = (
 
 @question("invitations.index")
 def list_invitations(work: Work, holder: Holder, query: InvitationQuery) -> Found[Invitation]:
-    """List the pending invitations."""
+    """List the pending invitations of a project or group."""
     search = func.lower(Row.email).contains(query.query.lower(), autoescape=True)
     wanted = _pending(work).where(_is_of(holder.namespace), search)
     found = fetch_part(wanted, {"id": Row.id}, query.part, session=work.session)
@@ -85,7 +85,8 @@ def change_invitation(
 ) -> Invitation:
     """Change the role or the expiry date of an invitation.
 
-    Raises NotFoundError, ForbiddenError or InvalidError.
+    Raise NotFoundError if there is no such invitation. Raise ForbiddenError without the required
+    role, and InvalidError for an invalid role or date.
     """
     giver = lock_members(holder.namespace, viewer_of(work), session=work.session)
     found = _get(work, _is_to(holder.namespace, email))
@@ -98,7 +99,7 @@ def change_invitation(
         check_day(day, work.now.date())
     row = work.session.get_one(Row, found.id)
     row.role, row.expires_at = int(role), day
-    work.session.flush()  # the new values are read
+    work.session.flush()  # The new values are read below.
     return _recorded(work, EventKind.INVITATION_CHANGED, _get(work, Row.id == found.id))
 
 
@@ -106,7 +107,8 @@ def change_invitation(
 def revoke_invitation(work: Work, holder: Holder, email: str) -> Invitation:
     """Revoke an invitation.
 
-    Raises NotFoundError or ForbiddenError.
+    Raise NotFoundError if there is no such invitation. Raise ForbiddenError without the required
+    role.
     """
     giver = lock_members(holder.namespace, viewer_of(work), session=work.session)
     found = _get(work, _is_to(holder.namespace, email))
@@ -117,9 +119,10 @@ def revoke_invitation(work: Work, holder: Holder, email: str) -> Invitation:
 
 @question("invitations.accept")
 def show_offer(work: Work, invitation_id: int, email: str) -> Invitation:
-    """Return the invitation of a link, or raise NotFoundError if it is not pending any more.
+    """Show the pending invitation of a link.
 
-    Raises ForbiddenError for an archived project, or if its author could not send it any more.
+    Raise NotFoundError if it is no longer pending. Raise ForbiddenError for an archived project, or
+    if its author may no longer send it.
     """
     found = _get(work, (Row.id == invitation_id) & (Row.email_key == fold(email)))
     _check_author(work, found, work.now.date())
@@ -129,9 +132,10 @@ def show_offer(work: Work, invitation_id: int, email: str) -> Invitation:
 
 @action("invitations.accept")
 def accept(work: Work, invitation_id: int, email: str) -> Invitation:
-    """Make the user with the invited address a member; a member already keeps the role.
+    """Accept an invitation as the user with the invited address.
 
-    Raises as `show_offer`, and ForbiddenError for another address.
+    An existing member keeps the current role. Raise the errors of `show_offer`, and ForbiddenError
+    for another address.
     """
     found = show_offer(work, invitation_id, email)
     user = work.session.get_one(User, work.actor.id)
@@ -157,7 +161,7 @@ def accept(work: Work, invitation_id: int, email: str) -> Invitation:
 
 
 def _invite(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> str:
-    """Invite an address; return why it was not, or an empty text."""
+    """Invite an address; return the reason if it was not invited, or an empty string."""
     if work.actor.is_admin and _was_added(work, namespace, email, new):
         return ""
     if not work.policy(Letterhead).has_mail_server:
@@ -182,7 +186,10 @@ def _invite(work: Work, namespace: Namespace, email: str, new: NewInvitations) -
 
 
 def _claim_message(work: Work, namespace: Namespace, address: str) -> None:
-    """Count an invitation; raise TooManyAttemptsError, and withdraw it if the recipient is why."""
+    """Count an invitation email against its limits.
+
+    Raise TooManyAttemptsError above a limit. If it is the recipient's limit, delete the invitation.
+    """
     kind, number = (
         ("group", namespace.group_id)
         if namespace.group_id is not None
@@ -207,7 +214,7 @@ def _claim_message(work: Work, namespace: Namespace, address: str) -> None:
 
 
 def _was_added(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> bool:
-    """Add the account with an address, which administrators see anyway; False if none has it."""
+    """Add the account with this address for an administrator; return False if there is none."""
     if new.expires_at is not None:
         return False
     by, role = viewer_of(work), new.access_level
@@ -220,7 +227,10 @@ def _was_added(work: Work, namespace: Namespace, email: str, new: NewInvitations
 
 
 def _store(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> Invitation:
-    """Store an invitation; raises InvalidError, ForbiddenError, or ConflictError for a second."""
+    """Store an invitation.
+
+    Raise InvalidError, ForbiddenError, or ConflictError if the address was already invited.
+    """
     giver = lock_members(namespace, viewer_of(work), session=work.session)
     check_gift(new.access_level, giver)
     check_day(new.expires_at, work.now.date())
@@ -244,7 +254,7 @@ def _store(work: Work, namespace: Namespace, email: str, new: NewInvitations) ->
 
 
 def _message(work: Work, invitation: Invitation) -> NewMessage:
-    """Return the message with the link that accepts an invitation."""
+    """Return the email with the link that accepts an invitation."""
     by, path, head = invitation.created_by_name, invitation.path, work.policy(Letterhead)
     sealed = work.policy(Seal).sign([invitation.id, invitation.invite_email], SEALED_FOR)
     return NewMessage(
@@ -263,7 +273,10 @@ def _message(work: Work, invitation: Invitation) -> NewMessage:
 
 
 def _check_author(work: Work, invitation: Invitation, today: date) -> None:
-    """Raise ForbiddenError unless the author could give the role today."""
+    """Check that the author could still give the role today.
+
+    Raise ForbiddenError if not.
+    """
     author = work.session.scalar(
         select(User).join(Row, Row.invited_by == User.id).where(Row.id == invitation.id)
     )
@@ -304,7 +317,7 @@ def _is_pending(work: Work) -> ColumnElement[bool]:
 
 
 def _pending(work: Work) -> Select[tuple[object, ...]]:
-    """Return the pending invitations with the fields of `Invitation`."""
+    """Select the pending invitations with the fields of `Invitation`."""
     return (
         select(
             *Row.__table__.columns,
@@ -332,7 +345,7 @@ def _get(work: Work, condition: ColumnElement[bool]) -> Invitation:
 
 
 def _recorded(work: Work, kind: EventKind, invitation: Invitation) -> Invitation:
-    """Record what was done to an invitation, and return it."""
+    """Record an event of an invitation in the audit log, and return the invitation."""
     details = {"email": invitation.invite_email, "role": invitation.role.label}
     work.record(kind, subject=invitation.path, place=invitation.namespace, details=details)
     return invitation

@@ -1,4 +1,4 @@
-"""Lists groups and projects in SQL: by what a viewer sees, page by page."""
+"""Lists groups and projects that a viewer can see, page by page, in SQL."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ from models.folding import fold, searchable
 
 _PROJECT_NAME = searchable(Project.name, Project.name_key)
 _GROUP_NAME = searchable(Group.name, Group.name_key)
-#: Any change counts, so the last one is the last activity.
+#: Orders by last activity. Any change counts as an activity.
 _ORDERS_BY_ACTIVITY = frozenset({"last_activity_at", "updated_at"})
 _GROUP_ORDERS = {
     "id": Group.id,
@@ -66,16 +66,16 @@ _GROUP_ORDERS = {
     "path": Group.path_key,
     "similarity": _GROUP_NAME,
 }
-#: Of one group in a list of groups, which leads to the page of the group.
+#: Maximum number of projects that are shown for each group in a list.
 _MOST_OF_A_GROUP = 10
 _MOST_SUBGROUPS = 100
 
 
 def last_activity(viewer: Viewer) -> ColumnElement[datetime]:
-    """Return the time of the newest push, release, deployment, image or alert, or of the creation.
+    """Return the time of the latest push, release, deployment, image, alert or of the creation.
 
-    What asks for a role counts only where the viewer has it: a public project does not tell
-    everybody when an alert came in.
+    Activity that requires a role counts only where the viewer has the role. Otherwise a public
+    project would reveal when an alert was received.
     """
     reads_code = _has_role_for(Ability.READ_CODE, viewer)
     return latest(
@@ -102,7 +102,7 @@ def last_activity(viewer: Viewer) -> ColumnElement[datetime]:
 
 
 def note_push_to(project_id: int, *, session: Session, now: datetime) -> None:
-    """Note that something was pushed to the repository of a project."""
+    """Store the time of a push to the repository of a project."""
     session.execute(update(Project).where(Project.id == project_id).values(pushed_at=now))
 
 
@@ -133,7 +133,7 @@ _PROJECT_ORDERS = {
     "name": _PROJECT_NAME,
     "path": Project.path_key,
     "created_at": Project.created_at,
-    # What projects have not, or all have alike.
+    # Projects lack these values, or have the same value for all.
     **dict.fromkeys(
         (
             *("similarity", "star_count", "repository_size", "storage_size"),
@@ -146,17 +146,17 @@ _PROJECT_ORDERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectFilter:
-    """Which of the projects that a viewer sees a list has."""
+    """The filter of a project list."""
 
-    #: In this group, and with `with_subgroups` in those below it.
+    #: Id of a group. `with_subgroups` includes the groups below it.
     group_id: int | None = None
     with_subgroups: bool = False
-    #: The viewer is a member with at least this role.
+    #: Minimum role that the viewer has as a member.
     least: Role | None = None
-    #: Somebody who owns them, by a role of their own or by one in a group above.
+    #: Id of a user who owns the projects, by a direct or an inherited role.
     owner_id: int | None = None
     search: str = ""
-    #: Whether the paths of the groups above are searched too.
+    #: Whether the search includes the paths of the groups above.
     searches_groups: bool = False
     visibility: str | None = None
     is_archived: bool | None = None
@@ -169,55 +169,55 @@ class ProjectFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFilter:
-    """Which of the groups that a viewer sees a list has."""
+    """The filter of a group list."""
 
-    #: Directly in this group.
+    #: Id of the group that is the direct parent.
     parent_id: int | None = None
-    #: Anywhere below this group.
+    #: Id of a group at any level above.
     below_id: int | None = None
     is_top_level: bool = False
-    #: The viewer is a member with at least this role.
+    #: Minimum role that the viewer has as a member.
     least: Role | None = None
     search: str = ""
     without: tuple[int, ...] = ()
     visibility: str | None = None
-    #: Whether personal namespaces are among them.
+    #: Whether the list includes personal namespaces.
     with_personal: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupDetails:
-    """A group, with what depends on others."""
+    """A group with details that depend on other groups and projects."""
 
     group: GroupView
-    #: The names of the groups above it and its own, from the outside in.
+    #: Names of the groups above and of the group, the outermost first.
     names: tuple[str, ...]
-    #: Who sees it: everybody who sees one of its projects does.
+    #: Visibility of the most visible project: everyone who can see a project can see its group.
     visibility: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectDetails:
-    """A project, with its group and the viewer's roles."""
+    """A project with its group and the viewer's roles."""
 
     project: ProjectView
-    #: The group that has it.
+    #: Group that contains the project.
     holder: GroupView
-    #: The names of the groups above it, from the outside in.
+    #: Names of the groups above, the outermost first.
     group_names: tuple[str, ...]
-    #: The viewer's own role in the project, and that in its group; administrators need none.
+    #: Viewer's own role in the project and inherited role. Administrators need neither.
     direct_role: Role | None
     inherited_role: Role | None
-    #: Of what the viewer may know of.
+    #: Time of the last activity that the viewer may see.
     last_activity_at: datetime
-    #: None for those who are no members.
+    #: Groups that the project is shared with; None if the viewer is not a member.
     shares: tuple[SharedGroup, ...] | None
 
 
 def list_projects(
     wanted: ProjectFilter, part: ListPart, viewer: Viewer, *, session: Session
 ) -> Listed[ProjectDetails]:
-    """Return a part of the projects that a viewer sees and that match."""
+    """Return a page of the matching projects that a viewer can see."""
     statement = select(Project).where(*_project_conditions(wanted, viewer))
     if wanted.search:
         statement = _search_projects(statement, wanted)
@@ -233,7 +233,10 @@ def list_projects(
 
 
 def details_of_project(project: ProjectView, viewer: Viewer, *, session: Session) -> ProjectDetails:
-    """Return a project with its group; raise NotFoundError if it was deleted meanwhile."""
+    """Return a project with its group.
+
+    Raise NotFoundError if it was deleted in the meantime.
+    """
     permissions = permissions_of(viewer, [project.namespace], session=session)
     found = _with_groups([project], permissions, session=session)
     if not found:
@@ -244,7 +247,7 @@ def details_of_project(project: ProjectView, viewer: Viewer, *, session: Session
 def list_groups(
     wanted: GroupFilter, part: ListPart, viewer: Viewer, *, session: Session
 ) -> Listed[GroupDetails]:
-    """Return a part of the groups that a viewer sees and that match."""
+    """Return a page of the matching groups that a viewer can see."""
     statement = select(Group).where(*_group_conditions(wanted, viewer))
     found = fetch_part(statement, _GROUP_ORDERS, part, session=session)
     rows = [row[0] for row in found.items]
@@ -255,7 +258,7 @@ def list_groups(
 
 
 def details_of_group(group: GroupView, *, session: Session) -> GroupDetails:
-    """Return a group with the names above it."""
+    """Return a group with the names of the groups above it."""
     (found,) = _details([group], session=session)
     return found
 
@@ -263,7 +266,7 @@ def details_of_group(group: GroupView, *, session: Session) -> GroupDetails:
 def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool] | None] = [
         _in_group(wanted),
-        # Who has a role sees the project: to ask for both would search the groups twice.
+        # A viewer with a role can see the project. Checking both would search the groups twice.
         sees_project(viewer)
         if wanted.least is None
         else Project.deleted_at.is_(None) & has_role_in_project(viewer, wanted.least),
@@ -280,7 +283,7 @@ def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnEle
 
 
 def _is_owned(owner_id: int, viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for projects of an owner; who owns one is for its members to know."""
+    """Return the condition for the projects of an owner; only members can see the owner."""
     owner = replace(viewer, user_id=owner_id, is_admin=False)
     owned = has_role_in_project(owner, Role.OWNER)
     return owned if viewer.is_admin else owned & has_role_in_project(viewer)
@@ -305,7 +308,10 @@ def _is_archived(wanted: bool | None) -> ColumnElement[bool] | None:  # noqa: FB
 
 
 def _search_projects(statement: Select[Project], wanted: ProjectFilter) -> Select[Project]:
-    """Search names, and the last part of paths: that of the group is no word of a project."""
+    """Search in project names and in the last part of paths.
+
+    `searches_groups` includes the paths of the groups.
+    """
     word = fold(wanted.search)
     if wanted.searches_groups:
         return statement.where(
@@ -352,7 +358,7 @@ def _is_below(group_id: int) -> ColumnElement[bool]:
 def _with_groups(
     views: Sequence[ProjectView], permissions: Permissions, *, session: Session
 ) -> tuple[ProjectDetails, ...]:
-    """Return projects with their groups, without those that were deleted since they were read."""
+    """Return projects with their groups, without those deleted since they were read."""
     groups = _groups_above([view.path for view in views], session=session)
     active_at = dict(
         session.execute(
@@ -429,13 +435,13 @@ def _groups_above(paths: Iterable[str], *, session: Session) -> dict[str, Group]
 
 
 def _visibilities(group_ids: Sequence[int], *, session: Session) -> dict[int, str]:
-    """Return the widest visibility of the projects of groups."""
+    """Return the highest visibility among the projects of each group."""
     rows = session.execute(select(Group.id, _widest_visibility()).where(Group.id.in_(group_ids)))
     return dict(rows.all())
 
 
 def _widest_visibility() -> ColumnElement[str]:
-    """Return that of a group's most visible project; without projects it is private."""
+    """Return the visibility of a group's most visible project, or private without projects."""
     holds_public, holds_internal = (
         exists().where(
             Project.group_id == Group.id,
@@ -449,16 +455,16 @@ def _widest_visibility() -> ColumnElement[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class MyProjects:
-    """The projects of which a user is a member, those with open alerts first."""
+    """The projects of a user, those with open alerts first."""
 
     projects: tuple[ProjectView, ...]
     has_more: bool = False
 
 
 def my_projects(viewer: Viewer, *, most: int, session: Session) -> MyProjects:
-    """Return at most so many projects in which the viewer has a role.
+    """Return up to `most` projects in which the viewer has a role.
 
-    Administrators have only those of which they are members themselves.
+    Administrators get only the projects of which they are members.
     """
     if viewer.user_id is None:
         return MyProjects(projects=())
@@ -477,14 +483,14 @@ def my_projects(viewer: Viewer, *, most: int, session: Session) -> MyProjects:
 
 
 def sees_any_project(viewer: Viewer, *, session: Session) -> bool:
-    """Return whether there is a project that the viewer sees."""
+    """Return whether the viewer can see any project."""
     return session.scalar(select(Project.id).where(sees_project(viewer)).limit(1)) is not None
 
 
 def search_projects(
     wanted: ProjectFilter, part: ListPart, viewer: Viewer, *, session: Session
 ) -> Listed[ProjectView]:
-    """Return a part of the projects that a viewer sees, with the numbers of their open alerts."""
+    """Return a page of the projects that a viewer can see, with their numbers of open alerts."""
     found = list_projects(wanted, part, viewer, session=session)
     views = [each.project for each in found.items]
     items = _with_open_alerts(views, session=session)
@@ -494,7 +500,7 @@ def search_projects(
 def page_of_groups(
     wanted: GroupFilter, part: ListPart, viewer: Viewer, *, session: Session
 ) -> Listed[GroupView]:
-    """Return a part of the groups that a viewer sees, each with its first projects."""
+    """Return a page of the groups that a viewer can see, each with its first projects."""
     found = list_groups(wanted, part, viewer, session=session)
     groups = [_with_first_projects(each.group, viewer, session=session) for each in found.items]
     shown = [project for group in groups for project in group.projects]
@@ -507,7 +513,7 @@ def page_of_groups(
 
 
 def with_subgroups(group: GroupView, *, session: Session) -> GroupView:
-    """Return a group with its first subgroups, which only members are told."""
+    """Return a group with its first subgroups, which only members can see."""
     if group.role is None:
         return group
     paths = session.scalars(
@@ -526,9 +532,9 @@ def with_subgroups(group: GroupView, *, session: Session) -> GroupView:
 def groups_to_create_in(
     viewer: Viewer, *, chosen: str | None, most: int, session: Session
 ) -> tuple[str, ...]:
-    """Return the paths of groups in which the viewer may create projects: so many, by path.
+    """Return up to `most` paths of groups in which the viewer may create projects, sorted.
 
-    The chosen one is among them, if it is one of those.
+    The chosen group is added if the viewer may create projects in it.
     """
     least = None if viewer.is_admin else Role.MAINTAINER
     part = ListPart(size=most, order_by="path")
@@ -569,7 +575,7 @@ def _views(rows: Sequence[Project], viewer: Viewer, *, session: Session) -> tupl
 
 
 def _with_open_alerts(views: Iterable[ProjectView], *, session: Session) -> tuple[ProjectView, ...]:
-    """Add the numbers of open alerts, for those who may see them."""
+    """Add the numbers of open alerts to projects whose alerts the viewer may see."""
     shown = tuple(views)
     counts = count_open_alerts([each.id for each in shown if each.shows_alerts], session=session)
     return tuple(replace(each, open_alerts=counts.get(each.id, 0)) for each in shown)

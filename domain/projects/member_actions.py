@@ -1,4 +1,4 @@
-"""What can be done with the members of groups and projects."""
+"""Actions on the members of groups and projects."""
 
 from datetime import date
 
@@ -28,7 +28,7 @@ from domain.projects.views import GivenMemberRole, Holder, MemberView, viewer_of
 
 @question("members.index", command="list-direct")
 def list_direct_members(work: Work, holder: Holder, query: MemberQuery) -> Found[Member]:
-    """List the direct members."""
+    """List the direct members of a group or project."""
     return _list(work, holder, query, is_direct=True)
 
 
@@ -56,7 +56,8 @@ def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMe
 
     A single new member is returned.
 
-    Raises NotFoundError, ForbiddenError, InvalidError, or ConflictError for members.
+    Raise NotFoundError for an unknown user. Raise ForbiddenError without the required role, and
+    InvalidError for an invalid value. Raise ConflictError if a user is already a member.
     """
     ids = (members.login_of(each, session=work.session) for each in new.user_id)
     logins = [*new.username, *ids]
@@ -71,7 +72,8 @@ def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMe
 def change_member(work: Work, holder: Holder, user_id: int, change: MemberChange) -> Member:
     """Change the role or the expiry date of a member.
 
-    Raises NotFoundError, ForbiddenError or InvalidError.
+    Raise NotFoundError if the user is not a direct member. Raise ForbiddenError without the
+    required role, and InvalidError for an invalid value.
     """
     member, role = _get_direct(work, holder, user_id), change.access_level
     if role is not None and role != member.own_role:
@@ -84,26 +86,24 @@ def change_member(work: Work, holder: Holder, user_id: int, change: MemberChange
         day = change.expires_at
         _record(work, holder, member, expires_at=day and day.isoformat())
     if "member_role_id" in change.given:
-        work.session.flush()  # a changed role ends the custom one
+        work.session.flush()  # A changed role ends the custom role.
         _give(work, holder, _get_direct(work, holder, user_id), change.member_role_id)
-    work.session.flush()  # the new values are read
+    work.session.flush()  # The new values are read below.
     return show_direct_member(work, holder, user_id)
 
 
 @action("members.change", command="give-member-role")
 def give_member_role(work: Work, holder: Holder, user_id: int, gift: MemberRoleGift) -> Member:
-    """Give a member a custom role by its id; 0 removes it."""
+    """Give a member a custom role by its id, or remove it with 0."""
     change = MemberChange(member_role_id=gift.member_role_id or None)
     return change_member(work, holder, user_id, change)
 
 
 @action("members.delete", command="remove")
 def remove_member(work: Work, holder: Holder, user_id: int) -> Member:
-    """Remove a member, or leave.
+    """Remove a member, or leave a group or project.
 
-    Inherited roles are kept.
-
-    Removing others requires the Maintainer role.
+    Inherited roles are kept. Removing others requires the Maintainer role.
     """
     member = _get_direct(work, holder, user_id)
     removed, namespace, by = _direct(work, member), holder.namespace, viewer_of(work)
@@ -154,7 +154,7 @@ def _change_end(work: Work, holder: Holder, member: MemberView, day: date | None
 
 
 def _give(work: Work, holder: Holder, member: MemberView, role_id: int | None) -> None:
-    """Give a member a custom role, or take it away; what they have already is no change."""
+    """Set or remove a member's custom role; do nothing if it does not change."""
     if role_id == (member.own_custom_role.id if member.own_custom_role else None):
         return
     custom = None if role_id is None else _wanted_member_role(work, holder, role_id)
@@ -193,7 +193,7 @@ def _get_direct(work: Work, holder: Holder, user_id: int) -> MemberView:
 
 
 def _direct(work: Work, view: MemberView) -> Member:
-    """Return a membership with the role that was given here."""
+    """Return a membership with its direct role."""
     role = view.own_role or view.role
     return _member(work, view, role, view.own_expires_at, view.own_custom_role)
 

@@ -1,4 +1,4 @@
-"""Lists members of groups and projects, page by page: a group may have a hundred thousand."""
+"""Lists members of groups and projects page by page: a group may have 100,000 members."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ _NAMES = (searchable(User.username, User.username_key), searchable(User.name, Us
 
 @dataclass(frozen=True, kw_only=True)
 class MemberFilter:
-    """Which members a list has."""
+    """The filter of a member list."""
 
-    #: Of names and user names.
+    #: Text to search for in names and user names.
     search: str = ""
     user_ids: Sequence[int] = ()
     without: Sequence[int] = ()
-    #: Only those who were given a role here.
+    #: Whether only direct members are listed.
     is_direct: bool = False
 
 
@@ -45,10 +45,11 @@ def list_members(
     session: Session,
     today: date,
 ) -> Listed[MemberView]:
-    """Return a part of the members, direct and inherited, each once.
+    """Return a page of the direct and inherited members, each of them once.
 
-    Orders are `id`, and `role`: the highest first, then by user name. The highest role counts. A
-    lower direct role is given as well: it remains when the inherited one is removed.
+    The order `role` lists the highest role first, then sorts by user name. Each member has the
+    highest role. A lower direct role is returned as well, because it remains if the inherited role
+    ends.
     """
     groups = _groups_around(namespace, session=session, today=today)
     found = _users(namespace, groups, wanted, today).subquery()
@@ -98,7 +99,10 @@ def get_direct_member(
     session: Session,
     today: date,
 ) -> MemberView:
-    """Return who has a direct membership, by its id, or raise NotFoundError."""
+    """Return the member with a direct membership of this id.
+
+    Raise NotFoundError if there is none.
+    """
     here = select(Member.user_id).where(Member.id == member_id, is_here(namespace))
     user_id = session.scalar(here) if member_id <= LARGEST_ID else None
     found = user_id and find_member_of_all(
@@ -112,7 +116,7 @@ def get_direct_member(
 def users_with(
     ability: Ability, namespace: Namespace, *, limit: int, session: Session, today: date
 ) -> Sequence[str]:
-    """Return the names of users who have an ability here, sorted, and no more than the limit."""
+    """Return up to `limit` user names of members with an ability here, sorted."""
     able = _able_members(ability, namespace, session=session, today=today)
     some = able.distinct().order_by(Member.user_id).limit(limit)
     names = select(User.username).where(User.id.in_(some.subquery().select()))
@@ -127,9 +131,10 @@ def able_people(
     session: Session,
     today: date,
 ) -> Mapping[int, str]:
-    """Return the user names by id of those wanted people who have an ability here.
+    """Return the user names, by id, of matching people who have an ability here.
 
-    `wanted` is a condition on users that few fulfil. Locked accounts and bots are left out.
+    `wanted` is a condition on users that should match few of them. Locked accounts and bots are
+    left out.
     """
     able = _able_members(ability, namespace, session=session, today=today)
     rows = session.execute(select(User.id, User.username).where(wanted, IN_USE, User.id.in_(able)))
@@ -139,7 +144,7 @@ def able_people(
 def _able_members(
     ability: Ability, namespace: Namespace, *, session: Session, today: date
 ) -> Select[int]:
-    """Select the ids of users who have an ability here, by a role or by a custom one."""
+    """Select the ids of users who have an ability here by their role or a custom role."""
     groups = _groups_around(namespace, session=session, today=today)
     members = (
         select(Member.user_id)
@@ -166,9 +171,9 @@ def last_days_with(
     session: Session,
     today: date,
 ) -> dict[int, date | None]:
-    """Return those of some users who have an ability here, each with the day on which it ends.
+    """Return which of these users have an ability here, with the day on which it ends.
 
-    That is the first day on which it is not given any more; None for an ability without an end.
+    That is the first day without the ability, or None if it does not end.
     """
     groups = _groups_around(namespace, session=session, today=today)
     rows = session.execute(
@@ -190,13 +195,13 @@ def _later(one: date | None, other: date | None) -> date | None:
 
 
 class _GroupAround(NamedTuple):
-    """A group whose members are members here: one above, or one that a project is shared with."""
+    """A group whose members are members here: a group above, or one that shares the project."""
 
     path: str
-    #: What its members have here at the most, and until when.
+    #: Maximum role of its members here, and the day on which it ends.
     most: Role = Role.OWNER
     until: date | None = None
-    #: Custom roles count only in groups above.
+    #: Whether the group shares the project. Custom roles count only in groups above.
     is_shared: bool = False
 
 
@@ -205,13 +210,13 @@ _ABOVE = _GroupAround("")
 
 
 def _groups_around(namespace: Namespace, *, session: Session, today: date) -> _Around:
-    """Return by id the groups whose members are members here."""
+    """Return the groups whose members are members here, by id."""
     found: dict[int, _GroupAround] = {}
     shares: Sequence[SharedGroup] = ()
     if namespace.project_id is not None:
         ids = [namespace.project_id]
         shares = shared_groups(ids, today, session=session).get(namespace.project_id, ())
-    # The highest role last, and the groups above after all.
+    # Later entries win: higher roles replace lower ones, and groups above replace shared ones.
     for share in sorted(shares, key=lambda each: each.group_access_level):
         around = _GroupAround(share.group_full_path, share.role, share.expires_at, is_shared=True)
         found |= dict.fromkeys(_up_from(share.group_full_path, session=session), around)
@@ -220,7 +225,7 @@ def _groups_around(namespace: Namespace, *, session: Session, today: date) -> _A
 
 
 def _up_from(path: str, *, session: Session) -> dict[int, str]:
-    """Return by id the paths of a group, if it is one, and of those above."""
+    """Return the paths of a group and of the groups above it, by id."""
     keys = [fold(each) for each in (*ancestors(path), path)]
     rows = session.execute(select(Group.id, Group.path).where(Group.path_key.in_(keys)))
     return dict(rows.all())
@@ -241,7 +246,7 @@ def _role_in(groups: _Around) -> SQLColumnExpression[int]:
 
 
 def _is_around(namespace: Namespace, groups: Iterable[int]) -> ColumnElement[bool]:
-    """Return the condition for memberships here and in the groups above."""
+    """Return the condition for memberships here and in the surrounding groups."""
     inherited = Member.group_id.in_(groups)
     if namespace.project_id is None:
         return inherited
@@ -276,7 +281,7 @@ def _views(
     session: Session,
     today: date,
 ) -> tuple[MemberView, ...]:
-    """Return these members in this order."""
+    """Return these members in the given order."""
     rows = session.execute(
         select(Member, User, MemberRole)
         .join(User, User.id == Member.user_id)
@@ -295,20 +300,20 @@ class _Membership(NamedTuple):
     member: Member
     role: Role
     expires_at: date | None
-    #: The path of the group that it is inherited from.
+    #: Path of the group from which the membership is inherited.
     through: str | None
     custom: MemberRole | None
 
     @property
     def abilities(self) -> Sequence[str]:
-        """Return the names of the abilities that it adds."""
+        """Return the names of the abilities that the custom role adds."""
         return self.custom.abilities if self.custom else ()
 
 
 def _membership(
     member: Member, custom: MemberRole | None, groups: _Around, *, is_direct: bool = False
 ) -> _Membership:
-    """Return what a membership gives here."""
+    """Return the role and expiry date that a membership gives here."""
     group = _ABOVE if member.group_id is None else groups[member.group_id]
     days = [day for day in (member.expires_at, group.until) if day is not None]
     return _Membership(
@@ -321,8 +326,8 @@ def _membership(
 
 
 def _member_view(user: User, roles: list[_Membership], viewer_id: int | None) -> MemberView:
-    # Of equal roles the direct one counts, because it can be changed here.
-    # Of those the one that lasts longest.
+    # Among equal roles, prefer the direct one, because it can be changed here. After that, prefer
+    # the role that lasts longest.
     highest = max(
         roles,
         key=lambda each: (each.role, each.through is None, each.expires_at or date.max),

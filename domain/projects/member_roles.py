@@ -1,10 +1,10 @@
-"""Custom member roles: a role, and abilities that it adds.
+"""Custom member roles: a base role with additional abilities.
 
-A member with a custom role has its base role and these abilities, in the group or project of the
-membership and in all below. Administrators create and delete the roles of the instance. Before
-release 17.0, the Owners of a group do the same with the roles of the group, which only members in
-the group and below it can have. Those who manage members give roles: a maintainer has every
-ability, so nobody gives what they do not have.
+A member has the base role and the abilities in the group or project of the membership and in
+everything below. Administrators create and delete the roles of the instance. Before release 17.0,
+Owners of a group can do the same with roles of the group. Only members in that group and below it
+can have them. Users who manage members assign the roles. They are at least maintainers and have
+every ability, so they cannot give abilities that they lack.
 """
 
 from typing import Any
@@ -26,36 +26,42 @@ from models import Group, Member
 from models import MemberRole as Row
 from models.folding import fold
 
-#: The highest role that a custom one can be based on: an owner has everything anyway.
+#: Highest base role of a custom role: an owner already has every ability.
 HIGHEST_BASE = Role.MAINTAINER
 LONGEST_NAME, LONGEST_DESCRIPTION = 255, 1000
 
 
 def is_custom_role_of_member() -> ColumnElement[bool]:
-    """Return the condition that joins a membership with its custom role, while that counts."""
+    """Return the join condition of a membership and its custom role.
+
+    A custom role counts only while its base role is the member's role.
+    """
     return (Row.id == Member.member_role_id) & (Row.base_role == Member.role)
 
 
 def all_member_roles(*, session: Session) -> tuple[MemberRole, ...]:
-    """Return all custom roles, the oldest first."""
+    """Return all custom roles, oldest first."""
     return tuple(_shown(each) for each in session.scalars(select(Row).order_by(Row.id)))
 
 
 def usable_member_roles(place: Namespace, *, session: Session) -> tuple[MemberRole, ...]:
-    """Return the custom roles that members of a group or project can have, the oldest first."""
+    """Return the custom roles that members of a group or project can have, oldest first."""
     found = session.scalars(select(Row).where(is_usable_in(place)).order_by(Row.id))
     return tuple(_shown(each) for each in found)
 
 
 def is_usable_in(place: Namespace) -> ColumnElement[bool]:
-    """Return the condition for roles of the instance, and of the groups around a place."""
+    """Return the condition for roles of the instance and of the groups at or above a place."""
     paths = [fold(each) for each in (*ancestors(place.path), place.path)]
     around = select(Group.id).where(Group.path_key.in_(paths))
     return Row.group_id.is_(None) | Row.group_id.in_(around)
 
 
 def get_usable_member_role(role_id: int, place: Namespace, *, session: Session) -> MemberRole:
-    """Return a custom role that members of a group or project can have; raise NotFoundError."""
+    """Return a custom role that members of a group or project can have.
+
+    Raise NotFoundError if there is none with this id.
+    """
     found = session.scalar(select(Row).where(Row.id == role_id, is_usable_in(place)))
     if found is None:
         raise NotFoundError("Member role not found.")
@@ -63,7 +69,10 @@ def get_usable_member_role(role_id: int, place: Namespace, *, session: Session) 
 
 
 def get_member_role(role_id: int, *, session: Session) -> MemberRole:
-    """Return a custom role, or raise NotFoundError."""
+    """Return a custom role by its id.
+
+    Raise NotFoundError if there is none.
+    """
     found = session.get(Row, role_id)
     if found is None:
         raise NotFoundError("Member role not found.")
@@ -71,10 +80,10 @@ def get_member_role(role_id: int, *, session: Session) -> MemberRole:
 
 
 def assign_member_role(member_id: int, role: MemberRole | None, *, session: Session) -> None:
-    """Give a direct member a custom role, or take it away.
+    """Set or remove the custom role of a direct member.
 
-    The caller has checked that the member's role may be changed. Raises NotFoundError if the custom
-    role was deleted meanwhile, and InvalidError unless the member has the role that it is based on.
+    The caller must have checked that the member's role may be changed. Raise NotFoundError if the
+    custom role was deleted in the meantime. Raise InvalidError unless the member has its base role.
     """
     if role is not None:
         _lock(role.id, session=session)
@@ -90,7 +99,10 @@ def assign_member_role(member_id: int, role: MemberRole | None, *, session: Sess
 
 
 def _lock(role_id: int, *, session: Session) -> None:
-    """Keep others from deleting a role until the commit; raise NotFoundError if it is gone."""
+    """Lock a custom role against deletion until the commit.
+
+    Raise NotFoundError if it was deleted.
+    """
     found = select(Row.id).where(Row.id == role_id)
     if session.scalar(found.with_for_update(read=True, key_share=True)) is None:
         raise NotFoundError("Member role not found.")
@@ -112,7 +124,7 @@ def list_member_roles(work: Work, query: OffsetQuery) -> Found[MemberRole]:
 def create_member_role(work: Work, new: NewMemberRole) -> MemberRole:
     """Create a member role.
 
-    Raises InvalidError, or TakenError.
+    Raise InvalidError for an invalid value, and TakenError for a name in use.
     """
     return _create(work, new, None)
 
@@ -141,13 +153,13 @@ def _create(work: Work, new: NewMemberRole, group: GroupView | None) -> MemberRo
 def delete_member_role(work: Work, role_id: int) -> MemberRole:
     """Delete a member role that no member has.
 
-    Raises NotFoundError, or ConflictError while a member has it.
+    Raise NotFoundError if it does not exist, and ConflictError while a member has it.
     """
     return _delete(work, role_id, None)
 
 
 def _delete(work: Work, role_id: int, group: GroupView | None) -> MemberRole:
-    # The lock keeps others from giving it meanwhile; SQLite has one writer.
+    # The lock prevents others from assigning the role in the meantime. SQLite has only one writer.
     row = work.session.scalar(select(Row).where(Row.id == role_id).with_for_update())
     found = get_member_role(role_id, session=work.session)
     in_use = select(Member.id).where(Member.member_role_id == role_id).limit(1)

@@ -1,4 +1,4 @@
-"""Members of projects and groups, and their custom roles, as all faces see them."""
+"""API types for members of projects and groups, invitations and custom roles."""
 
 from datetime import date, timedelta
 from typing import Annotated, Any, Literal
@@ -26,11 +26,11 @@ from domain.core.types.base import (
 )
 from domain.projects.views import Namespace
 
-#: An invitation that nobody has accepted ends after this time.
+#: Lifetime of an invitation that nobody accepts.
 INVITATION_LIFETIME = timedelta(days=30)
-#: So many users can be added by one request.
+#: Maximum number of users in a request that adds members.
 _MOST_USERS = 100
-#: So many addresses can be invited by one request.
+#: Maximum number of addresses in a request that sends invitations.
 _MOST_ADDRESSES = 20
 
 
@@ -39,7 +39,7 @@ def _role(value: Any) -> Any:
     return role_named(value) if is_word else value
 
 
-#: A role by its name, or by the number of its access level.
+#: Role given by its name or by the number of its access level.
 GivenRole = Annotated[Role, BeforeValidator(_role)]
 
 
@@ -48,20 +48,21 @@ class NewMemberRole(Body):
 
     name: RequiredText
     description: Text = ""
-    #: Guest 10, Planner 15, Reporter 20, Developer 30 or Maintainer 40.
+    #: Access level of the base role: Guest 10, Planner 15, Reporter 20, Developer 30 or Maintainer
+    #: 40.
     base_access_level: GivenRole
     read_code: bool = False
     read_alerts: bool = False
-    #: Includes read_alerts.
+    #: Permission to handle alerts. Includes read_alerts.
     admin_alerts: bool = False
     read_environments: bool = False
-    #: Includes read_environments.
+    #: Permission to manage environments. Includes read_environments.
     admin_environments: bool = False
     admin_integrations: bool = False
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What it adds to the role that it is based on."""
+        """Return the abilities that the custom role adds to its base role."""
         return frozenset(each for each in Ability if getattr(self, each))
 
 
@@ -85,12 +86,12 @@ class MemberRole(Resource):
 
     @property
     def base(self) -> Role:
-        """The role that it is based on."""
+        """Return the base role."""
         return Role(self.base_access_level)
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What it adds to that role."""
+        """Return the abilities that the custom role adds to its base role."""
         return frozenset(each for each in Ability if getattr(self, each))
 
 
@@ -102,13 +103,13 @@ Ids = Annotated[tuple[Id, ...], BeforeValidator(_numbers), Field(max_length=_MOS
 
 
 class MemberQuery(OffsetQuery, GitLabQuery):
-    """Which members a list has."""
+    """Filters of a member list."""
 
-    #: Of names and user names.
+    #: Text to search for in names and user names.
     query: Annotated[Search, Option("--search")] = ""
     user_ids: Ids = ()
     skip_users: Ids = ()
-    #: Every member is active: `awaiting` leaves none.
+    #: State of the members. Every member is active, so `awaiting` returns an empty list.
     state: Literal["active", "awaiting"] = "active"
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
@@ -117,36 +118,36 @@ class MemberQuery(OffsetQuery, GitLabQuery):
 
     @property
     def finds_nothing(self) -> bool:
-        """Whether it asks for what no member is."""
+        """Return whether the query asks for a state that no member has."""
         return self.state == "awaiting"
 
 
 class NewMembers(Body):
-    """New members: by id or by user name, one or several."""
+    """New members, given by id or by user name."""
 
     user_id: Ids = ()
     username: Annotated[Words, Field(max_length=_MOST_USERS), Argument("USER")] = ()
     access_level: Annotated[GivenRole, Argument("ROLE")]
-    #: The first day on which the role is not given any more.
+    #: First day on which the role is no longer given.
     expires_at: GivenDay | None = None
-    #: A custom role that is based on this one.
+    #: Id of a custom role whose base role is this role.
     member_role_id: Id | None = None
 
 
 class MemberChange(Body):
-    """New values of a membership."""
+    """Changes to a membership."""
 
     access_level: Annotated[GivenRole | None, Argument("ROLE")] = None
-    #: The first day on which the role is not given any more; null lets it last.
+    #: First day on which the role is no longer given. null removes the expiry date.
     expires_at: GivenDay | None = None
-    #: A custom role that is based on the member's role; null takes it away.
+    #: Id of a custom role whose base role is the member's role. null removes the custom role.
     member_role_id: Id | None = None
 
 
 class MemberRoleGift(Body):
-    """The custom role that a member gets."""
+    """The custom role to give to a member."""
 
-    #: 0 for none.
+    #: Id of the custom role, or 0 to remove it.
     member_role_id: Annotated[int, Field(ge=0), Argument("MEMBER-ROLE-ID")]
 
 
@@ -158,13 +159,14 @@ class MemberRoleReference(Resource):
 
 
 class Member(UserReference):
-    """A member of a project or a group; the id is that of the user."""
+    """A member of a project or a group. The id is the user's."""
 
     access_level: int
     created_at: Time
     expires_at: date | None
     membership_state: Literal["active"] = "active"
-    #: GitLab omits it, too, and clients such as gitlabform take its presence for a custom role.
+    #: Custom role. Omitted if there is none, as in GitLab, because clients such as gitlabform check
+    #: only whether the field exists.
     member_role: MemberRoleReference | None = Field(
         default=None,
         exclude_if=lambda role: role is None,
@@ -179,25 +181,25 @@ class AddedMembers(Resource):
 
 
 class InvitationQuery(OffsetQuery, GitLabQuery):
-    """Which of the pending invitations a list has."""
+    """Filters of a list of pending invitations."""
 
-    #: Of the e-mail address.
+    #: Text to search for in email addresses.
     query: Search = ""
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 
 
 class NewInvitations(Body):
-    """Invitations to one address or several."""
+    """Invitations to one or several addresses."""
 
     email: Annotated[Words, Field(min_length=1, max_length=_MOST_ADDRESSES)]
     access_level: GivenRole
-    #: Of the membership: the first day on which the role is not given any more.
+    #: First day on which the membership no longer gives the role.
     expires_at: GivenDay | None = None
 
 
 class InvitationChange(Body):
-    """New values of an invitation."""
+    """Changes to an invitation."""
 
     access_level: GivenRole | None = None
     expires_at: GivenDay | None = None
@@ -217,7 +219,7 @@ class Invitation(Resource):
     invite_email: str
     access_level: int
     created_at: Time
-    #: Of the membership.
+    #: Expiry date of the membership.
     expires_at: date | None
     created_by_name: str
     group_id: int | None = Field(exclude=True)
@@ -226,10 +228,10 @@ class Invitation(Resource):
 
     @property
     def namespace(self) -> Namespace:
-        """What the person is invited to."""
+        """Return the group or project of the invitation."""
         return Namespace(group_id=self.group_id, project_id=self.project_id, path=self.path)
 
     @property
     def role(self) -> Role:
-        """The role that is offered."""
+        """Return the offered role."""
         return Role(self.access_level)

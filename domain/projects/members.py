@@ -1,6 +1,6 @@
 """Adds, changes and removes members.
 
-Changes of members of one group or project are serialized by a lock. Permissions and the remaining
+A lock serializes changes to the members of one group or project. Permissions and the remaining
 owners are read under the lock, so that they cannot change before the commit.
 """
 
@@ -23,7 +23,7 @@ from domain.projects.views import Namespace, Viewer
 from models import Group, Member, Project, User
 from models.folding import fold
 
-#: The command line has the permissions of an owner.
+#: Viewer for the command line, which has the permissions of an owner.
 OPERATOR = Viewer(user_id=None, is_admin=True)
 
 
@@ -38,8 +38,9 @@ def add_member(
 ) -> UserView:
     """Add a user without a direct role as a member.
 
-    Raises NotFoundError, ForbiddenError, InvalidError, and ConflictError for existing members,
-    whose role only `change_role` changes.
+    Raise NotFoundError for an unknown user. Raise ForbiddenError without the required role, and
+    InvalidError for an invalid value. Raise ConflictError for an existing member, whose role is
+    changed by `change_role` only.
     """
     giver = lock_members(namespace, by, session=session)
     _check_login(login, by)
@@ -61,7 +62,10 @@ def store_member(
     session: Session,
     now: datetime,
 ) -> None:
-    """Store a membership in place of one that has ended; raise ConflictError for a live one."""
+    """Store a membership, replacing an expired one.
+
+    Raise ConflictError if the user is already a member.
+    """
     session.execute(
         delete_rows(Member).where(
             Member.user_id == user.id, is_here(namespace), Member.expires_at <= now.date()
@@ -84,7 +88,7 @@ def store_member(
 def record_joined(
     work: Work, namespace: Namespace, user: UserView, role: Role, expires_at: date | None = None
 ) -> None:
-    """Record that a user became a member."""
+    """Record in the audit log that a user became a member."""
     until = {} if expires_at is None else {"expires_at": expires_at.isoformat()}
     details = {"role": role.label, **until}
     record_member(work, EventKind.MEMBER_ADDED, namespace, (user.id, user.username), **details)
@@ -97,7 +101,7 @@ def record_member(
     user: tuple[int, str],
     **details: object,
 ) -> None:
-    """Record what was done to a member, who has an id and a user name."""
+    """Record an event of a member in the audit log; `user` is the user's id and name."""
     user_id, username = user
     work.record(
         kind,
@@ -109,7 +113,10 @@ def record_member(
 
 
 def check_day(expires_at: date | None, today: date) -> None:
-    """Raise InvalidError for a day on which a role would have ended already."""
+    """Reject an expiry date that is not in the future.
+
+    Raise InvalidError for such a date.
+    """
     if expires_at is not None and expires_at <= today:
         raise InvalidError("expires_at must be a day after today.", field="expires_at")
 
@@ -122,9 +129,10 @@ def change_end(
     by: Viewer,
     session: Session,
 ) -> None:
-    """Change the day on which a role ends; None lets it last.
+    """Change the expiry date of a role; None removes it.
 
-    Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
+    Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
+    Raise InvalidError for bots and for the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -135,7 +143,10 @@ def change_end(
 
 
 def login_of(user_id: int, *, session: Session) -> str:
-    """Return the user name of an account, or raise NotFoundError."""
+    """Return the user name of an account.
+
+    Raise NotFoundError if it does not exist or was erased.
+    """
     username = session.scalar(select(User.username).where(User.id == user_id, User.kind != ERASED))
     if username is None:
         raise NotFoundError("User not found.")
@@ -145,9 +156,11 @@ def login_of(user_id: int, *, session: Session) -> str:
 def change_role(
     namespace: Namespace, member_id: int, role: Role, *, by: Viewer, session: Session
 ) -> Role:
-    """Change a member's role, and return the former one; nobody may give or take a higher one.
+    """Change a member's role and return the former one.
 
-    Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
+    The role before and after the change must not exceed the viewer's own role. Raise NotFoundError
+    if there is no such member, and ForbiddenError without the required role. Raise InvalidError for
+    bots and for the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -157,7 +170,7 @@ def change_role(
         keep_an_owner(namespace, member, session=session)
     member.role = int(role)
     if role is not before:
-        member.member_role_id = None  # it was based on the former one
+        member.member_role_id = None  # The custom role was based on the former role.
     return before
 
 
@@ -169,9 +182,10 @@ def give_member_role(
     by: Viewer,
     session: Session,
 ) -> None:
-    """Give a member a custom role that is based on the member's role, or take it away.
+    """Set or remove a custom role whose base role is the member's role.
 
-    Raises NotFoundError, ForbiddenError, or InvalidError for bots and another base role.
+    Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
+    Raise InvalidError for bots and for a different base role.
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -179,9 +193,10 @@ def give_member_role(
 
 
 def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: Session) -> None:
-    """Remove a member; the last owner of a group cannot be removed.
+    """Remove a member other than the last owner of a group.
 
-    Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
+    Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
+    Raise InvalidError for bots and for the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -190,7 +205,10 @@ def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: 
 
 
 def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
-    """Lock the members of a group or project, then return the viewer's current role."""
+    """Lock the members of a group or project, then return the viewer's current role.
+
+    Raise ForbiddenError if it is below Maintainer.
+    """
     lock_namespace(namespace, session=session)
     role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
@@ -199,9 +217,12 @@ def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
 
 
 def lock_namespace(namespace: Namespace, *, session: Session) -> None:
-    """Keep others from changing the members of a group or project until the commit."""
+    """Lock the members of a group or project until the commit.
+
+    Raise NotFoundError if it was deleted.
+    """
     table = Group if namespace.group_id is not None else Project
-    # KEY SHARE: inserting a row that refers to it, such as an alert, does not wait. SQLite has one
+    # KEY SHARE does not block inserts of rows that refer to it, such as alerts. SQLite has only one
     # writer.
     live = select(table.id).where(table.id == namespace.id, table.deleted_at.is_(None))
     if session.scalar(live.with_for_update(key_share=True)) is None:
@@ -209,7 +230,7 @@ def lock_namespace(namespace: Namespace, *, session: Session) -> None:
 
 
 def _check_login(login: str, by: Viewer) -> None:
-    """Refuse logins by e-mail address from viewers who may not see those of others."""
+    """Reject logins by email address unless the viewer may see other users' addresses."""
     if "@" in login.removeprefix("@") and not by.is_admin:
         message = (
             "Add people by their user name. E-mail addresses are not looked up; people find their "
@@ -219,7 +240,10 @@ def _check_login(login: str, by: Viewer) -> None:
 
 
 def check_gift(role: Role, giver: Role) -> None:
-    """Raise InvalidError for a role above that of the giver."""
+    """Reject a role above the giver's own.
+
+    Raise InvalidError for such a role.
+    """
     if role > giver:
         message = f"You cannot give the role {role.label}: your own is {giver.label}."
         raise InvalidError(message, field="role")
@@ -228,7 +252,11 @@ def check_gift(role: Role, giver: Role) -> None:
 def _get_member(
     namespace: Namespace, member_id: int, giver: Role, *, session: Session
 ) -> tuple[Member, User]:
-    """Return a member whose role is not above the viewer's, or raise an error."""
+    """Return a member whose role is not above the giver's.
+
+    Raise NotFoundError if there is none, ForbiddenError for a higher role, and InvalidError for
+    bots.
+    """
     row = session.execute(
         select(Member, User)
         .join(User, User.id == Member.user_id)
@@ -246,7 +274,10 @@ def _get_member(
 
 
 def _check_is_no_bot(user: User) -> None:
-    """Raise InvalidError for the bot of an access token, whose membership ends with the token."""
+    """Reject the bot of an access token, whose membership ends with the token.
+
+    Raise InvalidError for such a bot.
+    """
     if user.kind == BOT:
         message = "This is the bot of an access token: revoke the token instead."
         raise InvalidError(message, field="member")
@@ -260,7 +291,10 @@ def is_here(namespace: Namespace) -> ColumnElement[bool]:
 
 
 def keep_an_owner(namespace: Namespace, member: Member, *, session: Session) -> None:
-    """Raise InvalidError if no other active owner is left, here or in a group above."""
+    """Check that another active owner remains in a group or above it.
+
+    Raise InvalidError if none does.
+    """
     if namespace.group_id is None or member.role < Role.OWNER:
         return
     if not has_owner(namespace.path, Member.id != member.id, session=session):
@@ -269,7 +303,7 @@ def keep_an_owner(namespace: Namespace, member: Member, *, session: Session) -> 
 
 
 def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) -> bool:
-    """Return whether a group has an owner who can sign in, there or above."""
+    """Return whether a matching owner of a group, direct or inherited, can sign in."""
     owners = (
         select(Member.id)
         .join(User, User.id == Member.user_id)
@@ -277,7 +311,7 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
         .where(
             Group.path_key.in_([fold(each) for each in (*ancestors(group_path), group_path)]),
             Member.role == int(Role.OWNER),
-            # One who ceases to be an owner by the calendar would leave the group without any.
+            # An owner with an expiry date would eventually leave the group without an owner.
             Member.expires_at.is_(None),
             other,
             IN_USE,
@@ -304,9 +338,10 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
 
 
 def leave(namespace: Namespace, *, by: Viewer, session: Session) -> None:
-    """End the viewer's own direct membership; roles from groups above stay.
+    """Remove the viewer's own direct membership; inherited roles are kept.
 
-    Raises NotFoundError without one, and InvalidError for bots and the last owner of a group.
+    Raise NotFoundError if there is none. Raise InvalidError for bots and for the last owner of a
+    group.
     """
     lock_namespace(namespace, session=session)
     row = session.execute(

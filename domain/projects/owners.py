@@ -1,4 +1,4 @@
-"""What belongs to a project or a group: a group's is used by all projects below it.
+"""Ownership of rows by a project or a group. A group's rows are used by all projects below it.
 
 Such a table has the columns of `models.base.OfNamespace`.
 """
@@ -18,43 +18,43 @@ from models.folding import fold
 
 
 class HeldRow(Protocol):
-    """A row of such a table, or what was read from one."""
+    """A row, or a view of a row, that belongs to a project or a group."""
 
     @property
     def project_id(self) -> int | None:
-        """The project that it belongs to."""
+        """Return the id of the project that owns the row."""
 
     @property
     def group_id(self) -> int | None:
-        """The group that it belongs to."""
+        """Return the id of the group that owns the row."""
 
 
 Row = TypeVar("Row", bound=HeldRow)
 
 
 def owner_columns(holder: Holder) -> Mapping[str, int]:
-    """Return the column and value that make a new row belong to a project or group."""
+    """Return the column and value that make a project or group the owner of a new row."""
     return {"group_id" if holder.is_group else "project_id": holder.id}
 
 
 def belongs_to(table: Any, holder: Holder | Namespace) -> ColumnElement[bool]:
-    """Return the condition for rows of a table that belong to this project or group itself."""
+    """Return the condition for rows that this project or group itself owns."""
     column = table.group_id if holder.is_group else table.project_id
     return and_(column == holder.id)
 
 
 def is_owned_by(row: HeldRow, holder: Holder) -> bool:
-    """Return whether a row belongs to this project or group itself."""
+    """Return whether this project or group itself owns a row."""
     return holder.id == (row.group_id if holder.is_group else row.project_id)
 
 
 def pages_url(holder: Holder | Namespace, base_url: str) -> str:
-    """Return how the URLs of the pages of a project or group begin."""
+    """Return the base URL of the pages of a project or group."""
     return f"{base_url}/{'groups/' if holder.is_group else ''}{holder.path}/-"
 
 
 def groups_of(rows: Iterable[HeldRow], *, session: Session) -> Mapping[int | None, str]:
-    """Return the paths of the groups that rows belong to, by id."""
+    """Return the paths of the groups that own the rows, by group id."""
     ids = {row.group_id for row in rows} - {None}
     if not ids:
         return {}
@@ -62,7 +62,7 @@ def groups_of(rows: Iterable[HeldRow], *, session: Session) -> Mapping[int | Non
 
 
 def projects_of(holder: Holder) -> Select[int]:
-    """Return the ids of the project itself, or of all projects below a group."""
+    """Select the id of the project itself, or the ids of all projects below a group."""
     if not holder.is_group:
         return select(literal(holder.id))
     groups = subtree(select(Group.id).where(Group.id == holder.id))
@@ -70,7 +70,7 @@ def projects_of(holder: Holder) -> Select[int]:
 
 
 def is_in(table: Any, holder: Holder) -> ColumnElement[bool]:
-    """Return the condition for rows of a project, or of a group and all that lies below it."""
+    """Return the condition for rows owned by a project, or by a group and everything below it."""
     if not holder.is_group:
         return belongs_to(table, holder)
     groups = subtree(select(Group.id).where(Group.id == holder.id))
@@ -79,28 +79,28 @@ def is_in(table: Any, holder: Holder) -> ColumnElement[bool]:
 
 @dataclass(frozen=True, kw_only=True)
 class Lineage:
-    """A project or group with all groups that it lies in."""
+    """A project or group with all groups above it."""
 
-    #: None for a group.
+    #: Id of the project. None for a group.
     project_id: int | None
-    #: The nearest first; a group's own is the first.
+    #: Ids of the groups, nearest first. For a group, its own id is the first.
     group_ids: tuple[int, ...]
 
     def uses(self, row: HeldRow) -> bool:
-        """Return whether a row belongs to it, or to a group above it."""
+        """Return whether a row is owned by the project or group, or by a group above it."""
         if row.group_id is not None:
             return row.group_id in self.group_ids
         return row.project_id is not None and row.project_id == self.project_id
 
     def distance(self, row: HeldRow) -> int:
-        """Return how far away the holder of a row that it uses is: 0 for its own."""
+        """Return the number of levels between this level and the owner of a row."""
         if row.group_id is None:
             return 0
         return self.group_ids.index(row.group_id) + (self.project_id is not None)
 
 
 def lineage_of(holder: Holder, *, session: Session) -> Lineage:
-    """Return the lineage of a project or group that somebody sees."""
+    """Return a project or group with the groups above it."""
     paths = ancestors(holder.path)
     keys = [fold(path) for path in (*paths, *((holder.path,) if holder.is_group else ()))]
     found = session.scalars(
@@ -112,7 +112,7 @@ def lineage_of(holder: Holder, *, session: Session) -> Lineage:
 
 
 def lineages(project_ids: Collection[int], *, session: Session) -> Mapping[int, Lineage]:
-    """Return the lineages of projects by id; those that do not exist have none."""
+    """Return projects with the groups above them, by project id; missing projects are left out."""
     start = (
         select(Project.id.label("project_id"), Group.id.label("group_id"), Group.parent_id)
         .join(Group, Group.id == Project.group_id)
@@ -135,7 +135,10 @@ def lineages(project_ids: Collection[int], *, session: Session) -> Mapping[int, 
 
 
 def _nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
-    """Return groups, each given with the one above it, from the inmost to the outermost."""
+    """Return the ids of nested groups from the innermost to the outermost.
+
+    `parents` maps each group to its parent.
+    """
     is_above = set(parents.values())
     number: int | None = next(each for each in parents if each not in is_above)
     found: list[int] = []
@@ -146,7 +149,7 @@ def _nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
 
 
 def is_used_by(table: Any, used: Iterable[Lineage]) -> ColumnElement[bool]:
-    """Return the condition for rows of a table that some projects or groups use."""
+    """Return the condition for rows that any of these projects or groups uses."""
     some = tuple(used)
     projects = {each.project_id for each in some if each.project_id is not None}
     groups = {group_id for each in some for group_id in each.group_ids}
@@ -156,25 +159,25 @@ def is_used_by(table: Any, used: Iterable[Lineage]) -> ColumnElement[bool]:
 def is_listed_by(
     table: Any, holder: Holder, *, with_groups_above: bool, session: Session
 ) -> ColumnElement[bool]:
-    """Return the condition for rows of its own, and if asked for those of the groups above."""
+    """Return the condition for rows owned here and, on request, by the groups above."""
     if not with_groups_above:
         return belongs_to(table, holder)
     return is_used_by(table, [lineage_of(holder, session=session)])
 
 
 def is_above(table: Any, holder: Holder, *, session: Session) -> ColumnElement[bool]:
-    """Return the condition for rows that belong to the groups above a project or group."""
+    """Return the condition for rows owned by the groups above a project or group."""
     return and_(table.group_id.in_(groups_above(holder, session=session)))
 
 
 def groups_above(holder: Holder, *, session: Session) -> tuple[int, ...]:
-    """Return the ids of the groups above a project or group, the nearest first."""
+    """Return the ids of the groups above a project or group, nearest first."""
     ids = lineage_of(holder, session=session).group_ids
     return ids[1:] if holder.is_group else ids
 
 
 def by_user(rows: Iterable[Row], used: Mapping[int, Lineage]) -> Mapping[int, Sequence[Row]]:
-    """Return which rows each project uses, by its id, in the order of the rows."""
+    """Return the rows that each project uses, by project id, in the order of the rows."""
     of_project: dict[int, list[int]] = {}
     for project_id, lineage in used.items():
         for group_id in lineage.group_ids:

@@ -1,4 +1,4 @@
-"""Full paths of groups and projects, and former ones: where they lead, and their release."""
+"""Full paths of groups and projects, redirects from former paths, and their release."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from models import FormerPath, Group, Project, RegistryRepository
 from models.folding import fold
 
 _Row = TypeVar("_Row", Group, Project)
-#: The columns of former paths that say what had them.
+#: The columns of former paths that refer to the group or project.
 _HOLDERS: Mapping[type, InstrumentedAttribute[int | None]] = {
     Group: FormerPath.group_id,
     Project: FormerPath.project_id,
@@ -25,12 +25,12 @@ _HOLDERS: Mapping[type, InstrumentedAttribute[int | None]] = {
 
 
 def project_path(reference: str, *, session: Session) -> str:
-    """Return the full path of a project reference; the project need not exist."""
+    """Return the full path for a project reference; the project need not exist."""
     return _path(Project, reference, session=session)
 
 
 def group_path(reference: str, *, session: Session) -> str:
-    """Return the full path of a group reference; the group need not exist."""
+    """Return the full path for a group reference; the group need not exist."""
     return _path(Group, reference, session=session)
 
 
@@ -38,13 +38,13 @@ def _path(table: type[Group | Project], reference: str, *, session: Session) -> 
     number = parse_id(reference)
     if number is None:
         return reference.replace("\x00", "\ufffd")
-    # A number is always an id, even if a group has it as its name.
+    # A number is always an id, even if it is also the name of a group.
     found = select(table.path).where(table.id == number, table.deleted_at.is_(None))
     return session.scalar(found) or ""
 
 
 def ancestors(path: str) -> tuple[str, ...]:
-    """Return the paths of all groups that a full path lies in, the outermost first.
+    """Return the paths of all groups above a full path, outermost first.
 
     `ancestors("acme/shops/eu")` is `("acme", "acme/shops")`.
     """
@@ -53,16 +53,16 @@ def ancestors(path: str) -> tuple[str, ...]:
 
 
 def parent(path: str) -> str | None:
-    """Return the path of the group that a full path lies in, if any."""
+    """Return the path of the group above a full path, or None at the top level."""
     head, _, _ = path.rpartition("/")
     return head or None
 
 
 class MovedError(NotFoundError):
-    """The path is a former one of a group or project that the viewer may see."""
+    """A former path of a group or project that the viewer may see."""
 
     def __init__(self, former: str, namespace: Namespace) -> None:
-        """Store the path that was asked for, and the group or project with the present one."""
+        """Store the requested path, and the group or project with its current path."""
         super().__init__(f"{former} is now {namespace.path}.")
         self.former = former
         self.namespace = namespace
@@ -70,16 +70,16 @@ class MovedError(NotFoundError):
 
 @dataclass(frozen=True, kw_only=True)
 class FormerPathView:
-    """A path that a group or project had."""
+    """A former path of a group or project."""
 
     id: int
     path: str
-    #: When it got another one.
+    #: Time at which the path was replaced.
     created_at: datetime
 
 
 def find_moved(table: type[_Row], path: str, *, session: Session) -> _Row | None:
-    """Return the group or project that had a path."""
+    """Return the group or project with this former path, or None."""
     return session.scalar(
         select(table)
         .join(FormerPath, _HOLDERS[table] == table.id)
@@ -90,7 +90,7 @@ def find_moved(table: type[_Row], path: str, *, session: Session) -> _Row | None
 def list_former_paths(
     namespace: Namespace, *, most: int, session: Session
 ) -> tuple[FormerPathView, ...]:
-    """Return the latest former paths of a group or project."""
+    """Return the most recent former paths of a group or project."""
     rows = session.scalars(
         select(FormerPath).where(_is_of(namespace)).order_by(FormerPath.id.desc()).limit(most)
     )
@@ -100,9 +100,10 @@ def list_former_paths(
 
 
 def release_former_path(namespace: Namespace, former_id: int, *, session: Session) -> str:
-    """Let others have a former path, and return it; of a group with all that was below.
+    """Release a former path for others, and return it.
 
-    Raises NotFoundError, or TakenError while the container registry has images of that name.
+    For a group, the former paths below it are released as well. Raise NotFoundError if the path was
+    already released. Raise TakenError while the container registry has images with that name.
     """
     former = session.scalar(select(FormerPath).where(FormerPath.id == former_id, _is_of(namespace)))
     if former is None:
@@ -120,7 +121,7 @@ def _is_of(namespace: Namespace) -> ColumnElement[bool]:
 
 
 def _with_those_below(former: FormerPath) -> ColumnElement[bool]:
-    """Return the condition for a former path and those below it that are of the same group."""
+    """Return the condition for a former path and the group's former paths below it."""
     if former.group_id is None:
         return FormerPath.id == former.id
     groups = subtree(select(Group.id).where(Group.id == former.group_id))

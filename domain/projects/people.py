@@ -1,4 +1,4 @@
-"""The view that users have of other members of their groups and projects."""
+"""Views of other members of a user's groups and projects."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,15 +28,21 @@ class Membership:
     role: Role
 
     def is_common(self, others: "Others") -> bool:
-        """Return whether this role and another apply to a common namespace, with inheritance."""
+        """Return whether this role and another one apply to a common namespace.
+
+        Roles are inherited by everything below their group.
+        """
         return self.path in others.around or not others.paths.isdisjoint(ancestors(self.path))
 
 
 class Others(NamedTuple):
-    """The namespaces of somebody else's roles: thousands are compared with thousands."""
+    """The namespaces of another user's roles.
+
+    Sets make it fast to compare thousands of roles with thousands.
+    """
 
     paths: frozenset[str]
-    #: With the groups above them.
+    #: Paths of the namespaces and of the groups above them.
     around: frozenset[str]
 
     @classmethod
@@ -53,23 +59,23 @@ class PersonView:
     id: int
     username: str
     name: str
-    #: None unless the viewer may see it.
+    #: Email address. None unless the viewer may see it.
     email: str | None
-    #: Of the account: human, bot or service.
+    #: Kind of the account: human, bot or service.
     kind: str
     is_you: bool
     created_at: datetime
     time_zone: str
-    #: In groups and projects that the viewer shares; all of them for administrators.
+    #: Direct roles where the viewer is a member as well, or all roles for administrators.
     memberships: tuple[Membership, ...]
 
 
 def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView:
-    """Return a user who shares a group or project with the viewer, or raise NotFoundError.
+    """Return a user who shares a group or project with the viewer.
 
-    The error does not reveal whether the account exists.
+    Raise NotFoundError otherwise, which does not reveal whether the account exists.
     """
-    wanted = fold(username).replace("\x00", "\ufffd")  # Postgres refuses the question
+    wanted = fold(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL.
     user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))
     message = "User not found. You can see people with whom you share a group or a project."
     if user is None:
@@ -89,7 +95,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
 
 
 def is_known(user_id: int, viewer: Viewer, *, session: Session) -> bool:
-    """Return whether somebody is the viewer, or shares a group or project with them."""
+    """Return whether the user is the viewer, or shares a group or project with the viewer."""
     if user_id > LARGEST_ID:
         return False
     theirs = memberships_of(user_id, today=viewer.today, session=session)
@@ -99,13 +105,13 @@ def is_known(user_id: int, viewer: Viewer, *, session: Session) -> bool:
 def _common(
     theirs: tuple[Membership, ...], viewer: Viewer, *, session: Session
 ) -> tuple[Membership, ...]:
-    """Return those memberships that apply where the viewer is a member as well."""
+    """Return the memberships that apply where the viewer is also a member."""
     mine = Others.of(memberships_of(viewer.user_id or 0, today=viewer.today, session=session))
     return tuple(each for each in theirs if each.is_common(mine))
 
 
 def memberships_of(user_id: int, *, today: date, session: Session) -> tuple[Membership, ...]:
-    """Return the direct roles of an account that are in force, by path."""
+    """Return the direct roles of an account that have not ended, ordered by path."""
     path = func.coalesce(Group.path, Project.path).label("path")
     rows = session.execute(
         select(path, Member.role)

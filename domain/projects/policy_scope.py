@@ -1,8 +1,8 @@
-"""Whose alerts escalations follow: those of projects that a policy is for, of their own or above.
+"""Selects the projects whose alerts escalations follow: those with a policy, owned or inherited.
 
-Triggers tell escalations of the alerts of a project as long as it has a row (`AlertFollower`), so
-this is settled wherever that may change: with the first and the last policy of a project or group,
-and for a project that is new or lies elsewhere.
+Triggers notify escalations of a project's alerts as long as the project has an `AlertFollower` row.
+The rows are updated for new and transferred projects, and for the first and the last policy of a
+project or group.
 """
 
 from sqlalchemy import Select, select
@@ -12,16 +12,17 @@ from domain.core.database.rows import delete_rows, insert_into
 from domain.projects.owners import by_user, is_used_by, lineages
 from models import AlertFollower, EscalationPolicy
 
-#: What escalations are called as a follower of alerts.
+#: Name of escalations as a follower of alerts.
 ESCALATIONS = "escalations"
 _IDS_AT_ONCE = 1_000
 
 
 def settle_paging(projects: Select[int], *, session: Session) -> None:
-    """Let escalations follow the alerts of those projects that a policy is for, and of no others.
+    """Make escalations follow the alerts of projects that have a policy, and of no others.
 
-    No policy may be created or deleted above meanwhile: a new project or a moved one shares locks
-    of the groups above, which `domain.paging.escalations.policies.lock_rules` waits for.
+    Only the selected projects are updated. No policy above may be created or deleted in the
+    meantime. For this, a new or transferred project takes shared locks of the groups above, which
+    `domain.paging.escalations.policies.lock_rules` waits for.
     """
     session.flush()
     ids = session.scalars(projects).all()

@@ -1,4 +1,4 @@
-"""What can be done with projects, and what is recorded of them and of groups."""
+"""Actions on projects, and audit events of projects and groups."""
 
 from dataclasses import replace
 
@@ -58,19 +58,19 @@ _KINDS = {
     "group": (EventKind.GROUP_CREATED, EventKind.GROUP_CHANGED, EventKind.GROUP_DELETED),
     "project": (EventKind.PROJECT_CREATED, EventKind.PROJECT_CHANGED, EventKind.PROJECT_DELETED),
 }
-#: Former paths of one group or project that are listed.
+#: Maximum number of former paths in the list of a group or project.
 _MOST_FORMER = 1_000
 
 
 def record_created(work: Work, namespace: Namespace) -> None:
-    """Record a new group or project."""
+    """Record a new group or project in the audit log."""
     work.record(_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace)
 
 
 def record_edit(work: Work, namespace: Namespace, changes: Changes) -> str:
-    """Record what was changed, if anything was, and return the path that is in force.
+    """Record the changes of a group or project, if any, and return its current path.
 
-    A description may be long, and is left out.
+    The description is left out because it may be long.
     """
     path = changes["path"][1] if "path" in changes else namespace.path
     details: dict[str, object] = {"changed": " ".join(changes)}
@@ -85,14 +85,14 @@ def record_edit(work: Work, namespace: Namespace, changes: Changes) -> str:
 
 
 def record_released(work: Work, namespace: Namespace, path: str) -> None:
-    """Record that others can have a former path now."""
+    """Record the release of a former path in the audit log."""
     details = {"changed": "former paths", "released": path}
     kind = _KINDS[namespace.resource_type][1]
     work.record(kind, subject=namespace.path, place=namespace, details=details)
 
 
 def record_deleted(work: Work, namespace: Namespace, *, projects: int | None = None) -> None:
-    """Record a deleted project, or group with its number of projects."""
+    """Record a deleted project, or a deleted group with its number of projects."""
     details = {} if projects is None else {"projects": projects}
     kind = _KINDS[namespace.resource_type][2]
     work.record(kind, subject=namespace.path, place=namespace, details=details)
@@ -112,15 +112,16 @@ def show_project(work: Work, project: ProjectView) -> Project:
 
 @question("projects.transfer_locations")
 def list_transfer_locations(work: Work, project: ProjectView, query: TransferQuery) -> Found[Group]:
-    """List the groups that the caller can move a project into."""
+    """List the groups to which the caller can transfer a project."""
     return find_groups(work, query, query.wanted(without=(project.group_id,)))
 
 
 @action("projects.create")
 def create_project(work: Work, new: NewProject) -> Project:
-    """Create a project in a group in which the caller is a maintainer, or in their own namespace.
+    """Create a project in a group that the caller maintains, or in the caller's own namespace.
 
-    Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
+    Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
+    unknown group. Raise ForbiddenError without the required role.
     """
     holder = _project_holder(work, new.namespace_id)
     segment = checked_segment(new.path) if new.path else _segment_of(new.name)
@@ -145,7 +146,8 @@ def change_project(work: Work, project: ProjectView, change: ProjectChange) -> P
 
     Only the last part of the path can change.
 
-    Raises InvalidError, TakenError, or ForbiddenError for who may not change the visibility.
+    Raise InvalidError for an invalid value, and TakenError for a path in use. Raise ForbiddenError
+    if the caller may not change the visibility.
     """
     moved: creation.Changes = {}
     if change.path is not None:
@@ -164,8 +166,9 @@ def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer
 
     The caller must be a maintainer of the other group.
 
-    Raises InvalidError, TakenError, NotFoundError, ForbiddenError, or ConflictError if a policy or
-    route is about something of a group that is left.
+    Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
+    unknown group. Raise ForbiddenError without the required role. Raise ConflictError if a policy
+    or route depends on a group that the project leaves.
     """
     holder = _project_holder(work, transfer.namespace)
     prepare_move(work, project, holder)
@@ -202,15 +205,16 @@ def unarchive(work: Work, project: ProjectView) -> Project:
 
 @question("former_paths.index")
 def show_former_paths(work: Work, holder: Holder) -> tuple[FormerPathView, ...]:
-    """Return the former paths of a group or project, the newest first."""
+    """List the former paths of a group or project, newest first."""
     return list_former_paths(holder.namespace, most=_MOST_FORMER, session=work.session)
 
 
 @action("former_paths.release")
 def release_path(work: Work, holder: Holder, former_id: int) -> str:
-    """Let others have a former path, and return it.
+    """Release a former path for use by others.
 
-    Raises NotFoundError, or TakenError while the container registry has images of that name.
+    Return the path. Raise NotFoundError, or TakenError while the container registry has images with
+    that name.
     """
     path = release_former_path(holder.namespace, former_id, session=work.session)
     record_released(work, holder.namespace, path)
@@ -218,11 +222,11 @@ def release_path(work: Work, holder: Holder, former_id: int) -> str:
 
 
 def _own_namespace(work: Work) -> str:
-    """Return the path of the actor's personal namespace, which begins with its first project.
+    """Return the path of the actor's personal namespace, creating it for the first project.
 
-    Raises InvalidError for who is no person, and TakenError if a group has the user name.
+    Raise InvalidError if the actor is not a person, and TakenError if a group has the user name.
     """
-    # Of two first projects at once, the second one finds what the first one made.
+    # The lock makes a concurrent request for a first project find the new namespace.
     user = work.session.get(User, work.actor.id, with_for_update={"key_share": True})
     if user is None or user.kind != HUMAN:
         raise InvalidError("namespace_id is missing", field="namespace_id")
@@ -241,10 +245,11 @@ def _own_namespace(work: Work) -> str:
 
 
 def _project_holder(work: Work, reference: int | str | None) -> str:
-    """Return the path of the group with an id or path to put a project in.
+    """Return the path of the group that will contain a project.
 
-    It is one in which the actor is a maintainer, or the actor's own namespace: without a reference,
-    or by the user name. Raises InvalidError, NotFoundError or ForbiddenError.
+    The actor must be a maintainer of the group. No reference, or the actor's own user name, selects
+    the personal namespace. Raise NotFoundError for an unknown group, and ForbiddenError without the
+    required role. Raise InvalidError if the actor needs a personal namespace, but is not a person.
     """
     if reference is None:
         return _own_namespace(work)
@@ -256,9 +261,9 @@ def _project_holder(work: Work, reference: int | str | None) -> str:
 
 
 def get_maintained_group(work: Work, reference: int | str) -> GroupView:
-    """Return the group with an id or path to put something in, where the actor is a maintainer.
+    """Return a group by its id or path, if the actor is a maintainer of it.
 
-    Raises NotFoundError or ForbiddenError.
+    Raise NotFoundError for an unknown group, and ForbiddenError without the required role.
     """
     return _maintained(work, group_path(str(reference), session=work.session))
 
@@ -270,10 +275,11 @@ def _maintained(work: Work, path: str) -> GroupView:
 
 
 def find_destination(work: Work, holder: Holder, path: str) -> str | None:
-    """Return the path of the group to move into; None for the top level, which a group can go to.
+    """Return the path of a transfer's destination; None is the top level, for groups only.
 
-    It is one in which the actor is a maintainer, or for a project their own namespace. Raises
-    InvalidError, NotFoundError or ForbiddenError.
+    The actor must be a maintainer of the group. A project can also move to the actor's own
+    namespace. Raise NotFoundError for an unknown group, and ForbiddenError without the required
+    role. Raise InvalidError for an empty path or the current group.
     """
     namespace = holder.namespace
     if not path and holder.is_group:
@@ -295,14 +301,14 @@ def _segment_of(name: str) -> str:
 
 
 def _reread(work: Work, path: str) -> Project:
-    work.session.flush()  # the new values and roles are read
+    work.session.flush()  # The new values and roles are read below.
     return show_project(work, get_project(path, viewer_of(work), session=work.session))
 
 
 class JobTokenScopeBody(Body):
-    """The limits of a project; what is missing stays."""
+    """Limits of a project's job tokens. Omitted limits do not change."""
 
-    #: The name that clients know for `inbound_enabled`.
+    #: Alternative name of `inbound_enabled`, used by clients.
     enabled: bool | None = None
     inbound_enabled: bool | None = None
     outbound_enabled: bool | None = None
@@ -310,13 +316,13 @@ class JobTokenScopeBody(Body):
 
 @question("job_token_scope.show")
 def show_limits(_work: Work, project: ProjectView) -> JobTokenScope:
-    """Show the limits of job tokens."""
+    """Show the limits of a project's job tokens."""
     return project.job_token_scope
 
 
 @action("job_token_scope.change")
 def change_limits(work: Work, project: ProjectView, change: JobTokenScopeBody) -> None:
-    """Change the limits of job tokens."""
+    """Change the limits of a project's job tokens."""
     inbound = change.enabled if change.inbound_enabled is None else change.inbound_enabled
     limits = {
         "limits_job_token_to_others": change.outbound_enabled,

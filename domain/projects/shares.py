@@ -1,4 +1,4 @@
-"""Shares projects with groups, whose members are members of the project then."""
+"""Shares projects with groups, which makes the groups' members members of the project."""
 
 from datetime import date
 from typing import Annotated
@@ -23,13 +23,13 @@ from models import Group, ProjectShare
 
 
 class NewShare(Body):
-    """A group whose members are to be members of a project."""
+    """A group to share a project with."""
 
-    #: The id or the full path of the group.
+    #: Id or full path of the group.
     group_id: Annotated[Id | Name, Argument("GROUP")]
-    #: Each has the own role in the group, and this one at the most.
+    #: Maximum role. Members have their role in the group, but no higher role than this one.
     group_access: Annotated[GivenRole, Argument("ROLE")]
-    #: The first day on which it gives no role any more.
+    #: First day on which the share no longer gives a role.
     expires_at: GivenDay | None = None
 
 
@@ -45,11 +45,12 @@ class Share(Resource):
 
 @action("projects.share")
 def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
-    """Share a project with a group, or change the role of the share.
+    """Share a project with a group, or change the role of a share.
 
     The caller must be a member of the group.
 
-    Raises NotFoundError, ForbiddenError or InvalidError.
+    Raise NotFoundError for an unknown group. Raise ForbiddenError without the required role, and
+    InvalidError for an invalid value.
     """
     session, viewer = work.session, viewer_of(work)
     giver = lock_members(project.namespace, viewer, session=session)
@@ -78,7 +79,7 @@ def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
 def unshare_project(work: Work, project: ProjectView, group_id: int) -> None:
     """Stop sharing a project with a group.
 
-    Raises NotFoundError or ForbiddenError.
+    Raise NotFoundError if there is no such share, and ForbiddenError without the required role.
     """
     giver = lock_members(project.namespace, viewer_of(work), session=work.session)
     found = select(ProjectShare, Group.path).join(Group, Group.id == ProjectShare.group_id)
@@ -91,7 +92,10 @@ def unshare_project(work: Work, project: ProjectView, group_id: int) -> None:
 
 
 def _check_taking(share: ProjectShare, giver: Role, today: date) -> None:
-    """Raise ForbiddenError for a share that gives a role above the caller's."""
+    """Reject changes to a share that gives a role above the caller's.
+
+    Raise ForbiddenError for such a share.
+    """
     is_live = share.expires_at is None or share.expires_at > today
     if is_live and share.role > giver:
         raise ForbiddenError(

@@ -1,7 +1,7 @@
-"""Moves groups and projects: to another path, and into another group.
+"""Renames groups and projects, and transfers them to other groups.
 
-All that lies below a group moves with it. Moves are made one after the other. Each former path
-stays with what had it (`domain/projects/paths.py`), so that its URLs still lead there.
+Everything below a group moves with it. Transfers run one after the other. A group or project keeps
+its former paths (`domain/projects/paths.py`), so that old URLs still work.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,14 +47,17 @@ from models.folding import fold
 
 Row = TypeVar("Row", Group, Project)
 Table = type[Group] | type[Project]
-#: The first part of a project's path is that of a group, which exists.
+#: No reserved names: a project's path starts with an existing group.
 _NONE_RESERVED: frozenset[str] = frozenset()
-#: So many changed roles are shown by name.
+#: Maximum number of changed roles that are shown by name.
 _MOST_SHOWN = 50
 
 
 def rename_project(project_id: int, segment: str, *, session: Session, now: datetime) -> Changes:
-    """Change the last part of a project's path; raise InvalidError or TakenError."""
+    """Change the last part of a project's path.
+
+    Raise InvalidError for an invalid value, and TakenError for a path in use.
+    """
     AdvisoryLock.MOVES.take(session)
     group_path = parent(_get(Project, project_id, session=session).path) or ""
     return _move_project(project_id, group_path, segment, session=session, now=now)
@@ -63,7 +66,11 @@ def rename_project(project_id: int, segment: str, *, session: Session, now: date
 def transfer_project(
     project_id: int, group_path: str, *, session: Session, now: datetime
 ) -> Changes:
-    """Move a project into another group; raise InvalidError, NotFoundError or TakenError."""
+    """Transfer a project to another group.
+
+    Raise InvalidError for an invalid destination, NotFoundError if it does not exist, and
+    TakenError for a path in use.
+    """
     AdvisoryLock.MOVES.take(session)
     project = _get(Project, project_id, session=session)
     if fold(parent(project.path) or "") == fold(group_path):
@@ -75,16 +82,19 @@ def transfer_project(
 def rename_group(
     group_id: int, segment: str, *, reserved: frozenset[str], session: Session, now: datetime
 ) -> Changes:
-    """Change the last part of a group's path; raise InvalidError or TakenError."""
+    """Change the last part of a group's path.
+
+    Raise InvalidError for an invalid value, and TakenError for a path in use.
+    """
     AdvisoryLock.MOVES.take(session)
     above = parent(_get(Group, group_id, session=session).path)
     return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
 
 
 def rename_personal(work: Work, user_id: int, username: str) -> None:
-    """Let the personal namespace of a user, if there is one, follow a new user name.
+    """Rename the personal namespace of a user, if there is one, after a new user name.
 
-    Raises InvalidError for a name that begins a URL of the service, or TakenError.
+    Raise InvalidError for a name that starts a URL of the service, or TakenError.
     """
     group_id = work.session.scalar(select(Group.id).where(Group.owner_id == user_id))
     if group_id is None:
@@ -107,9 +117,10 @@ def transfer_group(
     session: Session,
     now: datetime,
 ) -> Changes:
-    """Move a group into another one, or to the top if that is None.
+    """Transfer a group to another group, or to the top level if `parent_path` is None.
 
-    Raises InvalidError, NotFoundError or TakenError.
+    Raise InvalidError for an invalid destination, NotFoundError if it does not exist, and
+    TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
     path = _get(Group, group_id, session=session).path
@@ -173,12 +184,12 @@ def _move_group(
         _set_beginning(table, inside, before, path, session=session)
         _settle(table, inside, session=session)
     settle_paging(select(Project.id).where(projects), session=session)
-    session.expire_all()  # their paths were changed by statements
+    session.expire_all()  # The statements above changed the paths without updating loaded rows.
     return {"path": (before, path)}
 
 
 def _below(group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Return the conditions for a group with those below it, and for their projects."""
+    """Return the conditions for a group with its subgroups, and for their projects."""
     ids = subtree(select(Group.id).where(Group.id == group_id))
     return (
         Group.id.in_(ids) & Group.deleted_at.is_(None),
@@ -189,7 +200,7 @@ def _below(group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 def _keep_former(
     table: Table, inside: ColumnElement[bool], *, session: Session, now: datetime
 ) -> None:
-    """Store the present paths as former ones."""
+    """Store the current paths as former paths."""
     rows = select(table.path, _key(table), table.id, literal(now)).where(inside)
     columns = ["path", "path_key", _holder(table), "created_at"]
     session.execute(insert(FormerPath).from_select(columns, rows))
@@ -198,7 +209,7 @@ def _keep_former(
 def _set_beginning(
     table: Table, inside: ColumnElement[bool], before: str, path: str, *, session: Session
 ) -> None:
-    # Paths are ASCII (`domain/accounts/names.py`), so that a folded one is as long.
+    # Paths are ASCII (`domain/accounts/names.py`), so folding does not change their length.
     rest = len(before) + 1
     values = {
         "path": literal(path) + func.substr(table.path, rest),
@@ -208,7 +219,10 @@ def _set_beginning(
 
 
 def _settle(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
-    """Remove former paths that are present ones again; raise TakenError for those of others."""
+    """Delete former paths that are current again; reject former paths of others.
+
+    Raise TakenError for a former path of another group or project.
+    """
     holder = getattr(FormerPath, _holder(table))
     is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
     session.execute(delete_rows(FormerPath).where(is_again))
@@ -253,7 +267,7 @@ def _get(table: type[Row], row_id: int, *, session: Session) -> Row:
 
 
 def _locked(table: type[Row], inside: ColumnElement[bool], *, session: Session) -> Sequence[Row]:
-    """Lock rows: nothing is created in a group, and no alert arrives, until the commit."""
+    """Lock rows until the commit, so that groups get no new contents and projects no alerts."""
     found = session.scalars(
         select(table)
         .where(inside, table.deleted_at.is_(None))
@@ -280,42 +294,42 @@ def _holder(table: Table) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRole:
-    """A member whose highest role here a transfer changes."""
+    """A member whose highest role changes with a transfer."""
 
     user_id: int
     username: str
     name: str
-    #: Of the account: human, bot or service.
+    #: Kind of the account: human, bot or service.
     kind: str
     before: Role | None
     after: Role | None
 
     @property
     def is_lowered(self) -> bool:
-        """Return whether the member may do less afterwards."""
+        """Return whether the transfer lowers the member's role."""
         return (self.after or 0) < (self.before or 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
-    """What becomes of the members and images of a group or project at another path."""
+    """The effects of a transfer on the members and images of a group or project."""
 
-    #: Those who lose something first, in the order of their user names.
+    #: Changed roles, lowered ones first, ordered by user name.
     roles: tuple[ChangedRole, ...]
     role_count: int
-    #: Repositories of the container registry, which keep their names.
+    #: Number of repositories in the container registry. They keep their names.
     image_count: int
 
     @property
     def hidden_count(self) -> int:
-        """Return how many changed roles are not among those shown."""
+        """Return the number of changed roles that are not shown."""
         return self.role_count - len(self.roles)
 
 
 def explain_transfer(
     namespace: Namespace, new_parent: str | None, viewer: Viewer, *, session: Session
 ) -> Transfer:
-    """Return what moving a group or project into another group, or to the top, changes."""
+    """Return the effects of moving a group or project to another group or the top level."""
     here = _roles(is_here(namespace), viewer, session=session)
     if namespace.project_id is not None:
         shared = roles_by_shares([namespace.project_id], Member.user_id, today=viewer.today)
@@ -341,9 +355,9 @@ def explain_transfer(
 def keep_owned(
     namespace: Namespace, user_id: int | None, *, session: Session, now: datetime
 ) -> None:
-    """Make who moved a group to the top its owner if it has none any more.
+    """Make a user the owner of a group that has no owner after a transfer to the top level.
 
-    Raises ConflictError for the command line, which is nobody.
+    Raise ConflictError if there is no user, as on the command line.
     """
     if has_owner(namespace.path, true(), session=session):
         return
@@ -398,7 +412,7 @@ def _named(
 
 
 def _count_images(namespace: Namespace, *, session: Session) -> int:
-    """Return how many repositories of the container registry are below a group or in a project."""
+    """Return the number of registry repositories below a group or in a project."""
     projects = select(Project.id).where(Project.id == namespace.project_id)
     if namespace.group_id is not None:
         groups = subtree(select(Group.id).where(Group.id == namespace.group_id))

@@ -1,4 +1,4 @@
-"""Groups and projects as all faces see them, and what may be asked of them."""
+"""API types for groups and projects, and their query parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,29 +32,30 @@ from domain.projects.creation import LONGEST_DESCRIPTION
 from domain.projects.listing import GroupDetails, GroupFilter, ProjectDetails, ProjectFilter
 from domain.projects.views import GroupView, ProjectView, SharedGroup, viewer_of
 
-#: Of a group or a project.
+#: Description of a group or a project.
 Description = Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)]
 Name = Annotated[Text, Field(max_length=255)]
 Visibility = Literal["private", "internal", "public"]
 _LEVELS_BETWEEN = {5: Role.GUEST, 25: Role.DEVELOPER}
-#: Who may use a part of a project, besides what role and visibility ask for.
+#: Access level of a part of a project, in addition to the required role and visibility.
 Level = Literal["disabled", "private", "enabled"]
 
 
 def least_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | None:
-    """Return the lowest role that the caller has to have in what a list has."""
+    """Return the minimum role that the caller must have in the listed items."""
     if owned:
         return Role.OWNER
     return given or (Role.GUEST if is_member else None)
 
 
 def _nearest_role(value: Any) -> Any:
-    # GitLab has levels between ours, such as 5 for minimal access.
+    # GitLab has additional levels, such as 5 for minimal access.
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
     return _LEVELS_BETWEEN.get(number, number) if isinstance(number, int) else value
 
 
-#: The lowest level of a role; one that only GitLab has stands for the next role.
+#: Minimum role by its access level. A level that exists only in GitLab maps to the next higher
+#: role.
 LeastLevel = Annotated[
     Role,
     BeforeValidator(_nearest_role),
@@ -62,27 +63,28 @@ LeastLevel = Annotated[
 ]
 
 
-#: A year.
+#: Maximum grace period in hours: one year.
 LONGEST_GRACE_HOURS = 8_760
 
 
 class GroupQuery(PagedQuery, GitLabQuery):
-    """Which of the groups that the caller sees a list has."""
+    """Filters of a group list."""
 
-    #: Of names and paths.
+    #: Text to search for in names and paths.
     search: Search = ""
     owned: bool = False
     min_access_level: LeastLevel | None = None
     top_level_only: bool = False
-    #: `false` leaves groups in which the caller is a member.
+    #: Whether groups without membership are listed. `false` returns only groups of which the caller
+    #: is a member.
     all_available: bool = True
     skip_groups: Annotated[tuple[Id, ...], BeforeValidator(split)] = ()
-    #: That of the most visible project of a group.
+    #: Visibility of the most visible project in a group.
     visibility: Visibility | None = None
-    #: `similarity` is the order by name.
+    #: Sort order. `similarity` sorts by name.
     order_by: Literal["name", "path", "id", "similarity"] = "name"
     sort: Literal["asc", "desc"] = "asc"
-    #: Groups cannot be archived: `false` leaves none.
+    #: Filter for active groups. Groups cannot be archived, so `false` returns an empty list.
     active: bool | None = None
     archived: AbsentFlag = False
     marked_for_deletion_on: AbsentWord = ""
@@ -92,11 +94,11 @@ class GroupQuery(PagedQuery, GitLabQuery):
 
     @property
     def finds_nothing(self) -> bool:
-        """Whether it asks for what no group is."""
+        """Return whether the query asks for a state that no group has."""
         return self.active is False or super().finds_nothing
 
     def wanted(self, *, parent_id: int | None = None, below_id: int | None = None) -> GroupFilter:
-        """Return the filter, limited to subgroups, or to all groups below one."""
+        """Return the filter, limited to direct subgroups or to all groups below a group."""
         return GroupFilter(
             parent_id=parent_id,
             below_id=below_id,
@@ -113,11 +115,11 @@ class GroupQuery(PagedQuery, GitLabQuery):
 
 
 class NamespaceQuery(PagedQuery, GitLabQuery):
-    """Which of the groups of the caller, and personal namespaces, a list has."""
+    """Filters of a list of the caller's groups and personal namespaces."""
 
-    #: Of names and paths.
+    #: Text to search for in names and paths.
     search: Search = ""
-    #: Paths count in full anyway.
+    #: Ignored: full paths are always searched.
     full_path_search: WithoutEffect = ""
     owned_only: bool = False
     top_level_only: bool = False
@@ -125,7 +127,7 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
     sort: Literal["asc", "desc"] = "asc"
 
     def wanted(self, *, is_admin: bool) -> GroupFilter:
-        """Return the filter: groups in which the caller is a member, or all for administrators."""
+        """Return the filter for the caller's groups, or for all groups for administrators."""
         least = least_role(owned=self.owned_only, given=None, is_member=not is_admin)
         return GroupFilter(
             is_top_level=self.top_level_only, least=least, search=self.search, with_personal=True
@@ -133,7 +135,7 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
 
 
 class NewGroup(Body):
-    """A new group; with `parent_id` a subgroup."""
+    """A new group, or a subgroup if `parent_id` is given."""
 
     name: Name = ""
     path: Name
@@ -142,35 +144,36 @@ class NewGroup(Body):
 
 
 class GroupChange(Body):
-    """New values of a group."""
+    """Changes to a group."""
 
     name: Name | None = None
-    #: The last part of the full path; URLs with the former one still lead here.
+    #: Last part of the full path. URLs with the former path still work.
     path: Name | None = None
     description: Description | None = None
-    #: Whether its members, and those of what is above and below it, have to have a second factor.
+    #: Whether members need a second factor. Applies to members of the groups above, of the
+    #: subgroups and of the projects as well.
     require_two_factor_authentication: bool | None = None
-    #: In hours, from that requirement or from the beginning of a membership.
+    #: Grace period in hours, from the start of the requirement or of the membership.
     two_factor_grace_period: Annotated[int, Field(ge=0, le=LONGEST_GRACE_HOURS)] | None = None
 
 
 class GroupTransfer(Body):
     """Destination of a group transfer."""
 
-    #: The id of a group; without one, the group moves to the top level.
+    #: Id of the new parent group. Without it, the group moves to the top level.
     group_id: Id | None = None
 
 
 class TransferQuery(PagedQuery, GitLabQuery):
-    """Which of the groups that take a transfer a list has."""
+    """Filters of a list of possible destinations of a transfer."""
 
-    #: Of names and paths.
+    #: Text to search for in names and paths.
     search: Search = ""
     order_by: Literal["name", "path", "id"] = "name"
     sort: Literal["asc", "desc"] = "asc"
 
     def wanted(self, *, without: tuple[int, ...] = ()) -> GroupFilter:
-        """Return the filter: the caller can create projects and groups there."""
+        """Return the filter for groups in which the caller can create projects and groups."""
         return GroupFilter(least=Role.MAINTAINER, search=self.search, without=without)
 
 
@@ -179,19 +182,19 @@ class Group(Resource):
 
     id: int
     name: str
-    #: The last part of `full_path`.
+    #: Last part of `full_path`.
     path: str
     full_path: str
-    #: The names of the groups above it, and its own.
+    #: Names of the groups above and of the group.
     full_name: str
     description: str
-    #: That of its most visible project: who sees a project sees its group.
+    #: Visibility of the most visible project: everyone who can see a project can see its group.
     visibility: Visibility
     parent_id: int | None
     web_url: str
     created_at: Time
     require_two_factor_authentication: bool
-    #: In hours.
+    #: Grace period in hours.
     two_factor_grace_period: int
 
 
@@ -202,30 +205,30 @@ class Accepted(Resource):
 
 
 class ProjectQuery(PagedQuery, GitLabQuery):
-    """Which of the projects that the caller sees a list has."""
+    """Filters of a project list."""
 
-    #: Of names, and the last part of paths.
+    #: Text to search for in names and in the last part of paths.
     search: Search = ""
-    #: `true` leaves projects in which the caller is a member.
+    #: Whether only projects of which the caller is a member are listed.
     membership: bool = False
     owned: bool = False
     min_access_level: LeastLevel | None = None
     visibility: Visibility | None = None
     archived: bool | None = None
-    #: `true` leaves projects that are not archived, `false` those that are.
+    #: Filter for archived projects: `true` leaves them out, `false` returns only them.
     active: bool | None = None
-    #: Whether the names of the groups above a project are searched too.
+    #: Whether the search includes the names of the groups above a project.
     search_namespaces: bool = False
-    #: Only the fields that tell projects apart.
+    #: Whether each project has only the basic fields.
     simple: bool = False
     id_after: Id | None = None
     id_before: Id | None = None
     last_activity_after: GivenTimeOrDay | None = None
     last_activity_before: GivenTimeOrDay | None = None
-    #: As `last_activity_after`: any change is an activity.
+    #: Same as `last_activity_after`: any change is an activity.
     updated_after: GivenTimeOrDay | None = None
     updated_before: GivenTimeOrDay | None = None
-    #: Orders by numbers that projects do not have here are the order by id.
+    #: Sort order. Counters that projects do not have here sort by id.
     order_by: Literal[
         "id",
         "name",
@@ -286,7 +289,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
 
 
 class GroupProjectQuery(ProjectQuery):
-    """Which projects of a group a list has."""
+    """Filters of a list of a group's projects."""
 
     include_subgroups: bool = False
     include_ancestor_groups: WithoutEffect = ""
@@ -294,52 +297,52 @@ class GroupProjectQuery(ProjectQuery):
 
 
 class _Settings(Body):
-    """Who may use the parts of a project."""
+    """Access levels of the parts of a project."""
 
     releases_access_level: Level | None = None
-    #: Environments and deployments.
+    #: Access to environments and deployments.
     environments_access_level: Level | None = None
     feature_flags_access_level: Level | None = None
     infrastructure_access_level: Level | None = None
-    #: Alerts and integrations; `disabled` refuses alerts.
+    #: Access to alerts and integrations. `disabled` rejects alerts.
     monitor_access_level: Level | None = None
     ci_job_token_scope_enabled: bool | None = Field(
         default=None,
-        # Only described as deprecated: pydantic would warn whenever it is read.
+        # `deprecated` is set in the schema only, because pydantic would warn at each read.
         json_schema_extra={"deprecated": True},
         description="Refused from release 17.0 on.",
     )
 
     @property
     def parts(self) -> dict[str, Any]:
-        """Who may use which part, by the columns that store it; None leaves one as it is."""
+        """Return the access settings by column; None leaves a column unchanged."""
         levels = {name: getattr(self, name) for name in map("{}_access_level".format, Feature)}
         return levels | {"limits_job_token_to_others": self.ci_job_token_scope_enabled}
 
 
 class NewProject(_Settings):
-    """A new project; it needs a name or a path."""
+    """A new project. It needs a name or a path."""
 
     name: Name = ""
     path: Name = ""
-    #: The id of the group; without one, the project is in the caller's personal namespace.
+    #: Id of the group. Without it, the project is created in the caller's personal namespace.
     namespace_id: Id | None = None
     visibility: Visibility = "private"
     description: Description = ""
 
 
 class ProjectChange(_Settings):
-    """New values of a project."""
+    """Changes to a project."""
 
     name: Name | None = None
-    #: The last part of the full path; URLs with the former one still lead here.
+    #: Last part of the full path. URLs with the former path still work.
     path: Name | None = None
     visibility: Visibility | None = None
     description: Description | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings, without the path; None leaves one as it is."""
+        """Return the settings by column, without the path; None leaves a column unchanged."""
         words = {"name": self.name, "description": self.description}
         return words | {"visibility": self.visibility} | self.parts
 
@@ -347,12 +350,12 @@ class ProjectChange(_Settings):
 class ProjectTransfer(Body):
     """Destination of a project transfer."""
 
-    #: The id or the full path of a group, or the caller's user name.
+    #: Id or full path of a group, or the caller's user name.
     namespace: Annotated[Id | Name, Argument("GROUP")]
 
 
 class ProjectNamespace(Resource):
-    """The group, or the personal namespace, that holds a project."""
+    """The group or personal namespace that contains a project."""
 
     id: int
     name: str
@@ -361,12 +364,12 @@ class ProjectNamespace(Resource):
     full_path: str
     parent_id: int | None
     web_url: str
-    #: Groups have no picture.
+    #: Always null: groups have no avatar.
     avatar_url: None = None
 
 
 class ProjectLinks(Resource):
-    """The URLs of a project and of what belongs to it."""
+    """The URLs of a project and its resources."""
 
     self: str
     members: str
@@ -381,7 +384,7 @@ class ProjectRole(Resource):
 
 
 class ProjectPermissions(Resource):
-    """The caller's own role in a project, and that in its group."""
+    """The caller's own role in a project, and the role in its group."""
 
     project_access: ProjectRole | None
     group_access: ProjectRole | None
@@ -392,12 +395,12 @@ def _is_absent(value: object) -> bool:
 
 
 def _not_in_simple() -> Any:
-    """Return a field that is left out where only the simple ones are asked for."""
+    """Return a field that is omitted from basic results."""
     return Field(default=None, exclude_if=_is_absent)
 
 
 def _until(release: str, meaning: str) -> Any:
-    """Return a field that a release removes; the gate leaves it out from then on."""
+    """Return a field that is omitted from the release that removes it."""
     return Field(
         default=None,
         exclude_if=_is_absent,
@@ -407,28 +410,28 @@ def _until(release: str, meaning: str) -> Any:
 
 
 class Project(Resource):
-    """A project; with `simple=true` a list has only the fields that tell projects apart."""
+    """A project. With `simple=true`, lists contain only the basic fields."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
     id: int
     name: str
-    #: After the names of the groups above it.
+    #: Names of the groups above and of the project.
     name_with_namespace: str
-    #: The last part of `path_with_namespace`.
+    #: Last part of `path_with_namespace`.
     path: str
     path_with_namespace: str
     description: str
     created_at: Time
-    #: None for who may not read its files.
+    #: Default branch. null if the caller may not read the files.
     default_branch: str | None
     http_url_to_repo: str
-    #: The same URL: Git is reached by HTTP alone.
+    #: Same URL, because Git is served over HTTP only.
     ssh_url_to_repo: str
     web_url: str
-    #: Projects have no picture.
+    #: Always null: projects have no avatar.
     avatar_url: None = None
-    #: The newest push, release, deployment, image or alert that the caller may know of.
+    #: Time of the latest push, release, deployment, image or alert that the caller may see.
     last_activity_at: Time
     namespace: ProjectNamespace
     visibility: Visibility | None = _not_in_simple()
@@ -439,7 +442,7 @@ class Project(Resource):
     feature_flags_access_level: Level | None = _not_in_simple()
     infrastructure_access_level: Level | None = _not_in_simple()
     monitor_access_level: Level | None = _not_in_simple()
-    #: None for those who are no members.
+    #: Groups that the project is shared with. null if the caller is not a member.
     shared_with_groups: tuple[SharedGroup, ...] | None = _not_in_simple()
     operations_access_level: Level | None = _until("16.0", "That of monitor_access_level")
     ci_job_token_scope_enabled: bool | None = _until("17.0", "See the job token scope")
@@ -451,42 +454,42 @@ class Project(Resource):
 
 @dataclass(frozen=True, kw_only=True)
 class Repository:
-    """What is known of a project's repository without asking Git."""
+    """Repository details that are known without running Git."""
 
-    #: None if the caller may not read it.
+    #: Default branch. None if the caller may not read it.
     default_branch: str | None
     is_empty: bool
 
 
 @dataclass(frozen=True)
 class Repositories:
-    """Where the repositories are: a policy."""
+    """A policy that looks up the repository of a project."""
 
     find: Callable[[ProjectView], Repository]
 
 
 def find_groups(work: Work, query: GroupQuery | TransferQuery, wanted: GroupFilter) -> Found[Group]:
-    """Return a part of the groups that the actor sees and that match."""
+    """Return a page of the matching groups that the actor can see."""
     found = listing.list_groups(wanted, query.part, viewer_of(work), session=work.session)
     return Found.of(found, lambda each: _group(work, each))
 
 
 def show_group(work: Work, group: GroupView) -> Group:
-    """Return a group."""
+    """Return a group as an API resource."""
     return _group(work, listing.details_of_group(group, session=work.session))
 
 
 def find_namespaces(work: Work, query: NamespaceQuery) -> Found[ProjectNamespace]:
-    """Return a part of the groups of the actor, as namespaces of projects."""
+    """Return a page of the actor's groups as namespaces of projects."""
     wanted = query.wanted(is_admin=work.actor.is_admin)
     found = listing.list_groups(wanted, query.part, viewer_of(work), session=work.session)
     return Found.of(found, lambda each: show_namespace(work, each.group))
 
 
 def find_projects(work: Work, query: ProjectQuery, **limits: Any) -> Found[Project]:
-    """Return a part of the projects that the actor sees and that match.
+    """Return a page of the matching projects that the actor can see.
 
-    They can be limited to a `group_id`, `with_subgroups` or not, and to an `owner_id`.
+    `limits` can contain `group_id`, `with_subgroups` and `owner_id`.
     """
     found = listing.list_projects(
         query.wanted(**limits), query.part, viewer_of(work), session=work.session
@@ -497,7 +500,7 @@ def find_projects(work: Work, query: ProjectQuery, **limits: Any) -> Found[Proje
 
 
 def show_project(work: Work, project: ProjectView) -> Project:
-    """Return a project."""
+    """Return a project as an API resource."""
     found = listing.details_of_project(project, viewer_of(work), session=work.session)
     return _project(work, found, work.policy(Repositories).find(project))
 
@@ -543,7 +546,7 @@ def _project(work: Work, found: ProjectDetails, repository: Repository) -> Proje
 
 
 def _simple_project(work: Work, found: ProjectDetails, repository: Repository) -> Project:
-    """Return a project with the fields that tell projects apart."""
+    """Return a project with its basic fields."""
     project, url = found.project, f"{work.settings.base_url}/{found.project.path}"
     return Project(
         id=project.id,

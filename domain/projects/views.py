@@ -1,4 +1,4 @@
-"""Frozen views of groups and projects for pages and commands."""
+"""Immutable views of groups and projects for pages and commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ class Viewer:
 
     user_id: int | None
     is_admin: bool = False
-    #: The day of the request: memberships that end by then count for nothing. A viewer without it
-    #: has no membership that ends at all.
+    #: Day of the request. Memberships that end by this day do not count. With the default, only
+    #: memberships without an end count.
     today: date = date.max
 
 
 def viewer_of(work: Work) -> Viewer:
-    """Return who acts as one who sees groups and projects."""
+    """Return the actor as a viewer of groups and projects."""
     return Viewer(user_id=work.actor.id, is_admin=work.actor.is_admin, today=work.now.date())
 
 
@@ -37,7 +37,7 @@ class Namespace:
 
     @property
     def resource_type(self) -> str:
-        """`group` or `project`."""
+        """Return `group` or `project`."""
         return "project" if self.group_id is None else "group"
 
     @property
@@ -52,16 +52,16 @@ class Namespace:
 
     @property
     def url_values(self) -> Mapping[str, Any]:
-        """Return what the URLs of its pages are built from."""
+        """Return the arguments for the URLs of its pages."""
         return {"group_path" if self.is_group else "project_path": self.path}
 
 
 class JobTokenScope(Resource):
-    """The limits of a project, for the external CI that makes the tokens."""
+    """The limits of a project's job tokens, for the external CI that issues them."""
 
-    #: Whether tokens of other projects' jobs reach this project only if it allows them.
+    #: Whether job tokens of other projects need this project's permission to access it.
     inbound_enabled: bool
-    #: Whether tokens of this project's jobs reach only the projects that allow it.
+    #: Whether job tokens of this project access only projects that allow it.
     outbound_enabled: bool
 
 
@@ -78,15 +78,15 @@ class _SeenNamespace:
     role: Role | None
     created_at: datetime
     description: str = ""
-    #: What custom roles add to the role.
+    #: Abilities that custom roles add to the role.
     abilities: frozenset[Ability] = frozenset()
 
     def may(self, ability: Ability) -> bool:
-        """Return whether the viewer has an ability by the role, or by a custom one."""
+        """Return whether the viewer has an ability by the role or a custom role."""
         return self.has_role(LEAST_ROLES[ability]) or ability in self.abilities
 
     def has_role(self, least: Role) -> bool:
-        """Return whether the viewer has a role or a higher one."""
+        """Return whether the viewer has at least this role."""
         return self.role is not None and self.role >= least
 
     @property
@@ -101,7 +101,7 @@ class _SeenNamespace:
 
     @property
     def is_owned(self) -> bool:
-        """Return whether the viewer may delete and move it, and do all else that owners may."""
+        """Return whether the viewer may do everything that owners may, such as delete it."""
         return self.role == Role.OWNER
 
 
@@ -142,7 +142,7 @@ class ProjectView(_SeenNamespace):
 
     @property
     def url_values(self) -> Mapping[str, Any]:
-        """Return what the URLs of its pages are built from."""
+        """Return the arguments for the URLs of its pages."""
         return {"project_path": self.path}
 
     @property
@@ -152,7 +152,7 @@ class ProjectView(_SeenNamespace):
 
     @property
     def group_path(self) -> str:
-        """Full path of the group that holds the project."""
+        """Return the full path of the group that contains the project."""
         return self.path.rpartition("/")[0]
 
     @property
@@ -162,15 +162,15 @@ class ProjectView(_SeenNamespace):
 
     @property
     def can_develop(self) -> bool:
-        """Return whether the viewer has the role to see and work on alerts and environments."""
+        """Return whether the viewer has the role to see and handle alerts and environments."""
         return self.has_role(Role.DEVELOPER)
 
     def level_of(self, feature: Feature) -> AccessLevel:
-        """Return who may use a part of the project."""
+        """Return the access level of a part of the project."""
         return self.access_levels[feature]
 
     def has(self, feature: Feature) -> bool:
-        """Return whether a part of the project is turned on."""
+        """Return whether a part of the project is enabled."""
         return self.access_levels[feature] is not AccessLevel.DISABLED
 
 
@@ -179,44 +179,44 @@ class GroupView(_SeenNamespace):
     """A group as one viewer sees it."""
 
     parent_id: int | None = None
-    #: The person whose personal namespace it is.
+    #: Id of the user whose personal namespace it is.
     owner_id: int | None = None
-    #: Since when its members have to have a second factor; None: they need not.
+    #: Time since which members need a second factor. None if they do not.
     two_factor_required_at: datetime | None = None
-    #: In hours.
+    #: Grace period in hours.
     two_factor_grace_period: int = 48
-    #: The first ones, where a page shows them.
+    #: First projects, for pages that show them.
     projects: tuple[ProjectView, ...] = ()
     has_more_projects: bool = False
     subgroups: tuple[str, ...] = ()
     has_more_subgroups: bool = False
     is_group: ClassVar[bool] = True
-    #: Groups cannot be archived.
+    #: Always false: groups cannot be archived.
     is_archived: ClassVar[bool] = False
 
     @property
     def require_two_factor_authentication(self) -> bool:
-        """Return whether its members have to have a second factor."""
+        """Return whether members need a second factor."""
         return self.two_factor_required_at is not None
 
     @property
     def is_personal(self) -> bool:
-        """Return whether it is the namespace of a person, which only has projects."""
+        """Return whether it is a user's personal namespace, which contains only projects."""
         return self.owner_id is not None
 
     def level_of(self, feature: Feature) -> AccessLevel:
-        """Return that each feature is on: only projects turn some off."""
+        """Return that the feature is enabled: only projects can disable features."""
         del feature
         return AccessLevel.ENABLED
 
     @property
     def shows_alerts(self) -> bool:
-        """Return whether the viewer may see what the group has for alerts."""
+        """Return whether the viewer may see the group's settings for alerts."""
         return not self.is_personal and self.may(Ability.READ_ALERTS)
 
     @property
     def url_values(self) -> Mapping[str, Any]:
-        """Return what the URLs of its pages are built from."""
+        """Return the arguments for the URLs of its pages."""
         return {"group_path": self.path}
 
     @property
@@ -225,7 +225,7 @@ class GroupView(_SeenNamespace):
         return Namespace(group_id=self.id, path=self.path)
 
 
-#: What users are members of, as one viewer sees it.
+#: A group or project that has members, as one viewer sees it.
 Holder = GroupView | ProjectView
 
 
@@ -235,14 +235,14 @@ class SharedGroup(Resource):
     group_id: int
     group_name: str
     group_full_path: str
-    #: Its members have this role at the most.
+    #: Maximum role of the group's members in the project.
     group_access_level: int
-    #: The first day on which it gives no role any more.
+    #: First day on which the share no longer gives a role.
     expires_at: date | None
 
     @property
     def role(self) -> Role:
-        """Return that role."""
+        """Return the maximum role of the group's members."""
         return Role(self.group_access_level)
 
 
@@ -257,46 +257,46 @@ class GivenMemberRole(NamedTuple):
 class MemberView:
     """A direct or inherited member of a group or project."""
 
-    #: The id of the direct membership; None if the role is only inherited.
+    #: Id of the direct membership. None if the role is only inherited.
     id: int | None
     user_id: int
     username: str
     name: str
-    #: The effective role: the highest of all.
+    #: Effective role: the highest of all roles.
     role: Role
-    #: The direct role, if any.
+    #: Direct role, if any.
     own_role: Role | None
-    #: The path of the group that the role is inherited from, if it is.
+    #: Path of the group that the role is inherited from, if any.
     inherited_from: str | None
     is_you: bool
-    #: Of the effective role: the first day on which it is not given any more.
+    #: First day on which the effective role is no longer given.
     expires_at: date | None
-    #: Of the direct role.
+    #: First day on which the direct role is no longer given.
     own_expires_at: date | None
     created_at: datetime
-    #: Of the account: active, locked or blocked.
+    #: State of the account: active, locked or blocked.
     state: str
-    #: Of the account: human, bot or service.
+    #: Kind of the account: human, bot or service.
     kind: str = "human"
-    #: The custom role, if the effective one is one.
+    #: Custom role that the effective role comes from, if any.
     custom_role: GivenMemberRole | None = None
-    #: That of the direct role.
+    #: Custom role of the direct membership, if any.
     own_custom_role: GivenMemberRole | None = None
-    #: What custom roles add, those of groups above included.
+    #: Abilities that custom roles add, including inherited ones.
     abilities: frozenset[Ability] = frozenset()
 
     def may(self, ability: Ability) -> bool:
-        """Return whether the member has an ability by the role, or by a custom one."""
+        """Return whether the member has an ability by the role or a custom role."""
         return self.role >= LEAST_ROLES[ability] or ability in self.abilities
 
     @property
     def role_name(self) -> str:
-        """Return the name of the role, and of the custom one."""
+        """Return the name of the effective role, with the custom role if there is one."""
         return _role_name(self.role, self.custom_role)
 
     @property
     def own_role_name(self) -> str:
-        """As `role_name`, of the direct role; empty without one."""
+        """Return the name of the direct role, or an empty string without one."""
         return _role_name(self.own_role, self.own_custom_role) if self.own_role else ""
 
 

@@ -1,4 +1,4 @@
-"""Conditions of SQL for what a viewer sees, and where the viewer has a role."""
+"""SQL conditions for what a viewer can see, and where the viewer has a role."""
 
 from datetime import date
 
@@ -28,7 +28,7 @@ def is_in_force(today: date | BindParameter[date]) -> ColumnElement[bool]:
 
 
 def is_in_group(inner: type[Group], outer: type[Group]) -> ColumnElement[bool]:
-    """Return the condition for groups of which one is the other, or is anywhere below it."""
+    """Return the condition that one group is the other, or is anywhere below it."""
     beginning = func.substr(inner.path, 1, func.length(outer.path) + 1)
     return or_(inner.id == outer.id, beginning == outer.path + "/")
 
@@ -42,9 +42,9 @@ def _memberships(viewer: Viewer, least: Role) -> list[ColumnElement[bool]]:
 
 
 def groups_with_role(viewer: Viewer, least: Role = Role.GUEST) -> Select[int]:
-    """Return the ids of groups in which the viewer has a role, of their own or from above.
+    """Select the ids of groups in which the viewer has a role, direct or inherited.
 
-    As of `subtree`, deleted ones may be among them.
+    As in `subtree`, deleted groups may be among them.
     """
     direct = select(Member.group_id).where(
         Member.group_id.is_not(None), *_memberships(viewer, least)
@@ -60,10 +60,10 @@ def is_share_in_force(today: date | BindParameter[date]) -> ColumnElement[bool]:
 def projects_with_direct_role(
     viewer: Viewer, least: Role = Role.GUEST, *, groups: Select[int] | None = None
 ) -> CompoundSelect[int | None]:
-    """Return the ids of projects of which the viewer is a member by no group above.
+    """Select the ids of projects of which the viewer is a member other than through a group above.
 
-    The viewer is a direct member, or a member of a group that the project is shared with: one of
-    those `groups_with_role`.
+    The viewer is a direct member, or a member of a group that the project is shared with. `groups`
+    selects these groups; the default is `groups_with_role`.
     """
     groups = groups_with_role(viewer, least) if groups is None else groups
     direct = select(Member.project_id).where(
@@ -78,10 +78,10 @@ def projects_with_direct_role(
 
 
 def subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
-    """Return the ids of groups and of all groups below them, deleted ones as well.
+    """Select the ids of groups and of all groups below them, including deleted groups.
 
-    The caller leaves deleted groups and projects out: a planner that has not counted the table
-    takes nearly all groups for deleted, and then compares every group with every other.
+    The caller excludes deleted groups and projects. Without statistics, the planner assumes that
+    nearly all groups are deleted, and compares every group with every other.
     """
     found = roots.cte(recursive=True)
     (root,) = found.c
@@ -90,21 +90,21 @@ def subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
 
 
 def has_role_in_project(viewer: Viewer, least: Role = Role.GUEST) -> ColumnElement[bool]:
-    """Return the condition for projects in which the viewer is a member with this role."""
+    """Return the condition for projects in which the viewer is a member with at least this role."""
     groups = groups_with_role(viewer, least)
     direct = projects_with_direct_role(viewer, least, groups=groups)
     return or_(Project.group_id.in_(groups), Project.id.in_(direct))
 
 
 def is_open_to(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for projects that the viewer sees without being a member."""
+    """Return the condition for projects that the viewer can see without being a member."""
     if viewer.user_id is None:
         return Project.visibility == PUBLIC
     return Project.visibility.in_((INTERNAL, PUBLIC))
 
 
 def sees_project(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for projects that the viewer sees; deleted ones nobody sees."""
+    """Return the condition for projects that the viewer can see; deleted ones are hidden."""
     exists = Project.deleted_at.is_(None)
     if viewer.is_admin:
         return exists
@@ -114,7 +114,7 @@ def sees_project(viewer: Viewer) -> ColumnElement[bool]:
 
 
 def sees_group(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for groups in which the viewer has a role, or sees a project."""
+    """Return the condition for groups in which the viewer has a role or can see a project."""
     exists = Group.deleted_at.is_(None)
     if viewer.is_admin:
         return exists
@@ -129,7 +129,7 @@ def sees_group(viewer: Viewer) -> ColumnElement[bool]:
 
 
 def has_role_in_group(viewer: Viewer, least: Role = Role.GUEST) -> ColumnElement[bool]:
-    """Return the condition for groups in which the viewer is a member with this role."""
+    """Return the condition for groups in which the viewer is a member with at least this role."""
     if viewer.user_id is None:
         return ~true()
     return Group.id.in_(groups_with_role(viewer, least))

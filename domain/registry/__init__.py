@@ -1,1 +1,1 @@
-"""The container registry: who may do what there, what it says, and what is deleted in it."""
+"""The container registry: permissions, tokens, notifications and removals."""

@@ -1,7 +1,7 @@
-"""What a requester may do in the registry: requested scopes, roles and scopes of access tokens.
+"""Permissions in the registry, from requested scopes, roles and scopes of access tokens.
 
-"Token Scope Documentation" of Docker's registry: a request names resources and actions, and the
-token holds those of them that are allowed, which may be none.
+This implements "Token Scope Documentation" of Docker's registry. A request names resources and
+actions, and the token contains the allowed ones, if any.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from domain.projects.access import PRIVATE, PUBLIC, get_project
 from domain.projects.views import ProjectView, Viewer
 from domain.registry.repositories import find_project, is_of_deleted_project
 
-#: Scopes of access tokens that pull, and those that push and delete as well.
+#: Scopes that allow pulling, and scopes that also allow pushing and deletion.
 PULLING = frozenset({"api", "read_registry", "write_registry"})
 PUSHING = frozenset({"api", "write_registry"})
 _REPOSITORY = "repository"
@@ -25,12 +25,12 @@ _LONGEST_SCOPE = 1_000
 
 
 class RegistryCredentialsError(DomainError):
-    """There are no credentials, or none that the registry takes."""
+    """The credentials are missing, or the registry does not accept them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requester:
-    """The viewer of a token request, anonymous or not, with the scopes of the access token."""
+    """The viewer of a token request, who may be anonymous, and the scopes of the access token."""
 
     viewer: Viewer
     token_scopes: frozenset[str] = frozenset()
@@ -38,21 +38,21 @@ class Requester:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedScope:
-    """A resource and the actions wanted on it."""
+    """A resource and the requested actions."""
 
     resource_type: str
     name: str
     actions: tuple[str, ...]
 
     def as_claim(self, actions: Iterable[str]) -> dict[str, object]:
-        """Return an entry of the claim `access` with allowed actions."""
+        """Return an entry of the claim `access` with the allowed actions."""
         return {"type": self.resource_type, "name": self.name, "actions": sorted(actions)}
 
 
 def parse_requested_scopes(texts: Iterable[str]) -> tuple[RequestedScope, ...]:
-    """Return the scopes of `scope` parameters, each of which may hold several with spaces between.
+    """Return the scopes in `scope` parameters, each of which may contain several scopes.
 
-    Raises InvalidError for a scope that is none, and for too many.
+    They are separated by spaces. Raise InvalidError for a malformed scope, and for too many scopes.
     """
     words = [word for text in texts for word in text.split(" ") if word]
     if len(words) > _MOST_SCOPES:
@@ -61,7 +61,7 @@ def parse_requested_scopes(texts: Iterable[str]) -> tuple[RequestedScope, ...]:
 
 
 def _parse(word: str) -> RequestedScope:
-    # The name may hold a colon, of a host with a port.
+    # The name may contain a colon in a host with a port.
     kind, colon, rest = word.partition(":")
     name, last_colon, actions = rest.rpartition(":")
     if not (kind and colon and name and last_colon) or len(word) > _LONGEST_SCOPE:
@@ -73,9 +73,9 @@ def _parse(word: str) -> RequestedScope:
 def allowed_access(
     scopes: Iterable[RequestedScope], requester: Requester, *, session: Session
 ) -> list[dict[str, object]]:
-    """Return the claim `access` of a token: each requested resource with the allowed actions.
+    """Return the claim `access` of a token: requested resources with the allowed actions.
 
-    Resources without any are left out.
+    Resources without allowed actions are left out.
     """
     found = ((scope, _allowed(scope, requester, session=session)) for scope in scopes)
     return [scope.as_claim(actions) for scope, actions in found if actions]
@@ -92,7 +92,7 @@ def _allowed(scope: RequestedScope, requester: Requester, *, session: Session) -
 
 
 def actions_in(name: str, requester: Requester, *, session: Session) -> set[str]:
-    """Return every action that a requester may do in a repository."""
+    """Return all actions that a requester may perform in a repository."""
     project = find_project(name, session=session)
     if project is None or is_of_deleted_project(name, session=session):
         return set()
@@ -106,7 +106,7 @@ def actions_in(name: str, requester: Requester, *, session: Session) -> set[str]
 def allowed_actions(project: ProjectView, token_scopes: frozenset[str]) -> set[str]:
     """Return the actions that a role and the scopes of a token allow in a visible project.
 
-    What everybody may pull needs no scope: a token opens no less than none does. An archived
+    Pulling from a public project needs no scope, because it is allowed without a token. An archived
     project is read-only.
     """
     role = project.role or 0

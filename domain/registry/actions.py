@@ -1,4 +1,4 @@
-"""What can be done with the repositories and tags of the container registry, and with its keys."""
+"""Actions on repositories and tags of the container registry, and on its signing keys."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -37,7 +37,7 @@ from domain.registry.types import (
     TagRemovalBody,
 )
 
-#: Less than a request may take, whatever the registry does.
+#: Maximum time for the registry in seconds. It is shorter than the timeout of requests.
 _DEADLINE_SECONDS = 15
 
 
@@ -61,7 +61,8 @@ def list_repositories_of_group(
 def show_repository(work: Work, repository_id: int, query: RepositoryQuery) -> RegistryRepository:
     """Show a registry repository.
 
-    Raises NotFoundError, or ForbiddenError for who has no role in its project.
+    Raise NotFoundError if it does not exist. Raise ForbiddenError without the Reporter role in its
+    project.
     """
     repository = get_repository(repository_id, session=work.session)
     try:
@@ -76,7 +77,7 @@ def show_repository(work: Work, repository_id: int, query: RepositoryQuery) -> R
 def delete_repository(work: Work, project: ProjectView, repository_id: int) -> None:
     """Delete a registry repository with all its images, in the background.
 
-    Raises NotFoundError, or InvalidError if too many removals wait.
+    Raise NotFoundError if it does not exist. Raise InvalidError if too many removals are waiting.
     """
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     queue_removal(repository, None, session=work.session, now=work.now)
@@ -95,8 +96,9 @@ def show_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str
 def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
     """Delete a tag of a registry repository, immediately.
 
-    It is removed in the registry while the request waits, then here. Raises NotFoundError,
-    RegistryUnavailableError and RegistryRefusedError; then the tag is still listed.
+    The tag is first removed in the registry, while the request waits. Raise NotFoundError if it
+    does not exist. Raise RegistryUnavailableError or RegistryRefusedError if the registry fails.
+    After an error, the tag is still listed.
     """
     session, policy = work.session, work.policy(RegistryPolicy)
     repository = get_repository(repository_id, project_id=project.id, session=session)
@@ -105,7 +107,7 @@ def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: s
     with open_registry(
         policy, session=session, keyring=work.policy(Keyring), now=work.now
     ) as client:
-        release_locks(session)  # the registry may take seconds
+        release_locks(session)  # The following request may be slow.
         try:
             run_within(
                 _DEADLINE_SECONDS,
@@ -126,7 +128,8 @@ def delete_tags(
 ) -> None:
     """Delete the tags of a registry repository that match, in the background.
 
-    Raises NotFoundError, or InvalidError for a rule that matches nothing or cannot be read.
+    Raise NotFoundError if it does not exist. Raise InvalidError for a rule that is empty or
+    malformed.
     """
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     rule = which.rule

@@ -1,7 +1,7 @@
-"""Deletes tags and manifests in the registry itself (Docker Registry HTTP API V2).
+"""Deletes tags and manifests in the registry (Docker Registry HTTP API V2).
 
-The registry deletes manifests by digest, with all tags that name them. A tag whose digest others
-share gets an image of its own first, with nothing in it, which is then deleted.
+The registry deletes a manifest by its digest, together with all its tags. To delete only one of
+several tags, the tag is first moved to an empty image. That image is then deleted.
 """
 
 import ssl
@@ -26,10 +26,10 @@ from domain.registry.repositories import DIGEST, TAG
 from domain.registry.signing_keys import get_signer
 from domain.registry.tokens import TokenPolicy, sign_token
 
-#: In seconds. A page waits for both, and requests have half a minute.
+#: Timeouts in seconds. A page waits for both, and the timeout of requests is half a minute.
 _TIMEOUT = Timeout(connect=3, read=7)
 _LARGEST_ANSWER = 1024 * 1024
-#: Far more pages of tags than a repository has.
+#: Maximum number of pages of tags, which is far more than a repository has.
 _MOST_PAGES = 1_000
 _OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
@@ -44,7 +44,7 @@ _RETRY_AFTER = 30
 _OK, _CREATED, _ACCEPTED, _UNAUTHORIZED, _NOT_FOUND, _NOT_ALLOWED = 200, 201, 202, 401, 404, 405
 _TOO_MANY, _SERVER_ERRORS = 429, 500
 _ACTIONS = ["pull", "push", "delete"]
-#: The subject of this service's own tokens; no user can have this name.
+#: Subject of the service's own tokens. No user can have this name.
 _OWN_NAME = "-"
 
 
@@ -55,31 +55,31 @@ class _Answer(NamedTuple):
 
 
 class RegistryUnavailableError(DomainError):
-    """The registry does not answer, or with a failure of its own; a retry may succeed."""
+    """The registry does not respond or has an internal failure. A retry may succeed."""
 
     retry_after = _RETRY_AFTER
 
 
 class RegistryRefusedError(DomainError):
-    """The registry answers, and refuses what its configuration should let this service do."""
+    """The registry rejects a request that its configuration should allow."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryAddress:
-    """Where the registry is, and how to get a token for one of its repositories."""
+    """The address of the registry, and the source of tokens for its repositories."""
 
     url: str
-    #: Makes a token for a repository.
+    #: Function that creates a token for a repository.
     token_for: Callable[[str], str] = field(repr=False)
-    #: For https.
+    #: TLS context for https.
     tls: ssl.SSLContext | None = None
 
 
 class RegistryClient:
-    """A client of one registry, to be closed."""
+    """A client of one registry, which has to be closed."""
 
     def __init__(self, address: RegistryAddress) -> None:
-        """Take the address; the first request connects."""
+        """Store the address; the first request connects."""
         self._address = address
         self._pool = PoolManager(timeout=_TIMEOUT, retries=False, ssl_context=address.tls)
 
@@ -88,15 +88,15 @@ class RegistryClient:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self.close()
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self._pool.clear()
 
     def digest_of(self, repository: str, tag: str) -> str | None:
-        """Return the digest that a tag names now; None if there is no such tag."""
+        """Return the current digest of a tag, or None if there is no such tag."""
         answer = self._send("HEAD", repository, f"manifests/{tag}", headers=_ACCEPTING)
         if answer.status == _NOT_FOUND:
             return None
@@ -108,7 +108,7 @@ class RegistryClient:
         return digest
 
     def delete_manifest(self, repository: str, digest: str) -> None:
-        """Delete a manifest with all its tags; nothing happens if it is gone."""
+        """Delete a manifest with all its tags, if it exists."""
         answer = self._send("DELETE", repository, f"manifests/{digest}")
         if answer.status == _NOT_ALLOWED:
             message = (
@@ -119,8 +119,8 @@ class RegistryClient:
             _check(answer, _ACCEPTED)
 
     def untag(self, repository: str, tag: str) -> None:
-        """Remove one tag and keep the image that it names, which others name as well."""
-        # Of its own, so that no other tag goes with it.
+        """Remove one tag, but keep its image, which has other tags."""
+        # The image is unique, so that no other tag is removed with it.
         config = orjson.dumps({"gatebell.removed": random_hex(16)})
         config_digest = self._upload(repository, config)
         manifest = {
@@ -136,7 +136,7 @@ class RegistryClient:
         self.delete_manifest(repository, _sha256(content))
 
     def tags(self, repository: str) -> Iterator[str]:
-        """Yield every tag that the registry has in a repository."""
+        """Yield all tags of a repository in the registry."""
         url: str | None = self._url(repository, "tags/list?n=500")
         for _ in range(_MOST_PAGES):
             if url is None:
@@ -152,17 +152,17 @@ class RegistryClient:
         link = answer.headers.get("Link", "")
         target = link.partition("<")[2].partition(">")[0]
         following = urljoin(url, target) if target and "next" in link else None
-        # The registry may know another name of its own; the token is for this one.
+        # The registry may use a different host name. The token is only for the configured one.
         is_here = following is not None and following.startswith(f"{self._address.url}/")
         return following if is_here else None
 
     def _upload(self, repository: str, content: bytes) -> str:
-        """Store a blob, in one piece, and return its digest."""
+        """Upload a blob in a single request, and return its digest."""
         begun = self._send("POST", repository, "blobs/uploads/")
         _check(begun, _ACCEPTED)
         digest = _sha256(content)
         location = urljoin(self._url(repository, ""), begun.headers.get("Location", ""))
-        # Only path and query count: the registry may be told another host than this service uses.
+        # Only path and query are used, because the registry may return a different host.
         path = location.partition("://")[2].partition("/")[2]
         joint = "&" if "?" in path else "?"
         headers = {"Content-Type": "application/octet-stream"}
@@ -213,7 +213,7 @@ class RegistryClient:
 
 
 def _check(answer: _Answer, expected: int) -> None:
-    """Raise the error of an answer that is not the expected one."""
+    """Raise the error for a response without the expected status."""
     if answer.status == expected:
         return
     if answer.status >= _SERVER_ERRORS or answer.status == _TOO_MANY:
@@ -244,11 +244,11 @@ def _sha256(content: bytes) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryPolicy:
-    """Where the registry is, and what its tokens have in common."""
+    """The configuration of the registry and of its tokens."""
 
-    #: What image names begin with; None without a registry.
+    #: Host at the start of image names. None without a registry.
     host: str | None
-    #: Where this service reaches it; empty without a registry.
+    #: URL of the registry for requests of this service. Empty without a registry.
     api_url: str
     tokens: TokenPolicy
     trusted_ca_file: Path | None = None
@@ -257,9 +257,10 @@ class RegistryPolicy:
 def open_registry(
     policy: RegistryPolicy, *, session: Session, keyring: Keyring, now: datetime
 ) -> RegistryClient:
-    """Return a client of the registry, to be closed; a transaction that may write has to be open.
+    """Return a client of the registry, which has to be closed.
 
-    Raises RegistryUnavailableError if no registry is configured.
+    The transaction must allow writes, because the first call creates a key. Raise
+    RegistryUnavailableError if no registry is configured.
     """
     url = policy.api_url
     if not url:

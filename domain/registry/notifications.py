@@ -1,12 +1,16 @@
-"""Notifications of the registry: what an envelope of events says, and what is stored of it.
+"""Notifications of the registry: parsing of event envelopes, and storage of their events.
 
-The format is that of Docker's registry ("Work with notifications"). It sends an event again
-until it is answered 2xx, and nothing after it meanwhile. So events that say nothing of use are left
-out, and only a body that is no envelope is refused.
+The format is defined by Docker's registry ("Work with notifications"). The registry retries an
+event until it gets a 2xx response, and sends nothing else in the meantime. So irrelevant events are
+skipped, and only a body that is not an envelope is rejected.
 
-Events come repeated, late and in any order. Each keeps the latest time of its kind in its row, so
-that the result is the same in whatever order and however often they come: a tag is there if it was
-pushed after it was last removed, after its manifest was last deleted and its repository removed.
+Events may be repeated, late or out of order. Each row keeps the latest time of each kind of event,
+so the result does not depend on order or repetition. A tag exists if its latest push is newer than
+all of the following:
+
+- the removal of the tag
+- the deletion of its manifest
+- the removal of its repository
 """
 
 from collections import Counter
@@ -31,12 +35,13 @@ from domain.registry.repositories import (
 )
 from models import RegistryManifest, RegistryRepository, RegistryTag
 
-#: One event is less than 2 KiB, and the registry sends them one at a time.
+#: Maximum size of a body in bytes. An event has less than 2 KiB, and the registry sends them one at
+#: a time.
 LARGEST_BODY = 1024 * 1024
 MOST_EVENTS = 200
 _LONGEST_MEDIA_TYPE = 255
 _LARGEST_SIZE = 2**63 - 1
-#: Manifests of one image: their first reference is its configuration, the others its layers.
+#: Media types of image manifests. The first reference is the configuration, the others are layers.
 _IMAGES = frozenset(
     {
         "application/vnd.docker.distribution.manifest.v2+json",
@@ -50,22 +55,22 @@ _MANIFESTS = _IMAGES | {
     "application/vnd.oci.image.index.v1+json",
 }
 _PATTERNS = {"digest": DIGEST, "tag": TAG}
-#: What became of an event, for metrics.
+#: Results of events for metrics.
 STORED, UNKNOWN_PROJECT = "stored", "unknown_project"
 
 
 class NotificationSecretError(DomainError):
-    """The request does not have the secret of notifications."""
+    """The request lacks the secret of notifications."""
 
 
 class EnvelopeError(DomainError):
-    """The body is no envelope of events, or has too many."""
+    """The body is not an envelope of events, or contains too many."""
 
 
 class Change(Enum):
-    """What an event changes."""
+    """The effect of an event."""
 
-    #: A layer or a configuration came, or was mounted from another repository.
+    #: A layer or a configuration was pushed, or mounted from another repository.
     CONTENT_PUSHED = "content pushed"
     MANIFEST_PUSHED = "manifest pushed"
     MANIFEST_DELETED = "manifest deleted"
@@ -75,12 +80,12 @@ class Change(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryEvent:
-    """One change in the registry, at a time by the registry's clock."""
+    """A change in the registry, with its time by the registry's clock."""
 
     change: Change
     repository: str
     moment: datetime
-    #: Empty where the event names none.
+    #: Digest. Empty if the event has none.
     digest: str = ""
     tag: str = ""
     media_type: str | None = None
@@ -90,14 +95,17 @@ class RegistryEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """The events of a notification that change something, and the number of all others."""
+    """The relevant events of a notification, and the number of skipped events."""
 
     events: tuple[RegistryEvent, ...]
     left_out: int
 
 
 def parse_envelope(content: bytes) -> Envelope:
-    """Return the events of a body; raise EnvelopeError if it is none or has too many."""
+    """Return the events in a body.
+
+    Raise EnvelopeError if it is not an envelope or contains too many events.
+    """
     try:
         body = orjson.loads(content)
     except orjson.JSONDecodeError as error:
@@ -129,7 +137,7 @@ def _parse(given: object) -> RegistryEvent | None:
 
 
 def _moment(value: object) -> datetime | None:
-    """Return a time of RFC 3339; the registry writes nanoseconds, of which micro- are kept."""
+    """Return a time of RFC 3339 with microseconds; the registry sends nanoseconds."""
     try:
         read = datetime.fromisoformat(value) if isinstance(value, str) else None
         return read.astimezone(UTC) if read is not None and read.tzinfo is not None else None
@@ -166,7 +174,7 @@ def _deleted(event: Mapping[str, Any], target: Mapping[str, object]) -> Registry
 
 
 def _matching(target: Mapping[str, object], name: str) -> str | None:
-    """Return a text of the target, empty if it is missing; None if it is malformed."""
+    """Return a text of the target, empty if it is missing, or None if it is malformed."""
     value = target.get(name) or ""
     if not isinstance(value, str):
         return None
@@ -179,7 +187,7 @@ def _media_type(value: object) -> str | None:
 
 
 def _contents(media_type: str | None, references: object) -> dict[str, Any]:
-    """Return size and configuration of an image, if the registry sends references."""
+    """Return the size and the configuration of an image, if the event contains references."""
     if media_type not in _IMAGES or not isinstance(references, list) or not references:
         return {}
     sizes = [each.get("size") for each in references if isinstance(each, dict)]
@@ -199,9 +207,9 @@ _PUSHES = frozenset({Change.CONTENT_PUSHED, Change.MANIFEST_PUSHED})
 def record_events(
     events: Iterable[RegistryEvent], *, session: Session, now: datetime
 ) -> Counter[str]:
-    """Store events; return how many were stored, and how many belong to no project."""
+    """Store events; return the numbers of stored events and of events without a project."""
     outcomes: Counter[str] = Counter()
-    # In one order, so that two notifications at once do not deadlock.
+    # The fixed order prevents deadlocks between concurrent notifications.
     for event in sorted(events, key=lambda each: (each.repository, each.digest, each.tag)):
         repository_id = _repository_id(event, session, now)
         if repository_id is None:
@@ -214,7 +222,7 @@ def record_events(
 
 
 def _repository_id(event: RegistryEvent, session: Session, now: datetime) -> int | None:
-    """Return the row of an event's repository, made if needed; None without a project."""
+    """Return the id of an event's repository, created if needed, or None without a project."""
     project = find_project(event.repository, session=session)
     if project is None:
         return None
@@ -222,7 +230,8 @@ def _repository_id(event: RegistryEvent, session: Session, now: datetime) -> int
     insert = insert_into(table, session=session).values(
         project_id=project.id, name=event.repository, created_at=now, pushed_at=event.moment
     )
-    # What is left of a removed project is taken over, but not what the worker still deletes.
+    # Remains of a removed project are reused, except for repositories that the worker still
+    # deletes.
     is_waiting = is_of_deleted_project(event.repository, session=session)
     changes: dict[str, Any] = {"project_id": table.project_id if is_waiting else project.id}
     if event.change in _PUSHES:
@@ -249,7 +258,7 @@ def _store_manifest(event: RegistryEvent, repository_id: int, session: Session) 
     insert = insert_into(table, session=session).values(
         repository_id=repository_id, digest=event.digest, **about
     )
-    # A digest has one content: what is known of it stays.
+    # The content of a digest never changes, so known values are kept.
     known = {
         name: func.coalesce(getattr(insert.excluded, name), getattr(table, name)) for name in about
     }
@@ -271,7 +280,7 @@ def _store_tag_removal(event: RegistryEvent, repository_id: int, session: Sessio
 
 
 def _store_deletion(event: RegistryEvent, repository_id: int, session: Session) -> None:
-    """Store the deletion of a digest; of a layer nothing comes of it."""
+    """Store the deletion of a digest; for a layer it has no effect."""
     key = {"repository_id": repository_id, "digest": event.digest}
     values = {"deleted_at": event.moment}
     _store_latest(RegistryManifest, key, values, RegistryManifest.deleted_at, session)
@@ -284,7 +293,7 @@ def _store_latest(
     moment: InstrumentedAttribute[datetime | None],
     session: Session,
 ) -> None:
-    """Store values in the row of a key, unless it has a later moment of the same kind."""
+    """Store values in the row of a key, unless the row has a later time of the same kind."""
     insert = insert_into(table, session=session).values(**key, **values)
     session.execute(
         insert.on_conflict_do_update(

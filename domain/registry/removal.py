@@ -1,7 +1,7 @@
-"""Removes tags and repositories, all or by a rule: in the registry first, then here.
+"""Removes tags and repositories, all or by a rule: first in the registry, then here.
 
-What the registry did not delete stays listed. What is removed here is dated by the registry's own
-clock, as its notifications are: everything pushed until then is gone.
+Tags that the registry did not delete are still listed. Removals are dated by the registry's clock,
+like its notifications: everything pushed up to this time is removed.
 """
 
 import re
@@ -21,24 +21,24 @@ from domain.registry.client import RegistryClient
 from domain.registry.repositories import RepositoryView, TagView, all_tags
 from models import RegistryManifest, RegistryRemoval, RegistryRepository, RegistryTag
 
-#: No rule removes it, as clients of the API expect.
+#: Tag that no rule removes, as clients of the API expect.
 _KEPT = "latest"
 LONGEST_REGEX = 255
-#: In bytes; RE2 takes linear time in any case.
+#: Memory limit of regular expressions in bytes. RE2 takes linear time in any case.
 _REGEX_MEMORY = 1_000_000
 _AGE = re.compile(r"(\d{1,6})\s*(h|hours?|d|days?|w|weeks?|months?)")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
-#: How long one worker has a removal to itself.
+#: Time for which a worker claims a removal.
 _LEASE = timedelta(minutes=10)
 _FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
 _LONGEST_FAILURE = 255
-#: More waiting removals of one repository are refused.
+#: Maximum number of waiting removals of one repository.
 _MOST_WAITING = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalRule:
-    """Tags that match, without those to keep, the newest and those that are too young."""
+    """A rule that selects tags by name, except for tags to keep, new tags and young tags."""
 
     delete: str
     keep: str = ""
@@ -46,12 +46,15 @@ class RemovalRule:
     older_than: timedelta = timedelta(0)
 
     def check(self) -> None:
-        """Raise InvalidError for a regular expression that is none."""
+        """Check the regular expressions.
+
+        Raise InvalidError for a malformed one.
+        """
         for name, pattern in (("name_regex_delete", self.delete), ("name_regex_keep", self.keep)):
             _compiled(pattern, name)
 
     def as_json(self) -> dict[str, str | int]:
-        """Return the rule as it is stored."""
+        """Return the rule in its stored form."""
         return {
             "delete": self.delete,
             "keep": self.keep,
@@ -77,7 +80,7 @@ class RemovalRule:
 
 
 def rule_of(stored: dict[str, str | int]) -> RemovalRule:
-    """Return a stored rule."""
+    """Return a rule from its stored form."""
     return RemovalRule(
         delete=str(stored["delete"]),
         keep=str(stored["keep"]),
@@ -87,7 +90,10 @@ def rule_of(stored: dict[str, str | int]) -> RemovalRule:
 
 
 def parse_age(text: str) -> timedelta:
-    """Return the age of `1h`, `7d`, `2 weeks` or `1month` (30 days); raise InvalidError."""
+    """Return the duration of a text such as `1h`, `7d`, `2 weeks` or `1month` (30 days).
+
+    Raise InvalidError if it is malformed.
+    """
     found = _AGE.fullmatch(text.strip().lower())
     if found is None:
         message = "older_than must be an age like 12h, 7d, 2w or 1month"
@@ -111,7 +117,7 @@ def _compiled(pattern: str, name: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """A removal that a worker has claimed; without a rule, of the whole repository."""
+    """A removal that a worker has claimed. Without a rule, it removes the whole repository."""
 
     id: int
     repository_id: int
@@ -121,20 +127,20 @@ class Removal:
 
 @dataclass(frozen=True, kw_only=True)
 class TagRemoval:
-    """How one tag is removed in the registry."""
+    """A tag and how it is removed in the registry."""
 
     tag: TagView
-    #: Whether the image stays, because other tags name it.
+    #: Whether other tags refer to the image, so that it is kept.
     is_shared: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How a removal of many things proceeds."""
+    """The pace of a long removal."""
 
-    #: Returns False when time is up.
+    #: Function that returns False when time is up.
     goes_on: Callable[[], bool]
-    #: Called before the registry is asked, which may take seconds: the caller commits.
+    #: Callback that commits before a request to the registry, which may be slow.
     between: Callable[[], None]
 
 
@@ -152,15 +158,15 @@ def _plan(removed: Iterable[TagView], existing: Iterable[TagView]) -> list[TagRe
 def remove_in_registry(
     repository: RepositoryView, removal: TagRemoval, *, client: RegistryClient
 ) -> None:
-    """Remove a tag in the registry; nothing happens if it is gone.
+    """Remove a tag in the registry, if it exists.
 
-    Raises RegistryUnavailableError and RegistryRefusedError.
+    Raise RegistryUnavailableError or RegistryRefusedError if the registry fails.
     """
     tag = removal.tag
     present = client.digest_of(repository.path, tag.name)
     if present is None:
         return
-    # Pushed anew since then: other tags may name that image.
+    # The tag was pushed again since then, so other tags may refer to its image.
     if removal.is_shared or present != tag.digest:
         client.untag(repository.path, tag.name)
     else:
@@ -168,7 +174,7 @@ def remove_in_registry(
 
 
 def record_removed_tag(repository: RepositoryView, tag: TagView, *, session: Session) -> None:
-    """Store that a tag is gone, as it was pushed last."""
+    """Store that a tag was removed, unless it was pushed again."""
     session.execute(
         update_rows(RegistryTag)
         .where(
@@ -185,7 +191,7 @@ def queue_removal(
 ) -> None:
     """Queue the removal of tags, or without a rule of the whole repository, for the worker.
 
-    Raises InvalidError if too many wait for this repository.
+    Raise InvalidError if too many removals of this repository are waiting.
     """
     if rule is None and repository.is_going:
         return
@@ -206,7 +212,7 @@ def queue_removal(
 
 
 def claim_removal(*, session: Session, now: datetime) -> Removal | None:
-    """Claim the removal that is due longest; None if none is due."""
+    """Claim the removal that has been due for the longest time, or return None."""
     due = (
         select(RegistryRemoval.id)
         .where(RegistryRemoval.due_at <= now)
@@ -228,7 +234,7 @@ def claim_removal(*, session: Session, now: datetime) -> Removal | None:
 
 
 def record_failure(removal: Removal, reason: str, *, session: Session, now: datetime) -> None:
-    """Store why a removal failed, and when it is tried again."""
+    """Store the reason of a failed removal, and schedule the next attempt."""
     pause = min(_FIRST_PAUSE * 2 ** min(removal.failures, 10), LONGEST_PAUSE)
     session.execute(
         update_rows(RegistryRemoval)
@@ -240,14 +246,14 @@ def record_failure(removal: Removal, reason: str, *, session: Session, now: date
 
 
 def put_off(removal: Removal, *, session: Session, now: datetime) -> None:
-    """Release a removal that is not finished, for the next run."""
+    """Release an unfinished removal for the next run."""
     session.execute(
         update_rows(RegistryRemoval).where(RegistryRemoval.id == removal.id).values(due_at=now)
     )
 
 
 def finish(removal: Removal, *, session: Session) -> None:
-    """Forget a removal that is done."""
+    """Delete a finished removal."""
     session.execute(delete(RegistryRemoval).where(RegistryRemoval.id == removal.id))
 
 
@@ -260,7 +266,7 @@ def remove_tags(
     now: datetime,
     pace: Pace,
 ) -> bool:
-    """Remove the tags of a rule one by one; return False if time was up."""
+    """Remove the tags that match a rule one by one; return False if time is up."""
     existing = all_tags(repository, session=session)
     pace.between()
     for each in _plan(rule.removed(existing, now=now), existing):
@@ -279,9 +285,9 @@ def remove_repository(
     session: Session,
     pace: Pace,
 ) -> bool:
-    """Delete every manifest of a repository, then the repository; return False if time was up.
+    """Delete all manifests of a repository, then the repository; return False if time is up.
 
-    What is pushed meanwhile stays.
+    Images that are pushed in the meantime are kept.
     """
     row = session.get_one(RegistryRepository, repository.id)
     pushed_until = row.pushed_at
@@ -289,7 +295,7 @@ def remove_repository(
         select(RegistryManifest.digest).where(RegistryManifest.repository_id == repository.id)
     ).all()
     pace.between()
-    # Also tags from before the registry sent notifications.
+    # Include tags from before the registry sent notifications.
     tagged = (client.digest_of(repository.path, tag) for tag in client.tags(repository.path))
     for digest in dict.fromkeys([*(each for each in tagged if each), *known]):
         if not pace.goes_on():

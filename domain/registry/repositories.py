@@ -1,6 +1,7 @@
-"""The repositories and tags that the registry has, as far as its notifications say.
+"""Repositories and tags of the registry, as reported by its notifications.
 
-The name of a repository is its project's full path in lower case, or below it.
+The name of a repository is its project's full path in lower case, or starts with this path and a
+slash.
 """
 
 import re
@@ -25,33 +26,33 @@ from models import (
 )
 from models.folding import fold
 
-#: As Docker's registry checks them (github.com/distribution/reference).
+#: Patterns of Docker's registry (github.com/distribution/reference).
 _COMPONENT = r"[a-z0-9]++(?:(?:\.|__?+|-++)[a-z0-9]++)*"
 _NAME = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
 TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 DIGEST = re.compile(r"[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,128}")
 LONGEST_NAME = 255
-#: A group and a project.
+#: Minimum number of parts in a project's path: a group and a project.
 _FEWEST_PARTS = 2
 _HEX_OF_SHORT_REVISION = 9
 _REPOSITORY, _TAG, _MANIFEST = RegistryRepository, RegistryTag, RegistryManifest
 
 
 def is_repository_name(name: str) -> bool:
-    """Return whether registries take a name."""
+    """Return whether a registry accepts a name."""
     return len(name) <= LONGEST_NAME and _NAME.fullmatch(name) is not None
 
 
 def root_name(project_path: str) -> str | None:
-    """Return the repository that has a project's path; None if registries take no such name."""
+    """Return the repository with a project's path, or None if registries do not accept the name."""
     name = project_path.lower()
     return name if is_repository_name(name) else None
 
 
 def is_of_deleted_project(name: str, *, session: Session) -> bool:
-    """Return whether a repository waits to be removed with its project.
+    """Return whether a repository is waiting to be removed with its project.
 
-    Until then nobody reaches it: a new project of the same path is not to get its images.
+    Until then, it is not accessible: a new project with the same path must not get its images.
     """
     found = (
         select(RegistryRepository.id)
@@ -62,10 +63,11 @@ def is_of_deleted_project(name: str, *, session: Session) -> bool:
 
 
 def find_project(name: str, *, session: Session) -> Project | None:
-    """Return the project that a repository belongs to, or None.
+    """Return the project to which a repository belongs, or None.
 
-    Images keep their names when a project moves, so that a former path of a project counts as well.
-    No group or project lies in a project; of a present path and a former one the longer counts.
+    Images keep their names when a project moves, so former paths of projects count as well.
+    Projects do not contain groups or projects. If a current and a former path match, the longer one
+    is used.
     """
     if not is_repository_name(name):
         return None
@@ -87,7 +89,7 @@ def find_project(name: str, *, session: Session) -> Project | None:
 
 
 class RepositoryNotFoundError(NotFoundError):
-    """There is no such repository, or the caller may not see its project."""
+    """The repository does not exist, or the caller may not see its project."""
 
     def __init__(self) -> None:
         """Set the message."""
@@ -101,20 +103,20 @@ class RepositoryView:
     id: int
     project_id: int
     project_path: str
-    #: The whole name in the registry.
+    #: Full name in the registry.
     path: str
     created_at: datetime
     tags_count: int
-    #: Whether the worker is going to delete it.
+    #: Whether the worker is going to delete the repository.
     is_going: bool = False
-    #: Why the worker could not delete it, or some of its tags, yet.
+    #: Reason why the worker could not delete the repository or its tags yet.
     failure: str | None = None
 
     @property
     def name(self) -> str:
-        """Return the name below the project's path; empty if it has that path itself.
+        """Return the part of the name below the project's path, or an empty string.
 
-        The whole name if it begins with a former path of the project.
+        Return the full name if it starts with a former path of the project.
         """
         root = self.project_path.lower()
         if self.path != root and not self.path.startswith(f"{root}/"):
@@ -124,36 +126,36 @@ class RepositoryView:
 
 @dataclass(frozen=True, kw_only=True)
 class TagView:
-    """A tag with the image that it names."""
+    """A tag and its image."""
 
     name: str
-    #: The repository's name and the tag: `acme/shop:v1`.
+    #: Name of the repository and the tag: `acme/shop:v1`.
     path: str
     digest: str
     pushed_at: datetime
-    #: In bytes; None if the registry does not say.
+    #: Size in bytes. None if it is not known.
     total_size: int | None = None
     config_digest: str | None = None
 
     @property
     def created_at(self) -> datetime:
-        """Return when it was pushed, which clients take for its creation."""
+        """Return the time of the push, which clients treat as the time of creation."""
         return self.pushed_at
 
     @property
     def revision(self) -> str | None:
-        """Return the configuration's digest in hexadecimal, which clients call the image's id."""
+        """Return the configuration's digest in hexadecimal, which clients use as the image's id."""
         return self.config_digest.partition(":")[2] if self.config_digest else None
 
     @property
     def short_revision(self) -> str | None:
-        """Return the first of them."""
+        """Return the first digits of the revision."""
         return self.revision[:_HEX_OF_SHORT_REVISION] if self.revision else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TagPage:
-    """Tags of a page by name, and whether others follow."""
+    """A page of tags by name, and whether more tags follow."""
 
     tags: tuple[TagView, ...]
     has_more: bool
@@ -164,7 +166,7 @@ def _is_there() -> ColumnElement[bool]:
 
 
 def _is_live() -> ColumnElement[bool]:
-    """Return the condition of a live tag, joined with its repository and its manifest."""
+    """Return the condition for live tags, joined with their repositories and manifests."""
     return and_(
         _TAG.digest.is_not(None),
         or_(_TAG.removed_at.is_(None), _TAG.pushed_at > _TAG.removed_at),
@@ -186,7 +188,7 @@ def _joined(statement: Select[*tuple[object, ...]]) -> Select[*tuple[object, ...
 def list_repositories(
     project_ids: Sequence[int], *, offset: int, limit: int, session: Session
 ) -> tuple[tuple[RepositoryView, ...], int]:
-    """Return a page of the repositories of projects by id, and the number of all."""
+    """Return a page of the repositories of projects by id, and their total number."""
     wanted = and_(_REPOSITORY.project_id.in_(project_ids), _is_there())
     total = session.scalar(select(func.count()).select_from(_REPOSITORY).where(wanted)) or 0
     rows = session.execute(
@@ -201,7 +203,7 @@ def list_repositories(
 
 
 def repositories_page(project_id: int, part: Slice, *, session: Session) -> Page[RepositoryView]:
-    """Return a page of the repositories of a project, the newest first."""
+    """Return a page of the repositories of a project, newest first."""
     statement = (
         select(_REPOSITORY, Project.path)
         .join(Project, Project.id == _REPOSITORY.project_id)
@@ -225,7 +227,7 @@ class _Row(NamedTuple):
 
 
 def projects_below(group_path: str, *, session: Session) -> tuple[int, ...]:
-    """Return the ids of all projects of a group and of the groups in it."""
+    """Return the ids of all projects in a group and its subgroups."""
     # Paths are ASCII (`domain/accounts/names.py`).
     prefix = f"{group_path.lower()}/"
     lowered = func.lower(Project.path)
@@ -237,7 +239,10 @@ def projects_below(group_path: str, *, session: Session) -> tuple[int, ...]:
 def get_repository(
     repository_id: int, *, session: Session, project_id: int | None = None
 ) -> RepositoryView:
-    """Return a repository, of a project if one is given, or raise NotFoundError."""
+    """Return a repository, optionally only of a certain project.
+
+    Raise NotFoundError if there is none with this id.
+    """
     wanted = [_REPOSITORY.id == repository_id, _is_there(), Project.deleted_at.is_(None)]
     if project_id is not None:
         wanted.append(_REPOSITORY.project_id == project_id)
@@ -245,7 +250,10 @@ def get_repository(
 
 
 def get_repository_to_remove(repository_id: int, *, session: Session) -> RepositoryView:
-    """Return a repository, also one of a deleted project, or raise NotFoundError."""
+    """Return a repository, including one of a deleted project.
+
+    Raise NotFoundError if there is none with this id.
+    """
     return _get([_REPOSITORY.id == repository_id, _is_there()], session)
 
 
@@ -299,19 +307,22 @@ def _tags_of(repository: RepositoryView) -> Select[*tuple[object, ...]]:
 
 
 def all_tags(repository: RepositoryView, *, session: Session) -> tuple[TagView, ...]:
-    """Return every tag of a repository by name."""
+    """Return all tags of a repository by name."""
     return _tag_views(_tags_of(repository), repository, session)
 
 
 def numbered_tags(
     repository: RepositoryView, *, offset: int, limit: int, session: Session
 ) -> tuple[TagView, ...]:
-    """Return a numbered page of the tags of a repository by name."""
+    """Return a page of the tags of a repository by name, with an offset."""
     return _tag_views(_tags_of(repository).offset(offset).limit(limit), repository, session)
 
 
 def tags_after(repository: RepositoryView, name: str, *, limit: int, session: Session) -> TagPage:
-    """Return the tags after a name, or the first ones; raise QueryError if it can be no tag's."""
+    """Return the tags after a name, or the first ones.
+
+    Raise QueryError for a name that no tag can have.
+    """
     statement = _tags_of(repository)
     if name:
         if not TAG.fullmatch(name):
@@ -323,7 +334,10 @@ def tags_after(repository: RepositoryView, name: str, *, limit: int, session: Se
 
 
 def get_tag(repository: RepositoryView, name: str, *, session: Session) -> TagView:
-    """Return a tag, or raise NotFoundError."""
+    """Return a tag.
+
+    Raise NotFoundError if there is none with this name.
+    """
     found = _tag_views(
         _tags_of(repository).where(_TAG.name == name.replace("\x00", "\ufffd")), repository, session
     )

@@ -1,12 +1,15 @@
-"""Keys that sign registry tokens: ES256, with an overlap when one follows another.
+"""Keys that sign registry tokens with ES256, with an overlap during rotation.
 
-Registries read the certificates that they trust when they start. So a new key waits until its
-operators have given the new bundle to every registry; the bundle holds the keys that wait, the one
-that signs, and the former one until its last token has expired.
+Registries read trusted certificates when they start. So a new key is not used until operators have
+had time to install the new bundle in every registry. The bundle contains the current key, keys that
+are not used yet, and the former key until its last token has expired.
 
-The registry's `rootcertbundle` holds self-signed certificates. A token names its key in two ways,
-of which either suffices: `x5c` is the certificate itself (RFC 7515 section 4.1.6), `kid` the
-fingerprint of libtrust, which registries before version 3 compute from each certificate of it.
+The registry's `rootcertbundle` contains self-signed certificates. A token refers to its key in two
+ways, either of which is sufficient:
+
+- `x5c` is the certificate itself (RFC 7515 section 4.1.6).
+- `kid` is the fingerprint of libtrust. Registries before version 3 compute it for each certificate
+  of the bundle.
 """
 
 import base64
@@ -34,17 +37,17 @@ from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.types.base import columns_of
 from models import RegistryKey
 
-#: RFC 5280 section 4.1.2.5: no expiry. Keys end when an operator rotates them, and a registry that
-#: refused an expired certificate would refuse every token.
+#: Expiry time that stands for no expiry (RFC 5280 section 4.1.2.5). Operators end keys by rotating
+#: them. A registry that rejected an expired certificate would reject every token.
 _NO_EXPIRY = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
-#: For registries whose clock is slow.
+#: Tolerance for registries whose clock is slow.
 _CLOCK_SKEW = timedelta(days=1)
 _FINGERPRINT_BYTES = 30
 _GROUP = 4
 
 
 def self_signed(key: EllipticCurvePrivateKey, *, now: datetime) -> x509.Certificate:
-    """Return a certificate for a key, signed with it, that never expires."""
+    """Return a self-signed certificate for a key that never expires."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Gatebell registry tokens")])
     return (
         x509.CertificateBuilder()
@@ -60,7 +63,7 @@ def self_signed(key: EllipticCurvePrivateKey, *, now: datetime) -> x509.Certific
 
 
 def libtrust_kid(certificate: x509.Certificate) -> str:
-    """Return the fingerprint of a certificate's key: 240 bits of SHA-256 in base32, grouped."""
+    """Return the fingerprint of a certificate's key: 240 bits of SHA-256 in base32, in groups."""
     public = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     text = base64.b32encode(sha256(public).digest()[:_FINGERPRINT_BYTES]).decode()
     groups = (text[start : start + _GROUP] for start in range(0, len(text), _GROUP))
@@ -69,10 +72,10 @@ def libtrust_kid(certificate: x509.Certificate) -> str:
 
 ALGORITHM = "ES256"
 _CURVE = "P-256"
-#: How long a key waits before it signs, if the operator does not say.
+#: Default time before a new key signs.
 USUAL_NOTICE = timedelta(hours=24)
 LONGEST_NOTICE = timedelta(days=90)
-#: Longer than any token lives, with the minute that registries add.
+#: Retention of former keys. It exceeds the lifetime of tokens and the minute that registries add.
 FORMER_KEYS_STAY = timedelta(days=1)
 
 
@@ -86,7 +89,7 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenSigner:
-    """The key that signs now, with what names it in the header of a token."""
+    """The key that currently signs, with its identifiers for the header of a token."""
 
     key: ECKey
     kid: str
@@ -105,12 +108,15 @@ class KeyStatus:
 
 
 def get_signer(*, session: Session, keyring: Keyring, now: datetime) -> TokenSigner:
-    """Return the key that signs now; the first call makes it, for which it has to write."""
+    """Return the key that currently signs.
+
+    The first call creates it, for which the transaction must allow writes.
+    """
     found = _find_signer(session, keyring, now)
     if found is not None:
         return found
     AdvisoryLock.REGISTRY_KEYS.take(session)
-    # Another process may have made it meanwhile.
+    # Another process may have created it in the meantime.
     found = _find_signer(session, keyring, now)
     if found is not None:
         return found
@@ -119,12 +125,12 @@ def get_signer(*, session: Session, keyring: Keyring, now: datetime) -> TokenSig
 
 
 def has_signer(*, session: Session, keyring: Keyring, now: datetime) -> bool:
-    """Return whether there is a key that signs now."""
+    """Return whether there is a key that currently signs."""
     return _find_signer(session, keyring, now) is not None
 
 
 def list_keys(*, session: Session, keyring: Keyring, now: datetime) -> tuple[KeyStatus, ...]:
-    """Return the keys of the bundle, the newest first."""
+    """Return the keys of the bundle, newest first."""
     signing = _find_signer(session, keyring, now)
     kid = signing.kid if signing else ""
     rows = session.scalars(_newest_first())
@@ -134,21 +140,21 @@ def list_keys(*, session: Session, keyring: Keyring, now: datetime) -> tuple[Key
 
 
 def rotate(notice: timedelta, *, session: Session, keyring: Keyring, now: datetime) -> str:
-    """Make a key that signs after a notice, and return its `kid`.
+    """Create a key that signs after a notice period, and return its `kid`.
 
-    Raises InvalidError for a notice that is out of bounds.
+    Raise InvalidError for a period that is out of range.
     """
     if not timedelta(0) <= notice <= LONGEST_NOTICE:
         message = f"The notice is 0 to {int(LONGEST_NOTICE.total_seconds() // 3600)} hours."
         raise InvalidError(message, field="notice")
     AdvisoryLock.REGISTRY_KEYS.take(session)
-    # Of keys that wait, the newest counts: what was never used needs no trust.
+    # The newest of the waiting keys replaces the others: an unused key needs no trust.
     session.execute(delete(RegistryKey).where(RegistryKey.signs_from > now))
     return _store(now + notice, session=session, keyring=keyring, now=now).kid
 
 
 def forget_former_keys(*, session: Session, keyring: Keyring, now: datetime) -> int:
-    """Delete the keys before the one that signs, so that the bundle loses them."""
+    """Delete the keys before the current one from the bundle; return their number."""
     AdvisoryLock.REGISTRY_KEYS.take(session)
     signing = _find_signer(session, keyring, now)
     if signing is None:
@@ -165,7 +171,7 @@ def _newest_first() -> Select[RegistryKey]:
 
 
 def _find_signer(session: Session, keyring: Keyring, now: datetime) -> TokenSigner | None:
-    """Return the newest key that signs already and that this keyring decrypts."""
+    """Return the newest key in use that this keyring can decrypt."""
     for row in session.scalars(_newest_first().where(RegistryKey.signs_from <= now)):
         try:
             return _opened(row.private_ciphertext, row.certificate, keyring)
@@ -180,7 +186,7 @@ def _opened(ciphertext: str, certificate: str, keyring: Keyring) -> TokenSigner:
     return TokenSigner(
         key=ECKey.import_key(json.loads(keyring.decrypt(ciphertext))),
         kid=libtrust_kid(parsed),
-        # The chain of one certificate: base64 of its DER, not base64url.
+        # A chain of one certificate: base64, not base64url, of its DER encoding.
         x5c=[base64.b64encode(parsed.public_bytes(Encoding.DER)).decode()],
     )
 
@@ -198,7 +204,7 @@ def _store(
         signs_from=signs_from,
     )
     session.add(row)
-    session.flush()  # so that the key can be found in the same transaction
+    session.flush()  # The key can then be found in the same transaction.
     return row
 
 

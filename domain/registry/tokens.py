@@ -1,4 +1,4 @@
-"""Tokens that Docker's registry accepts, and a ready configuration of one that takes them."""
+"""Tokens for Docker's registry, and a complete configuration file for it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,21 +10,21 @@ from domain.core.clock import written
 from domain.core.randomness import random_hex
 from domain.registry.signing_keys import ALGORITHM, TokenSigner
 
-#: The `service` of the registry's configuration, and the audience of its tokens.
+#: Name of the `service` in the registry's configuration, and audience of its tokens.
 SERVICE = "container_registry"
-#: Stands for the secret on pages of those who may not see it.
+#: Placeholder for the secret on pages of users who may not see it.
 HIDDEN_SECRET = "SECRET OF THE NOTIFICATIONS, WHICH ADMINISTRATORS OF THE INSTANCE SEE"  # noqa: S105
-#: Stands for the host where no registry is connected.
+#: Placeholder for the host without a connected registry.
 EXAMPLE_HOST = "registry.example.org"
-#: Where Debian's package has its configuration.
+#: Path of the certificates in the directory where Debian's package has its configuration.
 BUNDLE_FILE = "/etc/docker/registry/gatebell.pem"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenPolicy:
-    """What all tokens for the registry have in common."""
+    """The properties that all tokens for the registry share."""
 
-    #: BASE_URL, which the registry's configuration names.
+    #: Issuer: the BASE_URL, which the registry's configuration contains.
     issuer: str
     lifetime: timedelta
 
@@ -38,12 +38,12 @@ class RegistryToken:
     issued_at: datetime
 
     def as_json(self) -> dict[str, str | int]:
-        """Return the object of the token specification; it has two names for the token."""
+        """Return the object of the token specification, which has two fields for the token."""
         return {
             "token": self.clear,
             "access_token": self.clear,
             "expires_in": self.expires_in,
-            # RFC 3339, as clients of the registry read it.
+            # The format is RFC 3339, as clients of the registry expect.
             "issued_at": written(self.issued_at),
         }
 
@@ -56,7 +56,7 @@ def sign_token(
     policy: TokenPolicy,
     now: datetime,
 ) -> RegistryToken:
-    """Return a token with the claim `access`; `subject` is a user name, empty for anonymous."""
+    """Return a token with the claim `access`; `subject` is a user name, or empty for anonymous."""
     lifetime = int(policy.lifetime.total_seconds())
     issued = int(now.timestamp())
     claims: dict[str, object] = {
@@ -77,19 +77,19 @@ def sign_token(
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryConfiguration:
-    """What a registry's configuration needs to know of this installation."""
+    """The settings of this installation that a registry's configuration needs."""
 
     base_url: str
     notification_secret: str = field(default=HIDDEN_SECRET, repr=False)
 
     @property
     def bundle_url(self) -> str:
-        """Return where the certificates are, which the registry has to trust."""
+        """Return the URL of the certificates that the registry has to trust."""
         return f"{self.base_url}/jwt/certificates"
 
     @property
     def download_command(self) -> str:
-        """Return the command that stores them where the configuration expects them."""
+        """Return the command that stores the certificates at the path in the configuration."""
         return f"curl --fail --output {BUNDLE_FILE} {self.bundle_url}"
 
     @property

@@ -1,4 +1,4 @@
-"""Repositories and tags of the container registry."""
+"""API types for repositories, tags and signing keys of the container registry."""
 
 from datetime import timedelta
 from typing import Annotated, Literal, Self
@@ -26,12 +26,12 @@ def _hours(length: timedelta) -> int:
     return int(length.total_seconds() // 3600)
 
 
-#: A regular expression in the syntax of RE2.
+#: A regular expression in RE2 syntax.
 _Regex = Annotated[Text, Field(max_length=LONGEST_REGEX)]
 
 
 class RepositoryListQuery(OffsetQuery, GitLabQuery):
-    """What a list of repositories shows of each."""
+    """The query of a list of repositories, with optional details."""
 
     tags: bool = Field(default=False, description="True to include the tags of each repository.")
     tags_count: bool = Field(
@@ -42,7 +42,7 @@ class RepositoryListQuery(OffsetQuery, GitLabQuery):
 
 
 class RepositoryQuery(GitLabQuery):
-    """What is shown of a repository."""
+    """The query of a repository, with optional details."""
 
     tags: bool = Field(default=False, description="True to include the tags of the repository.")
     tags_count: bool = Field(
@@ -52,7 +52,10 @@ class RepositoryQuery(GitLabQuery):
 
 
 class TagListQuery(OffsetQuery, GitLabQuery):
-    """A page of tags, by name: from release 18.0 the next one is in the Link header only."""
+    """The query of a list of tags by name.
+
+    From release 18.0, only the Link header contains the position of the next page.
+    """
 
     cursor: str = Field(
         default="",
@@ -64,7 +67,7 @@ class TagListQuery(OffsetQuery, GitLabQuery):
 
 
 class TagRemovalBody(Body):
-    """Which tags are removed: those that match, but for the newest and those to keep."""
+    """A rule that selects the tags to delete."""
 
     name_regex_delete: _Regex = Field(
         default="", description="Regular expression of RE2 that whole names match."
@@ -78,7 +81,10 @@ class TagRemovalBody(Body):
 
     @property
     def rule(self) -> RemovalRule:
-        """The rule; raises InvalidError for an age that is none."""
+        """Return the rule.
+
+        Raise InvalidError for a malformed age.
+        """
         return RemovalRule(
             delete=self.name_regex_delete or self.name_regex,
             keep=self.name_regex_keep,
@@ -92,28 +98,28 @@ class RegistryTagName(Resource):
 
     name: str
     path: str
-    #: What `docker pull` takes.
+    #: Reference of the image, as used by `docker pull`.
     location: str
 
     @classmethod
     def of(cls, view: TagView, host: str | None) -> Self:
-        """Present a tag."""
+        """Return the API representation of a tag."""
         return cls(**columns_of(view, cls), location=_location(view.path, host))
 
 
 class RegistryTag(RegistryTagName):
-    """A tag with the image that it names."""
+    """A tag and its image."""
 
     revision: str | None
     short_revision: str | None
     digest: str
-    #: When it was pushed.
+    #: Time of the push.
     created_at: Time
     total_size: int | None
 
 
 class NewRegistryKey(Body):
-    """How a new key replaces the one that signs."""
+    """A new signing key, and how it replaces the current key."""
 
     notice_hours: int = Field(
         default=_hours(USUAL_NOTICE),
@@ -136,17 +142,17 @@ class RegistryKey(Resource):
 
 
 class MadeRegistryKey(Resource):
-    """A new key, with all those whose certificates registries have to trust."""
+    """A new key, and all keys whose certificates registries have to trust."""
 
     kid: str
     keys: list[RegistryKey]
 
 
 class RegistryRepository(Resource):
-    """A repository of a project."""
+    """A registry repository of a project."""
 
     id: int
-    #: Below the project's path; empty if it has that path itself.
+    #: Name below the project's path. Empty if the repository has the project's path.
     name: str
     path: str
     project_id: int
@@ -166,7 +172,7 @@ class RegistryRepository(Resource):
         tags_count: int | None,
         tags: list[RegistryTagName] | None,
     ) -> "RegistryRepository":
-        """Present a repository, with its tags and their number where they were asked for."""
+        """Return the API representation of a repository, with optional tags and their number."""
         return cls(
             **columns_of(view, cls) | {"tags_count": tags_count},
             location=_location(view.path, host),

@@ -1,1 +1,1 @@
-"""The release schedule: which interfaces change in which release, and what that concerns."""
+"""The release schedule: changes of interfaces by release, and what they affect."""

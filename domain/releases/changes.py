@@ -1,8 +1,8 @@
-"""What an entry of the release schedule is made of.
+"""Data types for entries of the release schedule.
 
-An entry says in which release an interface changes, which calls it concerns, and what happens to
-them. The kinds are few: a new entry is data, and needs code only where the service hosts both
-behaviours of an interface.
+An entry describes in which release an interface changes, which calls are affected, and how. There
+are few kinds of changes. A new entry is data, and needs code only if the service hosts both
+behaviors of an interface.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from domain.releases.version import Release, parse_release
 
 
 class Interface(Labelled):
-    """Kind of interface that a change concerns."""
+    """Kind of interface that changes."""
 
     REST = "rest", "REST API"
     GRAPHQL = "graphql", "GraphQL API"
@@ -30,55 +30,56 @@ class Interface(Labelled):
 
 
 class Kind(StrEnum):
-    """Kind of a change of an interface."""
+    """Kind of change of an interface."""
 
-    #: The operation is refused with `status`.
+    #: The operation is rejected with `status`.
     OPERATION_GONE = "operation_gone"
-    #: A request with the parameter is refused with `status`.
+    #: A request with the parameter is rejected with `status`.
     PARAMETER_REFUSED = "parameter_refused"
-    #: Responses have the field no more, and a request that sets it is refused.
+    #: Responses no longer contain the field, and a request that sets it is rejected.
     FIELD_GONE = "field_gone"
-    #: Without any action, the same request means something else.
+    #: The meaning of an unchanged request changes.
     DEFAULT_CHANGED = "default_changed"
-    #: Values beyond a limit are refused, or cut.
+    #: Values beyond a limit are rejected or truncated.
     LIMIT_APPLIED = "limit_applied"
 
     @property
     def label(self) -> str:
-        """Return its name for people."""
+        """Return the display name."""
         return self.replace("_", " ").capitalize()
 
 
 class Certainty(StrEnum):
     """Certainty that a change affects the caller."""
 
-    #: The same call has another result.
+    #: The result of the call changes.
     SURE = "sure"
-    #: It depends on what the caller does with the response, or on how often it calls.
+    #: The effect depends on how the caller uses the response, or on how often it calls.
     POSSIBLE = "possible"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """Calls over HTTP that a change concerns.
+    """HTTP calls that a change affects.
 
-    `path` is a pattern: `:name` is one segment, which holds encoded slashes, and `*` is the rest.
+    `path` is a pattern: `:name` stands for one segment, which may contain encoded slashes, and `*`
+    for the rest.
     """
 
     path: str
-    #: Empty for all.
+    #: HTTP methods. Empty for all.
     methods: tuple[str, ...] = ()
-    #: What the parameters have to be; None for all calls.
+    #: Condition on the parameters. None for all calls.
     when: Condition | None = None
     #: Fields of the response that change: dotted paths, with `[]` for the items of a list.
     fields: tuple[str, ...] = ()
-    #: What a path that is meant does not contain.
+    #: Texts that exclude a path that contains them.
     unless: tuple[str, ...] = ()
-    #: Names of a request that are refused because the field of this name is gone.
+    #: Request attributes that are rejected because the field was removed.
     attributes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return it as the documents write it."""
+        """Return the call in the format of the documentation."""
         methods = "|".join(self.methods)
         conditions = [str(self.when)] if self.when else []
         parts = [f"{methods} {self.path}".strip(), *conditions]
@@ -90,22 +91,22 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """Names in a document, file or program that a change concerns.
+    """Names in a document, file or program that a change affects.
 
-    `where` says what they are: `GraphQL field`, `GraphQL argument`, `CI variable`, ….
+    `where` is the kind of name, such as `GraphQL field`, `GraphQL argument` or `CI variable`.
     """
 
     where: "Where"
     names: tuple[str, ...]
-    #: Types whose fields these are, where the type is known; empty for all.
+    #: Types that have these fields. Empty for all types.
     types: tuple[str, ...] = ()
-    #: Values in whose place the name stands, as `PAUSED` of `CiRunnerStatus`.
+    #: Values that the name replaces, such as `PAUSED` of `CiRunnerStatus`.
     values: tuple[str, ...] = ()
-    #: Arguments of a field with which nothing changes for it.
+    #: Arguments with which a field is not affected.
     unless: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return it as the documents write it."""
+        """Return the names in the format of the documentation."""
         owners = f"{'|'.join(self.types)}." if self.types else ""
         values = f" = {'|'.join(self.values)}" if self.values else ""
         unless = f" without {' or '.join(self.unless)}" if self.unless else ""
@@ -113,7 +114,7 @@ class Names:
 
 
 class Where(StrEnum):
-    """What a name is."""
+    """Kind of a name."""
 
     GRAPHQL_FIELD = "GraphQL field"
     GRAPHQL_ARGUMENT = "GraphQL argument"
@@ -134,58 +135,63 @@ Match = Call | Names
 class Change:
     """A change of an interface in a release."""
 
-    #: In the address of its page; it stays as it is.
+    #: Id of the change in the URL of its page. It never changes.
     id: str
-    #: The release that it takes effect in, such as 17.0.
+    #: Release in which the change takes effect, such as 17.0.
     release: str
     interface: Interface
     kind: Kind
     title: str
     matches: tuple[Match, ...]
-    #: What happens from the release on.
+    #: Behavior from the release on.
     after: str
-    #: What to use instead.
+    #: Replacement for the affected interface.
     replacement: str
-    #: Whether this service has the interface, so that both behaviours are real.
+    #: Whether this service has the interface, and so both behaviors.
     hosted: bool = False
-    #: Of a refused request.
+    #: Status code of a rejected request.
     status: int = 400
-    #: Releases; None where the specification does not state them.
+    #: Releases of the announcement and of the end of support. None if the specification does not
+    #: contain them.
     announced: str | None = None
     end_of_support: str | None = None
-    #: Former names of request attributes, and the names that take their value before the release.
+    #: Former names of request attributes, with the names that take their values before the release.
     renamed: Mapping[str, tuple[str, ...]] | None = None
-    #: Whether this is a rule of security, a limit or an expiry: no header of a request loosens it.
+    #: Whether the change is a security rule, a limit or an expiry, which no request header can
+    #: relax.
     is_strict: bool = False
-    #: Whether this service applies it in earlier releases as well.
+    #: Whether this service applies the change in earlier releases as well.
     is_always_applied: bool = False
 
     @cached_property
     def removal(self) -> Release:
-        """Return the release that it takes effect in."""
+        """Return the release in which the change takes effect."""
         return parse_release(self.release)
 
     def applies_in(self, release: Release) -> bool:
-        """Return whether a release has the new behaviour."""
+        """Return whether a release has the new behavior."""
         return release >= self.removal
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """Return the calls over HTTP that it concerns."""
+        """Return the affected HTTP calls."""
         return tuple(each for each in self.matches if isinstance(each, Call))
 
     @property
     def is_rate_limit(self) -> bool:
-        """Return whether it limits how often consumers call: a single call has the same result."""
+        """Return whether the change limits the rate of calls.
+
+        The result of a single call stays the same.
+        """
         return self.kind is Kind.LIMIT_APPLIED and self.status == HTTPStatus.TOO_MANY_REQUESTS
 
     @property
     def is_decided_by_values(self) -> bool:
-        """Return whether the parameters of a call tell whether the call has another result."""
+        """Return whether the parameters of a call determine whether its result changes."""
         calls = self.calls
         return bool(calls) and all(each.when is not None for each in calls)
 
     @property
     def message(self) -> str:
-        """Return what a refused request is told."""
+        """Return the error message of a rejected request."""
         return f"{self.title} (release {self.release}). {self.replacement}"

@@ -1,6 +1,6 @@
 """Conditions on the parameters of a call.
 
-A condition is data that can be asked: what it names is looked for in programs as well.
+A condition is data that can be inspected: its names are also searched for in programs.
 """
 
 import re
@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-#: Values of query and body by name; of a value that is no text, its JSON text.
+#: Values of query and body by name. A value other than a text is represented by its JSON text.
 Parameters = Mapping[str, str]
 
 
-#: No attribute of the schedule is deeper.
+#: Maximum depth of attributes in the schedule.
 _DEEPEST = 4
 _BRACKETS = re.compile(r"\[(\w*)\]")
 
 
 def nested_names(given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the dotted names of members below parameters, with `[]` for the items of a list.
+    """Yield the dotted names of nested parameters, with `[]` for the items of a list.
 
-    `assets[links][][url]` of a form is `assets.links[].url`, as in a JSON body.
+    The form parameter `assets[links][][url]` becomes `assets.links[].url`, as in a JSON body.
     """
     for name, value in given.items():
         if "[" in name:
@@ -42,123 +42,123 @@ def _below(name: str, value: Any, depth: int) -> Iterator[str]:
 
 
 class Condition(Protocol):
-    """What the parameters of a call have to be."""
+    """A condition on the parameters of a call."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the parameters that it looks at."""
+        """Return the names of the parameters in the condition."""
         ...
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether a call with these parameters is concerned."""
+        """Return whether a call with these parameters meets the condition."""
         ...
 
 
 @dataclass(frozen=True)
 class Given:
-    """At least one of the parameters is given."""
+    """A condition that at least one of the parameters is given."""
 
     names: tuple[str, ...]
 
     def __init__(self, *names: str) -> None:
-        """Take the names."""
+        """Store the names."""
         object.__setattr__(self, "names", names)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether one of them is there."""
+        """Return whether one of the parameters is given."""
         return not parameters.keys().isdisjoint(self.names)
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return a description."""
         return f"parameter {', '.join(self.names)}"
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A parameter is not given, or empty."""
+    """A condition that a parameter is missing or empty."""
 
     name: str
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the parameter."""
+        """Return the name of the parameter."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether it is not there."""
+        """Return whether the parameter is missing or empty."""
         return parameters.get(self.name, "") in {"", "null"}
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return a description."""
         return f"without {self.name}"
 
 
 @dataclass(frozen=True)
 class AboveOne:
-    """A number is above 1, as those of all pages but the first."""
+    """A condition that a number is above 1, such as the number of any page but the first."""
 
     name: str
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the parameter."""
+        """Return the name of the parameter."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether it is a number above 1."""
+        """Return whether the parameter is a number above 1."""
         value = parameters.get(self.name, "")
         return value.isascii() and value.isdigit() and value.lstrip("0") not in {"", "1"}
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return a description."""
         return f"{self.name} above 1"
 
 
 @dataclass(frozen=True)
 class Longer:
-    """One of the parameters has more characters than a limit."""
+    """A condition that one of the parameters exceeds a maximum length in characters."""
 
     limit: int
     names: tuple[str, ...]
 
     def __init__(self, limit: int, *names: str) -> None:
-        """Take the most characters that are allowed, and the names."""
+        """Store the maximum length and the names."""
         object.__setattr__(self, "limit", limit)
         object.__setattr__(self, "names", names)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether one of them is longer."""
+        """Return whether one of the parameters is longer."""
         return any(len(parameters.get(name, "")) > self.limit for name in self.names)
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return a description."""
         return f"{', '.join(self.names)} over {self.limit} characters"
 
 
 @dataclass(frozen=True)
 class Shorter:
-    """A parameter is given, and has fewer characters than a limit."""
+    """A condition that a parameter is given, but shorter than a minimum length in characters."""
 
     limit: int
     name: str
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the parameter."""
+        """Return the name of the parameter."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether it is shorter."""
+        """Return whether the parameter is given and shorter."""
         return 0 < len(parameters.get(self.name, "")) < self.limit
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return a description."""
         return f"{self.name} under {self.limit} characters"
 
 
 @dataclass(frozen=True)
 class FilteredUnlikeSorted:
-    """A list is filtered by one time and sorted by another."""
+    """A condition that a list is filtered by one time and sorted by another."""
 
     filters: tuple[str, ...]
     sort: str
@@ -166,14 +166,14 @@ class FilteredUnlikeSorted:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the filters and the parameter of the order."""
+        """Return the names of the filters and of the order."""
         return (*self.filters, self.sort)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether the filter is there without the order, or the order without the filter."""
+        """Return whether either the filter or the order is given, but not both."""
         is_filtered = not parameters.keys().isdisjoint(self.filters)
         return is_filtered != (parameters.get(self.sort) == self.by)
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return a description."""
         return f"{' or '.join(self.filters)} without {self.sort}={self.by}, or the reverse"

@@ -1,4 +1,4 @@
-"""Changes of the release schedule by release, interface and state, and what they do, in words."""
+"""Lists of scheduled changes, their states, and descriptions of their effects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ class State(Labelled):
 
     IN_FORCE = "in_force", "In force"
     ANNOUNCED = "announced", "Announced"
-    #: This service does not have the interface, whatever the release is.
+    #: This service does not have the interface in any release.
     NOT_HOSTED = "not_hosted", "Announced, not hosted here"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeFilter:
-    """Which changes a list has; None means any."""
+    """The filter of a list of changes. None stands for any value."""
 
     release: Release | None = None
     interface: Interface | None = None
@@ -30,7 +30,7 @@ class ChangeFilter:
 
 
 def state_of(change: Change, *, running: Release) -> State:
-    """Return where a change stands in the running release."""
+    """Return the state of a change in the running release."""
     if not change.hosted:
         return State.NOT_HOSTED
     is_in_force = change.is_always_applied or change.applies_in(running)
@@ -38,7 +38,7 @@ def state_of(change: Change, *, running: Release) -> State:
 
 
 def list_changes(wanted: ChangeFilter, *, running: Release) -> Sequence[Change]:
-    """Return the changes that match, in the order of the schedule."""
+    """Return the matching changes in the order of the schedule."""
     return [
         each
         for each in SCHEDULE
@@ -49,18 +49,18 @@ def list_changes(wanted: ChangeFilter, *, running: Release) -> Sequence[Change]:
 
 
 def releases_on_schedule() -> Sequence[Release]:
-    """Return the releases that change something, the first one first."""
+    """Return the releases with changes in ascending order."""
     return sorted({each.removal for each in SCHEDULE})
 
 
 def by_release(changes: Sequence[Change]) -> Sequence[tuple[Release, Sequence[Change]]]:
-    """Return changes of the schedule's order under their releases."""
+    """Return changes grouped by release, in the order of the schedule."""
     groups = groupby(changes, key=lambda each: each.removal)
     return [(release, list(members)) for release, members in groups]
 
 
 def effect_of(change: Change) -> str:
-    """Return what becomes of the calls that a change concerns."""
+    """Return a description of a change's effect on calls."""
     if not change.hosted:
         return (
             "Not hosted here: the change is announced, and the checker finds affected requests, "
@@ -72,7 +72,7 @@ def effect_of(change: Change) -> str:
 
 
 def _strict(change: Change) -> str:
-    """Return the effect of a rule of security, a limit or an expiry."""
+    """Return the effect of a security rule, a limit or an expiry."""
     if change.is_always_applied:
         return "Applies in every release, independently of RELEASE and Platform-Release."
     if change.status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -113,7 +113,7 @@ _EFFECTS: Mapping[Kind, Callable[[Change], str]] = {
 }
 
 
-#: Values that make a condition true, by parameter; others are any text.
+#: Values that meet a condition, by parameter. Other parameters can have any text.
 _VALUES: Mapping[str, str] = {
     "page": "2",
     "search": "ab",
@@ -126,29 +126,32 @@ _VALUES: Mapping[str, str] = {
     "user_email_lookup_limit": "60",
 }
 _READING = frozenset({"GET", "HEAD"})
-#: The last release before a major one.
+#: Number of the last minor release before a major one.
 _LAST_MINOR = 11
 
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A request; variables of its path are written as `:name`."""
+    """An example request. Variables of its path have the form `:name`."""
 
     method: str
     path: str
-    #: Of the query of a GET, or else of the body.
+    #: Parameters of the query of a GET request, or of the body of other requests.
     parameters: tuple[tuple[str, str], ...]
-    #: A release with the former behaviour.
+    #: Release with the former behavior.
     former_release: Release
 
     @property
     def has_body(self) -> bool:
-        """Return whether the parameters are those of a body."""
+        """Return whether the parameters are sent in a body."""
         return bool(self.parameters) and self.method not in _READING
 
 
 def example_of(change: Change) -> Example | None:
-    """Return a request that shows a change, or None if Platform-Release shows nothing of it."""
+    """Return a request that demonstrates a change.
+
+    Return None if Platform-Release does not affect the change.
+    """
     if change.is_strict or not change.hosted or not change.calls:
         return None
     call = change.calls[0]

@@ -1,4 +1,4 @@
-"""Which changes of the schedule concern a call over HTTP."""
+"""Finds the scheduled changes that affect an HTTP call."""
 
 import re
 from collections.abc import Iterator
@@ -14,31 +14,31 @@ _VARIABLE = re.compile(r":[a-z_]+")
 
 @dataclass(frozen=True)
 class Concern:
-    """A change that concerns a call, with the entry of it that does."""
+    """A change that affects a call, with its matching entry."""
 
     change: Change
     call: Call
 
     @property
     def is_sure(self) -> bool:
-        """Return whether the call is concerned whatever its caller does with the response."""
+        """Return whether the call is affected regardless of how its caller uses the response."""
         return not self.call.fields or bool(self.call.attributes)
 
     @property
     def refuses(self) -> bool:
-        """Return whether the gate refuses the call from the release on."""
+        """Return whether the gate rejects the call from the release on."""
         return self.is_sure and not self.change.is_strict
 
 
 @cache
 def pattern_of(path: str) -> re.Pattern[str]:
-    """Return the regular expression of a path of the schedule, for whole paths of URLs."""
+    """Return the regular expression that matches full URL paths for a path of the schedule."""
     literal = re.escape(path).replace(r"\*", ".*")
     return re.compile(_VARIABLE.sub("[^/]+", literal))
 
 
 def calls_to(method: str, path: str) -> Iterator[Concern]:
-    """Yield the entries for a method and the path of a URL, whatever the parameters are."""
+    """Yield the entries for a method and a URL path, with any parameters."""
     for change in SCHEDULE:
         for call in change.calls:
             if _is_to(call, method, path):
@@ -53,7 +53,7 @@ def _is_to(call: Call, method: str, path: str) -> bool:
 
 
 def is_used(call: Call, parameters: Parameters) -> bool:
-    """Return whether parameters make a call one that changes; fields of its response count not."""
+    """Return whether parameters make the result of a call change, not counting response fields."""
     if call.when is not None:
         return call.when(parameters)
     if call.attributes:

@@ -1,4 +1,4 @@
-"""Comparable release numbers, 17.10 after 17.9, and dates of releases: `17.0=2024-05-16`, …."""
+"""Comparable release numbers, such as 17.10 after 17.9, and dates of releases."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 _BETWEEN = re.compile(r"[\s,;]+")
 _DATED = re.compile(r"([0-9.]+)=((?:19[7-9]|2[0-9]{2})[0-9]-[0-9]{2}-[0-9]{2})")
 _MOST = 100
-#: So much of a wrong part is repeated in an error.
+#: Maximum number of characters of a malformed part that an error repeats.
 _LONGEST_ECHO = 40
 
 
@@ -23,12 +23,15 @@ class Release:
     minor: int
 
     def __str__(self) -> str:
-        """Return it as it is written."""
+        """Return the release as text."""
         return f"{self.major}.{self.minor}"
 
 
 def parse_release(text: str) -> Release:
-    """Return the release of a text such as 16.0; raise ValueError if it is none."""
+    """Return the release of a text such as 16.0.
+
+    Raise ValueError if it is malformed.
+    """
     found = _RELEASE.fullmatch(text)
     if found is None:
         raise ValueError("A release is written as two numbers, such as 18.0.")
@@ -36,13 +39,14 @@ def parse_release(text: str) -> Release:
 
 
 class ReleaseDatesError(ValueError):
-    """A part of the text is wrong; the message is a sentence that names it."""
+    """A malformed part of the text. The message is a sentence that quotes it."""
 
 
 def parse_release_dates(text: str) -> Mapping[Release, date]:
-    """Return the dates by release, the first release first; raise ReleaseDatesError.
+    """Return the dates by release, in ascending order, from a text such as `17.0=2024-05-16, …`.
 
-    Spaces, lines, commas or semicolons are between them.
+    Entries are separated by spaces, line breaks, commas or semicolons. Raise ReleaseDatesError if
+    the text is malformed.
     """
     found: dict[Release, date] = {}
     for part in filter(None, _BETWEEN.split(_EQUALS.sub("=", text))):
@@ -58,7 +62,7 @@ def parse_release_dates(text: str) -> Mapping[Release, date]:
 
 
 def written_release_dates(dates: Mapping[Release, date]) -> str:
-    """Return the text of dates, a line for each."""
+    """Return dates as text with one per line."""
     return "\n".join(f"{release}={day.isoformat()}" for release, day in dates.items())
 
 
@@ -68,7 +72,7 @@ def _dated(part: str) -> tuple[Release, date]:
         if halves is not None:
             return parse_release(halves[1]), date.fromisoformat(halves[2])
     except ValueError:
-        pass  # a release or a day that does not exist
+        pass  # The release or the day does not exist.
     raise ReleaseDatesError(f"{part[:_LONGEST_ECHO]!r} is not a release with its date.")
 
 

@@ -1,1 +1,1 @@
-"""What a team learns from its nights: reports, hand-over notes, documents after incidents."""
+"""On-call reports, handoff notes and post-incident documents."""

@@ -1,4 +1,4 @@
-"""What teams ask about their nights afterwards, and what they leave for whoever is next."""
+"""Actions on on-call reports and handoff notes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -34,24 +34,25 @@ from models import OnCallHandoverNote, OnCallSchedule
 def show_report(work: Work, holder: Holder, query: ReportQuery) -> Report:
     """Show the on-call report of a period.
 
-    The report contains pages, response times, nights and noisy rules.
+    The report contains pages, response times, nights and noisy rules. The report of a group covers
+    all projects below it.
 
-    Of a group it is about all projects below it. Raises InvalidError.
+    Raise InvalidError for an invalid period or time zone.
     """
     return report_of(work, holder, query.within(work.now), check_zone(query.time_zone))
 
 
 @question("on_call_reports.show")
 def reported_projects(work: Work, holder: Holder) -> Mapping[str, ProjectView]:
-    """Return the projects that a report is about by their paths."""
+    """List the projects of a report by their paths."""
     return {each.path: each for each in scope_of(work, holder).projects.values()}
 
 
 @question("on_call_reports.download")
 def write_report(work: Work, holder: Holder, query: ReportQuery, kind: str) -> Iterator[str]:
-    """Return the report as a text: `md` has everything, `csv` all pages.
+    """Return the report as text: `md` contains everything, `csv` all pages.
 
-    The pages are read as they are written. Raises InvalidError.
+    The pages are read while they are sent. Raise InvalidError for an invalid period or time zone.
     """
     if kind == "md":
         return writing.as_markdown(show_report(work, holder, query))
@@ -80,7 +81,7 @@ def list_handover_notes(
 
 @question("on_call_handover_notes.index")
 def notes_of_schedule(work: Work, holder: Holder, schedule_id: int) -> list[HandoverNote]:
-    """Return the latest hand-over notes of a schedule, the newest first."""
+    """List the latest handoff notes of a schedule, newest first."""
     return latest_notes(work, holder, schedule_id)
 
 
@@ -88,7 +89,7 @@ def notes_of_schedule(work: Work, holder: Holder, schedule_id: int) -> list[Hand
 def draft_handover_note(work: Work, holder: Holder, schedule_id: int | str) -> HandoverDraft:
     """Show a draft of a handoff note with open alerts and the events of the shift.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the schedule does not exist.
     """
     schedule = get_schedule(work, holder, schedule_id)
     shift = shift_to_hand_over(work, schedule.id)
@@ -102,7 +103,7 @@ def leave_handover_note(
 ) -> HandoverNote:
     """Create a handoff note for the next user on call.
 
-    Raises InvalidError or NotFoundError.
+    Raise InvalidError for an invalid text, and NotFoundError if the schedule does not exist.
     """
     schedule = get_row(work, holder, schedule_id)
     text = checked_lines(new.text, "text", LONGEST_HANDOVER_NOTE)
@@ -115,7 +116,7 @@ def leave_handover_note(
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # to get the id
+    work.session.flush()  # This assigns the id.
     details = {holder.namespace.resource_type: holder.path, "note_id": row.id}
     work.record(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
     return _get(work, holder, schedule.id, row.id)
@@ -127,9 +128,10 @@ def delete_handover_note(
 ) -> HandoverNote:
     """Delete a handoff note.
 
-    Maintainers can delete all notes, other users only their own.
+    Maintainers can delete all notes, other users only their own. The response contains the deleted
+    note.
 
-    Returns it as it was. Raises NotFoundError or ForbiddenError.
+    Raise NotFoundError if it does not exist, and ForbiddenError for another user's note.
     """
     schedule = get_row(work, holder, schedule_id)
     gone = _get(work, holder, schedule.id, note_id)

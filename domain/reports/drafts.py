@@ -1,4 +1,4 @@
-"""What a hand-over note begins with: what is open, and what happened in the shift."""
+"""Drafts of handoff notes, with open alerts and the events of the shift."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -21,18 +21,18 @@ from domain.reports.writing import answer_words, plain
 from models import Incident
 
 _DAY = timedelta(days=1)
-#: A shift began at most so long ago, and was over at most so long ago.
+#: Maximum duration of a shift, and maximum time since its end.
 _LONGEST_SHIFT, _JUST_OVER = timedelta(days=8), timedelta(hours=12)
 _MOST_NAMED = 30
-#: Of a group.
+#: Maximum number of projects of a group.
 _MOST_PROJECTS = 20
 _QUIET = ("Nothing is open, and nobody was paged.", "")
 
 
 def shift_to_hand_over(work: Work, schedule_id: int) -> Period:
-    """Return the shift of whoever acts that goes on or has just ended, until now.
+    """Return the caller's current shift, or one that has just ended, up to now.
 
-    Without one it is that of the people who are on call, and in a gap the last day.
+    Otherwise, return the shift of the users on call. If there are none, return the last day.
     """
     recent = shifts_of(work, schedule_id, Period(work.now - _LONGEST_SHIFT, work.now))
     joined = [
@@ -51,9 +51,9 @@ def shift_to_hand_over(work: Work, schedule_id: int) -> Period:
 
 
 def draft_of(work: Work, holder: Holder, schedule: OnCallSchedule, shift: Period) -> str:
-    """Return the text that a hand-over note begins with, in Markdown.
+    """Return the draft of a handoff note in Markdown.
 
-    Of a group it is about the first projects below it of which there is something to say.
+    For a group, it covers the first projects with anything to report.
     """
     lines: list[str] = []
     for project in islice(scope_of(work, holder).projects.values(), _MOST_PROJECTS):

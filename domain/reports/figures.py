@@ -1,6 +1,7 @@
-"""Counts what reports show. Values in, values out: nothing here reads a database.
+"""Computes the figures of reports, without access to the database.
 
-Alerts and pages are counted one by one, and forgotten: of each alert, two lengths of time are kept.
+Alerts and pages are counted one by one and then discarded. Only two durations of each alert are
+kept.
 """
 
 import math
@@ -23,18 +24,18 @@ from domain.reports.types import (
     ResponseTimes,
 )
 
-#: By the clock of whoever sleeps.
+#: Hours at which the night starts and ends, in the time zone of the user.
 _SLEEP_BEGINS, _SLEEP_ENDS = 22, 7
 _DAY = timedelta(days=1)
 _ACKNOWLEDGED = "acknowledged"
 _ANSWERS = (_ACKNOWLEDGED, RESOLVED, "ignored")
 _WAITS = PageAnswer(kind=AnswerKind.NONE, at=None, by=None, seconds=None)
-#: It was over when the page was queued.
+#: Answer to a page whose alert had ended before the page was queued.
 _ENDED = PageAnswer(kind=AnswerKind.ENDED, at=None, by=None, seconds=None)
 
 
 def by_people(alert: CountedAlert) -> list[StatusEntry]:
-    """Return the statuses that people gave an alert."""
+    """Return the statuses that users set for an alert."""
     return [each for each in alert.entries if not each.is_by_itself]
 
 
@@ -59,12 +60,12 @@ def _ended_by_itself(alert: CountedAlert) -> datetime | None:
     resolved = [each for each in alert.entries if each.status == RESOLVED]
     if resolved:
         return resolved[-1].at if resolved[-1].is_by_itself else None
-    # Of a report whose arrival was not noted.
+    # The alert was resolved by a report whose time of receipt was not stored.
     return alert.ended_at if alert.status == RESOLVED else None
 
 
 def ended_alone(alert: CountedAlert, within: timedelta) -> bool:
-    """Return whether an alert ended so soon before anybody did anything."""
+    """Return whether an alert ended within a time before any user changed its status."""
     if alert.status != RESOLVED or alert.ended_at is None or by_people(alert):
         return False
     return alert.ended_at - alert.started_at <= within
@@ -76,14 +77,14 @@ def _lengths() -> "array[float]":
 
 @dataclass
 class _Lengths:
-    """How long alerts of a severity took, in seconds."""
+    """Response times of the alerts of a severity in seconds."""
 
     alerts: int = 0
     acknowledged: "array[float]" = field(default_factory=_lengths)
     resolved: "array[float]" = field(default_factory=_lengths)
 
     def times(self, severity: str | None) -> ResponseTimes:
-        """Return the median, and within what 90 % were."""
+        """Return the medians and 90th percentiles."""
         return ResponseTimes(
             severity=severity,
             alerts=self.alerts,
@@ -97,10 +98,10 @@ class _Lengths:
 
 
 class Figures:
-    """What was counted until now."""
+    """The figures counted so far."""
 
     def __init__(self, time_zone: str) -> None:
-        """Count nothing yet; hours of the day are those of the time zone."""
+        """Initialize all figures with zero; `time_zone` determines the hours of the day."""
         self._zone = zone(time_zone)
         self._lengths: dict[str, _Lengths] = defaultdict(_Lengths)
         self._acknowledged = Counter[str]()
@@ -141,7 +142,7 @@ class Figures:
                 self._nights[page.user].add(night)
 
     def totals(self) -> ReportTotals:
-        """Return what happened, in numbers."""
+        """Return the totals of the report."""
         ended, unanswered = self._answers[AnswerKind.ENDED], self._answers[AnswerKind.NONE]
         paged = self._answers.total()
         return ReportTotals(
@@ -157,7 +158,7 @@ class Figures:
         )
 
     def times(self) -> list[ResponseTimes]:
-        """Return how long alerts took: all of them, and by severity."""
+        """Return the response times of all alerts, and by severity."""
         words = [word.value for word in SEVERITIES if word.value in self._lengths]
         together = _Lengths()
         for word in words:
@@ -168,7 +169,7 @@ class Figures:
         return [together.times(None), *(self._lengths[word].times(word) for word in words)]
 
     def people(self) -> list[PersonFigures]:
-        """Return what the period was like for each person, the most paged first."""
+        """Return the figures of each user, the most paged first."""
         figures = [
             PersonFigures(
                 user=name,
@@ -176,18 +177,18 @@ class Figures:
                 acknowledged=self._acknowledged[name],
                 nights=len(self._nights.get(name, ())),
             )
-            # Without a name it was the command line.
+            # An empty name stands for the command line.
             for name in (self._pages.keys() | self._acknowledged.keys()) - {""}
         ]
         return sorted(figures, key=lambda each: (-each.pages, -each.acknowledged, each.user))
 
     def hours(self) -> list[int]:
-        """Return the pages to people by the hour of the day."""
+        """Return the numbers of pages to users by hour of the day."""
         return [self._hours[hour] for hour in range(24)]
 
 
 def _night_of(page: CountedPage) -> date | None:
-    """Return the day on which the night began in which a page reached somebody, or None."""
+    """Return the day on which the night of a page started, or None outside of nights."""
     if page.accepted_at is None or page.time_zone is None:
         return None
     local = wall_time(page.accepted_at, zone(page.time_zone))
@@ -201,7 +202,7 @@ def _seconds(length: timedelta) -> int:
 
 
 def _length(begin: datetime, end: datetime) -> float:
-    """Return seconds; clocks of senders may be ahead."""
+    """Return a duration in seconds; it is not negative even if the clock of a sender is ahead."""
     return max((end - begin).total_seconds(), 0.0)
 
 
@@ -210,6 +211,6 @@ def _median(lengths: Sequence[float]) -> float | None:
 
 
 def percentile(lengths: Iterable[float], percent: int) -> float | None:
-    """Return the least of the values that so many percent do not exceed (nearest rank)."""
+    """Return a percentile of the values by the nearest-rank method, or None without values."""
     ordered = sorted(lengths)
     return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else None

@@ -1,4 +1,4 @@
-"""The stored hand-over notes of schedules."""
+"""Stored handoff notes of schedules."""
 
 from collections.abc import Collection
 from typing import Any
@@ -12,12 +12,12 @@ from domain.projects.views import Holder
 from domain.reports.types import HandoverNote
 from models import OnCallHandoverNote, OnCallSchedule, User
 
-#: So many are shown with a schedule.
+#: Maximum number of notes that are shown with a schedule.
 _MOST_SHOWN = 5
 
 
 def selected_notes(here: ColumnElement[bool]) -> Select[OnCallHandoverNote, str, str]:
-    """Return the notes of some schedules with the fields of `HandoverNote`."""
+    """Select the notes of some schedules with the fields of `HandoverNote`."""
     note = OnCallHandoverNote
     return (
         select(note, OnCallSchedule.name.label("schedule"), User.username.label("user"))
@@ -43,9 +43,9 @@ def note_of(row: Any) -> HandoverNote:
 def notes_of_period(
     work: Work, holder: Holder, project_ids: Collection[int], within: Period
 ) -> list[HandoverNote]:
-    """Return the notes that were left in a period, in order of time.
+    """Return the notes that were created in a period, in order of time.
 
-    They are those of the schedules that the holder, or one of the projects below it, uses.
+    The notes belong to schedules that the project or group, or a project below it, uses.
     """
     note = OnCallHandoverNote
     own = lineage_of(holder, session=work.session)
@@ -58,7 +58,7 @@ def notes_of_period(
 
 
 def latest_notes(work: Work, holder: Holder, schedule_id: int) -> list[HandoverNote]:
-    """Return the latest notes of a schedule, the newest first."""
+    """Return the latest notes of a schedule, newest first."""
     note = OnCallHandoverNote
     here = belongs_to(OnCallSchedule, holder)
     found = selected_notes(here).where(note.schedule_id == schedule_id)

@@ -1,4 +1,4 @@
-"""The document after an incident: a template that is filled in, and what a team made of it."""
+"""Post-incident documents: filled-in templates that teams edit."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -29,10 +29,10 @@ from domain.reports.writing import length_words, plain
 from models import Alert, Contact, EscalationPage, IncidentAlert, User
 from models import IncidentDocument as DocumentRow
 
-#: The template names so many of each: alerts, pages and entries.
+#: Maximum number of each of alerts, pages and timeline entries in the template.
 _MOST = 200
 _Line = tuple[datetime, str]
-#: What a team is asked, and what stands there until somebody answers.
+#: Headings of questions for the team, with placeholders for the answers.
 _QUESTIONS = (
     ("What went well", "What helped us to find and mend it?"),
     ("What went wrong", "What kept us from finding or mending it sooner?"),
@@ -46,7 +46,7 @@ def show_document(
 ) -> IncidentDocument:
     """Show the post-incident document, or a filled-in template.
 
-    Raises NotFoundError.
+    Raise NotFoundError if the incident does not exist.
     """
     row = work.session.get(DocumentRow, get_row(project.id, iid, session=work.session).id)
     text = _template(work, project, iid) if row is None or query.template else row.text
@@ -55,7 +55,10 @@ def show_document(
 
 @question("incident_documents.download")
 def write_document(work: Work, project: ProjectView, iid: int) -> str:
-    """Return the document as Markdown; raise NotFoundError."""
+    """Return the post-incident document as Markdown.
+
+    Raise NotFoundError if the incident does not exist.
+    """
     return show_document(work, project, iid, DocumentQuery()).text + "\n"
 
 
@@ -65,7 +68,8 @@ def change_document(
 ) -> IncidentDocument:
     """Save the post-incident document.
 
-    Raises InvalidError, NotFoundError, or ConflictError if somebody changed it meanwhile.
+    Raise InvalidError for an invalid text, and NotFoundError if the incident does not exist. Raise
+    ConflictError if another user changed it in the meantime.
     """
     text = checked_lines(change.text, "text", LONGEST_DOCUMENT)
     incident = locked_incident(project.id, iid, session=work.session)
@@ -113,7 +117,7 @@ def _template(work: Work, project: ProjectView, iid: int) -> str:
 
 
 class _Told:
-    """What is stored about an incident, as lines of its document."""
+    """The stored history of an incident as lines of its document."""
 
     def __init__(self, work: Work, incident_id: int) -> None:
         self._session, self._incident_id = work.session, incident_id
@@ -127,12 +131,12 @@ class _Told:
         self._iids = {alert.id: alert.iid for alert in self.alerts}
 
     def timeline(self) -> list[_Line]:
-        """Return what happened, in order of time."""
+        """Return the events of the incident in order of time."""
         lines = [*self._entries(), *self._openings(), *self._pages(), *self._answers()]
         return sorted(lines, key=lambda line: line[0])
 
     def _entries(self) -> Iterator[_Line]:
-        # Whoever sees the document need not see internal comments.
+        # Readers of the document may lack access to internal comments.
         part = Slice(size=_MOST, before=None)
         found = list_entries(
             self._incident_id,

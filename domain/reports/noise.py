@@ -1,4 +1,4 @@
-"""Finds rules that open alerts again and again, and says what would make them less noisy."""
+"""Finds rules that open alerts repeatedly, and proposes how to make them less noisy."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -8,30 +8,30 @@ from domain.reports.figures import by_people, ended_alone
 from domain.reports.rows import CountedAlert, RankedRule
 from domain.reports.types import NoisyRule, ProposalKind
 
-#: A rule whose alerts opened less often is not noisy.
+#: Minimum number of opened alerts of a noisy rule.
 LEAST_OPENINGS = 3
 MOST_RULES = 10
-#: How soon an alert that nobody is needed for ends.
+#: Maximum duration of an alert that needed no attention.
 SOON = timedelta(minutes=10)
 _SOON_WORDS = f"{SOON // timedelta(minutes=1)} minutes"
 
 
 def matchers_of(title: str) -> str:
-    """Return the matchers of the alerts with a title."""
+    """Return the matchers for alerts with a title."""
     return as_text([Matcher("title", Operator.EQUAL, title)])
 
 
 class _Openings:
-    """What was counted of a rule."""
+    """The counts of a rule."""
 
     def __init__(self) -> None:
         self.openings = self.alone = self.answered = 0
-        #: Those that opened soon after the one before, which was still open.
+        #: Number of alerts that opened soon after the previous one, which was still open.
         self.together = 0
         self._before: CountedAlert | None = None
 
     def count(self, alert: CountedAlert) -> None:
-        """Count the alert that started next."""
+        """Count the next alert in order of its start."""
         before, self._before = self._before, alert
         self.openings += 1
         self.alone += ended_alone(alert, SOON)
@@ -41,19 +41,19 @@ class _Openings:
 
 
 class NoisyRules:
-    """What was counted until now of the rules with the most pages."""
+    """The counts of the rules with the most pages."""
 
     def __init__(self, ranked: Sequence[RankedRule]) -> None:
-        """Take the rules, the noisiest first."""
+        """Store the rules, noisiest first."""
         self._counted = {(each.project_id, each.title): (each, _Openings()) for each in ranked}
 
     def count_alert(self, alert: CountedAlert) -> None:
-        """Count an alert that started in the period: one after the other in order of time."""
+        """Count an alert that started in the period; alerts must be in order of time."""
         if found := self._counted.get((alert.project_id, alert.title)):
             found[1].count(alert)
 
     def rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
-        """Return the rules with a proposal for each; `paths` are those of projects by id."""
+        """Return the rules with a proposal for each; `paths` maps project ids to paths."""
         return [
             _rule(rule, counted, paths[rule.project_id]) for rule, counted in self._counted.values()
         ]

@@ -1,4 +1,4 @@
-"""Makes the report of a project or group in a period from what is stored."""
+"""Builds the report of a project or group for a period from stored data."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -46,7 +46,7 @@ def report_of(work: Work, holder: Holder, within: Period, time_zone: str) -> Rep
         time_zone=time_zone,
         totals=totals,
         pages=_shown(work, scope, last),
-        # One may be queued while this reads.
+        # A page may be queued while the report is read.
         earlier_pages=max(totals.pages - len(last), 0),
         times=figures.times(),
         people=figures.people(),
@@ -57,7 +57,7 @@ def report_of(work: Work, holder: Holder, within: Period, time_zone: str) -> Rep
 
 
 def all_pages(work: Work, holder: Holder, within: Period) -> Iterator[ReportedPage]:
-    """Return all pages of a period, in order of time; they are read as they are asked for."""
+    """Yield all pages of a period in order of time; they are read lazily."""
     scope = scope_of(work, holder)
     wanted = Wanted(project_ids=tuple(scope.projects), within=within)
     return _read(work, scope, rows.find_pages(wanted, session=work.session))
@@ -69,7 +69,8 @@ def _read(work: Work, scope: Scope, ids: Sequence[int]) -> Iterator[ReportedPage
         try:
             pages = _shown(work, scope, rows.list_pages(some, session=work.session))
         finally:
-            # Free the connection: a slow client, or one that hangs up, must not keep it.
+            # Release the connection, so that a client that is slow or has disconnected does not
+            # keep it.
             work.session.close()
         yield from pages
 

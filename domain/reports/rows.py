@@ -1,9 +1,9 @@
-"""Reads what reports count: alerts, pages and answers of projects in a period.
+"""Reads the data of reports: alerts, pages and answers of projects in a period.
 
-Alerts are found by the index on their start, pages by that on project and time, and everything else
-by the ids of those: the cost grows with the period, and not with what is stored besides. Rows come
-from the database in slices, so that memory does not grow with a storm. What is counted of each of
-them is one row, with as few columns and objects as possible: a storm has hundreds of thousands.
+Alerts are found by the index on their start, pages by the index on project and time, and the rest
+by ids. So the cost grows with the period, but not with other stored data. Rows are read in batches,
+so that memory does not grow during an alert storm. A storm has hundreds of thousands of alerts.
+Therefore, each counted item is a single row with as few columns and objects as possible.
 """
 
 from array import array
@@ -53,26 +53,26 @@ from models import (
     User,
 )
 
-#: The number of ids in a list: with many more, Postgres scans tables.
+#: Maximum number of ids in a list. With many more, PostgreSQL scans tables.
 SLICE = 250
-#: The number of rows in memory at once.
+#: Maximum number of rows in memory at the same time.
 _ROWS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatusEntry:
-    """A status that an alert got otherwise than by a report."""
+    """A status change of an alert that was not caused by a report."""
 
     status: str
     at: datetime
-    #: Empty for the command line.
+    #: User name of the author. Empty for the command line.
     by: str
-    #: Whether the service gave it, because the sender was silent.
+    #: Whether the service changed the status because the sender was silent.
     is_by_itself: bool
 
 
 class CountedAlert(NamedTuple):
-    """An alert as reports count it, or an incident with the same facts."""
+    """An alert, or an incident with the same facts, as counted in reports."""
 
     id: int
     project_id: int
@@ -84,16 +84,16 @@ class CountedAlert(NamedTuple):
     started_at: datetime
     ended_at: datetime | None
     recovery_received_at: datetime | None
-    #: In their order.
+    #: Status changes in their order.
     entries: Sequence[StatusEntry]
     is_incident: bool = False
 
 
 class CountedPage(NamedTuple):
-    """Somebody who was paged, as reports count them."""
+    """A page to a user or channel, as counted in reports."""
 
     at: datetime
-    #: None for a person.
+    #: Id of the channel. None for a user.
     channel_id: int | None
     user_id: int | None
     user: str | None
@@ -103,49 +103,49 @@ class CountedPage(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedPage:
-    """Somebody who was paged, with all that reports say of them."""
+    """A page to a user or channel, with all its details."""
 
-    #: Identifies it, as `find_pages` says.
+    #: Identifier of the page, as returned by `find_pages`.
     number: int
     alert: CountedAlert
     at: datetime
     round: int
     step: int
     user: str | None
-    #: None for a person.
+    #: Id of the channel. None for a user.
     channel_id: int | None
-    #: Its label; None if it was deleted.
+    #: Label of the channel. None if it was deleted.
     channel: str | None
     state: PageState | None
     accepted_at: datetime | None
     batch_id: int | None
     policy: str | None
     route: str | None
-    #: Who or what paged about an incident.
+    #: User or rule that paged about an incident.
     asked_by: str | None = None
 
 
 class RankedRule(NamedTuple):
-    """Alerts of a project with the same title, which opened in a period."""
+    """Alerts of a project with the same title that opened in a period."""
 
     project_id: int
     title: str
-    #: Alerts that are never grouped count as different ones.
+    #: Number of different alerts. Alerts that are never grouped count separately.
     fingerprints: int
-    #: Of all alerts with the title, also of those that started before.
+    #: Number of pages for all alerts with the title, including alerts that started before.
     pages: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What a report is about: the ids of projects, and a period."""
+    """The scope of a report: the ids of projects, and a period."""
 
     project_ids: Collection[int]
     within: Period
 
     @property
     def started(self) -> ColumnElement[bool]:
-        """The condition for alerts that started then."""
+        """Return the condition for alerts that started in the period."""
         return and_(
             Alert.project_id.in_(self.project_ids),
             Alert.started_at >= self.within.start,
@@ -154,11 +154,11 @@ class Wanted:
 
     @property
     def paged(self) -> ColumnElement[bool]:
-        """The condition for pages then, joined with their alerts."""
+        """Return the condition for pages in the period, joined with their alerts."""
         pages = EscalationPage
         return and_(
             Alert.project_id.in_(self.project_ids),
-            # Those that an earlier release stored do not say of which project they are.
+            # Pages from an earlier release do not have a project.
             or_(pages.project_id.in_(self.project_ids), pages.project_id.is_(None)),
             pages.paged_at >= self.within.start,
             pages.paged_at < self.within.end,
@@ -166,7 +166,7 @@ class Wanted:
 
     @property
     def paged_incidents(self) -> ColumnElement[bool]:
-        """The condition for pages then, joined with their incidents."""
+        """Return the condition for pages in the period, joined with their incidents."""
         return and_(
             Incident.project_id.in_(self.project_ids),
             Page.kind == PageKind.FIRING.value,
@@ -176,7 +176,7 @@ class Wanted:
         )
 
 
-#: The fields of CountedAlert but the last, in their order.
+#: Columns of CountedAlert except the last fields, in the same order.
 _ALERT = (
     *(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.severity, Alert.status),
     *(Alert.created_at, Alert.started_at, Alert.ended_at, Alert.recovery_received_at),
@@ -203,7 +203,7 @@ def read_alerts(wanted: Wanted, *, session: Session) -> Iterator[CountedAlert]:
 def read_paged_alerts(
     wanted: Wanted, *, session: Session
 ) -> Iterator[tuple[CountedAlert, datetime]]:
-    """Yield the alerts that somebody was paged for in the period, each with when first."""
+    """Yield the alerts with pages in the period, each with the time of its first page."""
     pages = EscalationPage
     first = select(pages.alert_id, func.min(pages.paged_at).label("first_paged_at"))
     firsts = (
@@ -221,7 +221,7 @@ def read_paged_alerts(
 def read_paged_incidents(
     wanted: Wanted, *, session: Session
 ) -> Iterator[tuple[CountedAlert, datetime]]:
-    """Yield the incidents that somebody was paged for in the period, each with when first."""
+    """Yield the incidents with pages in the period, each with the time of its first page."""
     found = (
         select(Page.incident_id, func.min(Page.created_at))
         .join(Incident, _IS_OF_INCIDENT)
@@ -235,7 +235,7 @@ def read_paged_incidents(
 
 
 def read_pages(wanted: Wanted, *, session: Session) -> Iterator[CountedPage]:
-    """Yield who was paged in the period."""
+    """Yield the pages in the period."""
     pages = EscalationPage
     of_alerts = (
         select(pages.paged_at, pages.channel_id, pages.user_id)
@@ -259,7 +259,7 @@ def read_pages(wanted: Wanted, *, session: Session) -> Iterator[CountedPage]:
 
 
 def read_last_pages(wanted: Wanted, most: int, *, session: Session) -> list[ListedPage]:
-    """Return who was paged last in the period, in order of time."""
+    """Return the last pages in the period, in order of time."""
     both = _numbers(wanted)
     newest = select(both.number).order_by(both.at.desc(), both.number.desc()).limit(most)
     numbers = session.scalars(newest).all()[::-1]
@@ -268,9 +268,9 @@ def read_last_pages(wanted: Wanted, most: int, *, session: Session) -> list[List
 
 
 def find_pages(wanted: Wanted, *, session: Session) -> Sequence[int]:
-    """Return the numbers of all pages in the period, in order of time: eight bytes for each.
+    """Return the numbers of all pages in the period, in order of time, with eight bytes for each.
 
-    Of a page about an incident, it is the negative id.
+    A page about an incident has its negated id as its number.
     """
     both = _numbers(wanted)
     found = _slices(select(both.number).order_by(both.at, both.number), session=session)
@@ -278,7 +278,7 @@ def find_pages(wanted: Wanted, *, session: Session) -> Sequence[int]:
 
 
 def _numbers(wanted: Wanted) -> Any:
-    """Return the columns of when each page was, and of its number."""
+    """Return the columns with the time and the number of each page."""
     pages = EscalationPage
     of_alerts = select(pages.paged_at.label("at"), pages.id.label("number"))
     of_incidents = select(Page.created_at.label("at"), (-Page.id).label("number"))
@@ -305,7 +305,8 @@ def rank_rules(
     opened = select(*columns, literal(1).label("openings"), literal(0).label("pages"))
     paged = select(*columns, literal(0).label("openings"), literal(1).label("pages"))
     of_pages = paged.join(EscalationPage, EscalationPage.alert_id == Alert.id)
-    # Not joined: Postgres takes two groupings for small, and compares each row with every other.
+    # A union and not a join: PostgreSQL underestimates two groupings, and compares each row with
+    # every other.
     both = union_all(opened.where(wanted.started), of_pages.where(wanted.paged)).subquery().c
     is_opening, openings, pages = both.openings == 1, func.sum(both.openings), func.sum(both.pages)
     different = func.count(case((is_opening, both.fingerprint)).distinct())
@@ -330,7 +331,7 @@ def _slices(
 def _with_entries(
     alerts: Select[*tuple[Any, ...]], *, session: Session
 ) -> Select[*tuple[Any, ...]]:
-    """Select alerts with the statuses that they got: a row for each, and one without any."""
+    """Select alerts with their status changes: a row for each change, or one row without any."""
     is_entry = and_(AlertNote.alert_id == Alert.id, _IS_STATUS)
     columns = (AlertNote.id.label(_ENTRY_ID), *_STATUS_ENTRY)
     is_author = User.id == AlertNote.user_id
@@ -338,8 +339,8 @@ def _with_entries(
         return (
             alerts.add_columns(*columns).outerjoin(AlertNote, is_entry).outerjoin(User, is_author)
         )
-    # Without statistics, Postgres takes the statuses for few, and compares each alert with all of
-    # them: the offset makes it look for those of one alert at a time.
+    # Without statistics, PostgreSQL underestimates the status changes, and compares each alert with
+    # all of them. The offset makes it search the changes of one alert at a time.
     of_alert = select(*columns).outerjoin(User, is_author).where(is_entry).offset(0)
     entry = of_alert.correlate(Alert).lateral("entry")
     return alerts.add_columns(*entry.c).outerjoin(entry, true())
@@ -371,7 +372,7 @@ def _alert_of(row: Any, entries: Sequence[StatusEntry]) -> CountedAlert:
 def _pages() -> Select[*tuple[Any, ...]]:
     policy_id = func.coalesce(EscalationPage.policy_id, Escalation.policy_id)
     is_known = EscalationPage.policy_id.is_not(None)
-    # The default policy has no route, even if one chose another policy later.
+    # A page by the default policy has no route, even if a route chose another policy later.
     route_id = case((is_known, EscalationPage.route_id), else_=Escalation.route_id)
     return (
         select(
@@ -456,7 +457,10 @@ def _listed_incidents(ids: Sequence[int], *, session: Session) -> Iterator[Liste
 
 
 def _incidents(ids: Collection[int], *, session: Session) -> Mapping[int, CountedAlert]:
-    """Return incidents as alerts are counted; one that closed with its alerts ended by itself."""
+    """Return incidents in the form of alerts.
+
+    An incident that closed with its alerts counts as ended by itself.
+    """
     entries: dict[int, list[StatusEntry]] = defaultdict(list)
     is_status = IncidentNote.kind == EntryKind.STATUS.value
     notes = (
@@ -495,7 +499,7 @@ def _state(row: Any) -> PageState | None:
 def entries_of(
     alert_ids: Collection[int] | Select[int], *, session: Session
 ) -> Mapping[int, Sequence[StatusEntry]]:
-    """Return the statuses of alerts by alert, in their order."""
+    """Return the status changes of alerts by alert id, in their order."""
     found: dict[int, list[StatusEntry]] = defaultdict(list)
     alerts = select(Alert.id).where(Alert.id.in_(alert_ids))
     rows = session.execute(_with_entries(alerts, session=session).order_by(_ENTRY_ID))

@@ -1,4 +1,4 @@
-"""Which projects a report is about: the project itself, or all below a group."""
+"""The projects that a report covers: a single project, or all projects below a group."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from models import Project
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """The projects whose alerts a reader sees, and those that the reader only sees."""
+    """The projects whose alerts the reader may see, and other visible projects."""
 
-    #: By id, in the order of their paths.
+    #: Projects by id, in the order of their paths.
     projects: Mapping[int, ProjectView]
-    #: The paths of the others: monitoring is turned off, or the reader may not see it.
+    #: Paths of projects whose monitoring is turned off or not visible to the reader.
     left_out: Sequence[str] = ()
 
 
 def scope_of(work: Work, holder: Holder) -> Scope:
-    """Return which projects a report of a project or group is about."""
+    """Return the projects that a report of a project or group covers."""
     if not isinstance(holder, GroupView):
         return Scope(projects={holder.id: holder})
     below = select(Project).where(Project.id.in_(projects_of(holder))).order_by(Project.path_key)

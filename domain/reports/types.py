@@ -1,4 +1,4 @@
-"""Reports as all faces see them, and what may be asked of them."""
+"""API types for reports, handoff notes and post-incident documents."""
 
 from datetime import datetime, time, timedelta
 from enum import StrEnum
@@ -27,9 +27,9 @@ from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.types import checked_period, with_from
 
 LONGEST_HANDOVER_NOTE = 10_000
-#: So many pages are listed; all of them are counted.
+#: Maximum number of listed pages. All pages are counted.
 MOST_PAGES = 2_000
-#: By the clock of the reader.
+#: Times at which a night starts and ends, in the time zone of the reader.
 _NIGHT_BEGINS, _NIGHT_ENDS = time(18), time(9)
 _DAY = timedelta(days=1)
 
@@ -47,7 +47,7 @@ _LENGTHS = {ReportPeriod.WEEK: timedelta(weeks=1), ReportPeriod.FOUR_WEEKS: time
 
 @with_from
 class ReportQuery(Query):
-    """From when to when a report is: a period by its name, or times."""
+    """The period of a report: a predefined period, or times."""
 
     period: ReportPeriod = Field(
         default=ReportPeriod.NIGHT,
@@ -63,7 +63,10 @@ class ReportQuery(Query):
     )
 
     def within(self, now: datetime) -> Period:
-        """Return the period that is asked for, or raise InvalidError."""
+        """Return the requested period.
+
+        Raise InvalidError for an invalid one.
+        """
         start: datetime | None = getattr(self, "from")
         if start is None and self.until is not None:
             raise InvalidError("Send from as well.", field="from")
@@ -94,9 +97,10 @@ class AnswerKind(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
     IGNORED = "ignored"
-    #: A report, or the silence of its sender, resolved it before anybody answered.
+    #: The alert or incident was resolved by a report, or by the silence of its sender, before an
+    #: answer.
     ENDED = "ended_by_itself"
-    #: It still waits.
+    #: The page still waits for an answer.
     NONE = "unanswered"
 
 
@@ -110,7 +114,7 @@ class PageAnswer(Resource):
 
 
 class ReportedPage(Resource):
-    """Somebody who was paged for an alert or incident."""
+    """A page to a user or channel about an alert or incident."""
 
     at: Time
     project: str = Field(description="The full path of its project.")
@@ -138,7 +142,7 @@ class ReportedPage(Resource):
 
     @property
     def about(self) -> str:
-        """What it is about: `#7`, or `incident #7`."""
+        """Return the number of the alert or incident: `#7` or `incident #7`."""
         return f"#{self.alert_iid}" if self.alert_iid else f"incident #{self.incident_iid}"
 
 
@@ -159,7 +163,7 @@ class ReportTotals(Resource):
 
 
 class ResponseTimes(Resource):
-    """Response times of alerts that started in the period, in seconds. Null without alerts."""
+    """Response times of alerts that started in the period, in seconds. null without alerts."""
 
     severity: str | None = Field(description="Null for all.")
     alerts: int
@@ -192,7 +196,7 @@ class ProposalKind(StrEnum):
 
 
 class NoisyRule(Resource):
-    """Alerts of a project with the same title that opened again and again."""
+    """Alerts of a project with the same title that opened repeatedly."""
 
     project: str = Field(description="Its full path.")
     title: str
@@ -208,7 +212,7 @@ class NoisyRule(Resource):
 
 
 class HandoverNote(Resource):
-    """Handoff note from the user on call to the next user on call."""
+    """A handoff note from the user on call to the next user on call."""
 
     id: int
     schedule_id: int
@@ -219,7 +223,7 @@ class HandoverNote(Resource):
 
 
 class NewHandoverNote(Body):
-    """A note for whoever is on call next."""
+    """A new handoff note for the next user on call."""
 
     text: RequiredText = Field(
         description=f"Markdown, at most {LONGEST_HANDOVER_NOTE:,} characters."
@@ -227,7 +231,7 @@ class NewHandoverNote(Body):
 
 
 class HandoverDraft(Resource):
-    """Draft of a handoff note."""
+    """A draft of a handoff note."""
 
     text: str = Field(description="Markdown.")
     starts_at: Time = Field(description="Start of the shift that the note is about.")
@@ -235,11 +239,11 @@ class HandoverDraft(Resource):
 
 
 class HandoverNoteQuery(PagedQuery):
-    """The order of a list of hand-over notes."""
+    """The query of a list of handoff notes."""
 
 
 class Report(Resource):
-    """On-call report of a period."""
+    """An on-call report of a period."""
 
     project: str | None = Field(description="Its full path; null if it is about a group.")
     group: str | None = Field(
@@ -272,7 +276,7 @@ LONGEST_DOCUMENT = 100_000
 
 
 class DocumentQuery(Query):
-    """Which text of a document is wanted."""
+    """The query of a post-incident document."""
 
     template: bool = Field(
         default=False,
@@ -281,7 +285,7 @@ class DocumentQuery(Query):
 
 
 class IncidentDocument(Resource):
-    """Post-incident document of an incident."""
+    """A post-incident document of an incident."""
 
     incident_iid: int
     text: str = Field(description="Markdown; what it begins with as long as nothing was saved.")
@@ -293,7 +297,7 @@ class IncidentDocument(Resource):
 
 
 class IncidentDocumentChange(Body):
-    """A new text of a document."""
+    """A new text of a post-incident document."""
 
     text: Text = Field(description=f"Markdown, at most {LONGEST_DOCUMENT:,} characters.")
     revision: Annotated[int, Field(ge=0, le=LARGEST_NUMBER)] | None = Field(

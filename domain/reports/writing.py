@@ -1,4 +1,4 @@
-"""Reports as Markdown and CSV."""
+"""Reports in Markdown and CSV."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -20,17 +20,17 @@ _NOTHING = "-"
 
 
 def plain(text: str) -> str:
-    """Return a text of others as one line of Markdown that shows it as it is."""
+    """Return untrusted text as one line of Markdown that is displayed literally."""
     return escaped(" ".join(text.split())).replace("|", "\\|")
 
 
 def length_words(seconds: float | None) -> str:
-    """Return a length of time in words, such as `1h30m`."""
+    """Return a duration as text, such as `1h30m`."""
     return _NOTHING if seconds is None else duration_text(timedelta(seconds=int(seconds)))
 
 
 def answer_words(answer: PageAnswer) -> str:
-    """Return how an alert was answered, such as `acknowledged by @alice after 2m`."""
+    """Return the answer to a page as text, such as `acknowledged by @alice after 2m`."""
     if answer.kind is AnswerKind.NONE:
         return "not yet answered"
     after = "" if answer.seconds is None else f" after {length_words(answer.seconds)}"
@@ -40,7 +40,7 @@ def answer_words(answer: PageAnswer) -> str:
 
 
 def reason_words(page: ReportedPage) -> str:
-    """Return why somebody was paged: policy, step, and what chose the policy."""
+    """Return the reason for a page as text: policy, step, and how the policy was chosen."""
     if page.incident_iid is not None:
         return f"paged by {page.asked_by}" if page.asked_by else _NOTHING
     again = f", round {page.round}" if page.round > 1 else ""
@@ -51,12 +51,12 @@ def reason_words(page: ReportedPage) -> str:
 
 
 def contact_words(page: ReportedPage) -> str:
-    """Return the contacts of a page with what became of it there."""
+    """Return the contacts of a page with the state of the message to each."""
     return ", ".join(f"{each.name} ({each.state.replace('_', ' ')})" for each in page.contacts)
 
 
 def as_markdown(report: Report) -> Iterator[str]:
-    """Yield a report with everything that it says, line by line."""
+    """Yield a complete report line by line."""
     return (f"{line}\n" for line in _lines(report))
 
 
@@ -169,7 +169,7 @@ def _row(cells: Iterable[object]) -> str:
 
 
 def pages_as_csv(pages: Iterable[ReportedPage], *, of_group: bool) -> Iterator[str]:
-    """Yield pages as lines of CSV; those of a group say of which project they are."""
+    """Yield pages as lines of CSV; for a group, each line contains the project's path."""
     yield csv_line(("project_path", *_PAGE_COLUMNS) if of_group else _PAGE_COLUMNS)
     for page in pages:
         yield csv_line(
@@ -187,7 +187,7 @@ def pages_as_csv(pages: Iterable[ReportedPage], *, of_group: bool) -> Iterator[s
 
 
 def figures_as_csv(report: Report) -> str:
-    """Return all figures as CSV, each in a line with what it is about."""
+    """Return all figures as CSV, one per line with its subject."""
     return csv_line(("about", "name", "figure", "value")) + "".join(map(csv_line, _figures(report)))
 
 
@@ -204,7 +204,7 @@ def _figures(report: Report) -> Iterator[tuple[object, ...]]:
 
 
 def _about(what: str, figures: Resource, key: str = "") -> Iterator[tuple[object, ...]]:
-    """Yield the fields of something that one of them names; without a name it is all."""
+    """Yield the figures of a subject, whose name is in the field `key`, or all without a name."""
     values = dict(figures)
     name = values.pop(key, None) or "all"
     for field, value in values.items():

@@ -1,4 +1,4 @@
-"""The ceremonies of passkeys (Web Authentication, Level 3), without a database.
+"""Passkey ceremonies (Web Authentication, Level 3), without database access.
 
 They build the options for the browser and verify its responses with py_webauthn.
 """
@@ -40,9 +40,9 @@ from domain.accounts.factors.passkeys import (
 from domain.core.encryption import RefusedKeyError, check_key, check_rsa
 from domain.core.randomness import random_hex
 
-#: The largest accepted response in characters; authenticators send less.
+#: Maximum length of a response in characters. Authenticators send less.
 _LONGEST_REPLY = 65_536
-#: The longest credential ID in bytes (section 4).
+#: Maximum length of a credential ID in bytes (section 4).
 _LONGEST_CREDENTIAL_ID = 1023
 _WAIT_MILLISECONDS = 300_000
 
@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 def creation_options(
     holder: PasskeyUser, known: Sequence[StoredPasskey], party: RelyingParty
 ) -> CeremonyOptions:
-    """Return options to create a passkey on an authenticator that has none of the known ones."""
+    """Return options to create a passkey on an authenticator without a known passkey."""
     challenge = _new_challenge()
     options = webauthn.generate_registration_options(
         rp_id=party.id,
@@ -74,7 +74,7 @@ def creation_options(
 def request_options(
     known: Sequence[StoredPasskey], party: RelyingParty, verification: str
 ) -> CeremonyOptions:
-    """Return options to authenticate with one of these passkeys; with none given, with any."""
+    """Return options to authenticate with one of these passkeys, or with any if none are given."""
     challenge = _new_challenge()
     options = webauthn.generate_authentication_options(
         rp_id=party.id,
@@ -101,7 +101,10 @@ def _descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDesc
 
 
 def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
-    """Verify a registration response (section 7.1), or raise PasskeyRefusedError."""
+    """Verify a registration response (section 7.1).
+
+    Raise PasskeyRefusedError if it is not valid.
+    """
     credential = _understood(parse_registration_credential_json, _text(reply))
     attested = _understood(parse_attestation_object, credential.response.attestation_object)
     _understood(_check_attested_keys, attested)
@@ -124,20 +127,26 @@ def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
 
 
 def _check_attested_keys(attested: AttestationObject) -> None:
-    """Raise RefusedKeyError for a weak or huge key, before anything is verified with it."""
+    """Reject a weak or huge key before anything is verified with it.
+
+    Raise RefusedKeyError for such a key.
+    """
     data, statement = attested.auth_data.attested_credential_data, attested.att_stmt
     if data is not None:
         _check_cose_key(data.credential_public_key)
     if statement.response is not None:
-        # SafetyNet, which Google has ended, hides its certificates in another format.
+        # SafetyNet, which Google has discontinued, contains its certificates in another format.
         raise PasskeyRefusedError
     for encoded in statement.x5c or ():
         check_key(load_der_x509_certificate(encoded).public_key())
 
 
 def _check_cose_key(encoded: bytes) -> None:
-    """Raise RefusedKeyError for a weak or huge RSA key (RFC 8230); COSE has no weak curves."""
-    if encoded[:1] == b"\x04":  # a point of P-256, as security keys before FIDO2 have it
+    """Reject a weak or huge RSA key (RFC 8230); COSE has no weak curves.
+
+    Raise RefusedKeyError for such a key.
+    """
+    if encoded[:1] == b"\x04":  # A point of P-256, as sent by security keys older than FIDO2.
         return
     key = parse_cbor(encoded)
     if key[COSEKey.KTY] == COSEKTY.RSA:
@@ -146,15 +155,19 @@ def _check_cose_key(encoded: bytes) -> None:
 
 
 def credential_id_of(reply: CeremonyResponse) -> bytes:
-    """Return the unverified credential ID of a response, or raise PasskeyRefusedError."""
+    """Return the unverified credential ID of a response.
+
+    Raise PasskeyRefusedError if the response is malformed.
+    """
     return _assertion(reply).raw_id
 
 
 def verify_assertion(reply: CeremonyResponse, known: StoredPasskey, verification: str) -> Assertion:
-    """Verify an authentication response (section 7.2), or raise PasskeyRefusedError.
+    """Verify an authentication response (section 7.2).
 
-    A signature counter that does not grow indicates a cloned authenticator. A key that was stored
-    before its strength was checked is refused here.
+    Raise PasskeyRefusedError if it is not valid. A signature counter that does not increase
+    indicates a cloned authenticator. A weak key that was stored before the strength check existed
+    is rejected here.
     """
     _understood(_check_cose_key, known.public_key)
     held = _understood(
@@ -184,11 +197,11 @@ def _text(reply: CeremonyResponse) -> str:
 
 
 def _understood(read: Callable[..., Result], *arguments: object, **more: object) -> Result:
-    """Run the library on untrusted bytes; turn every exception into PasskeyRefusedError."""
+    """Parse untrusted bytes with the library; convert every exception to PasskeyRefusedError."""
     try:
         return read(*arguments, **more)
     except RefusedKeyError as error:
         raise PasskeyRefusedError(str(error)) from error
     except Exception as error:
-        # Its parsers of JSON, CBOR and keys raise exceptions of many classes.
+        # The parsers for JSON, CBOR and keys raise exceptions of many classes.
         raise PasskeyRefusedError from error

@@ -1,8 +1,8 @@
-"""Passkeys of users, as a second factor after the password or instead of it.
+"""Passkeys of users, as a second factor after the password or in place of it.
 
 `passkey_ceremonies.py` builds the options for the browser and verifies its responses. It is
-imported at the first use, since its library is large and only pages need it. The user is looked up
-by the credential ID: the user handle is opaque and changes with the secret key.
+imported on first use, because its library is large and only pages need it. The user is looked up by
+the credential ID. The user handle is opaque and changes with the secret key.
 """
 
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ from domain.core.keyring import Keyring
 from domain.core.types.base import columns_of
 from models import Passkey, User
 
-#: How long a challenge is valid.
+#: Lifetime of a challenge.
 CHALLENGE_LIFETIME = timedelta(minutes=10)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-#: User verification by the authenticator, with a fingerprint or a PIN.
+#: User verification by the authenticator, for example with a fingerprint or a PIN.
 PREFERRED, REQUIRED = "preferred", "required"
 
 LONGEST_NAME = 100
@@ -35,7 +35,7 @@ class PasskeyRefusedError(InvalidError):
     """The authenticator's response is not valid."""
 
     def __init__(self, message: str = "This passkey was not accepted. Try again.") -> None:
-        """Use one general sentence: the exact reason would only help an attacker."""
+        """Use one general message: the exact reason would only help an attacker."""
         super().__init__(message, field="credential")
 
 
@@ -58,7 +58,7 @@ class CeremonyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CeremonyResponse:
-    """The browser's response, with the challenge and the relying party it has to match."""
+    """The browser's response, with the challenge and the relying party that it has to match."""
 
     credential: str = field(repr=False)
     challenge: bytes
@@ -67,7 +67,7 @@ class CeremonyResponse:
 
 @dataclass(frozen=True, kw_only=True)
 class PasskeyUser:
-    """The user entity of a new passkey; the handle is opaque."""
+    """The user entity of a new passkey. The handle is opaque."""
 
     handle: bytes
     username: str
@@ -90,14 +90,14 @@ class Assertion:
     """A verified assertion."""
 
     sign_count: int
-    #: Whether the key is bound to its device and not synchronized to others.
+    #: Whether the key is bound to its device and not synchronized to other devices.
     is_bound_to_device: bool
 
 
 def relying_party(base_url: str, name: str) -> RelyingParty | None:
-    """Return the relying party, or None where browsers do not support passkeys.
+    """Return the relying party, or None if browsers do not support passkeys at this URL.
 
-    They require a host name (not an IP address), and https except for localhost. The host comes
+    Browsers require a host name (not an IP address), and https except for localhost. The host comes
     from BASE_URL, never from the request.
     """
     parts = urlsplit(base_url)
@@ -166,7 +166,10 @@ def add_passkey(
     keyring: Keyring,
     now: datetime,
 ) -> None:
-    """Verify and store a new passkey, or raise PasskeyRefusedError."""
+    """Verify and store a new passkey.
+
+    Raise PasskeyRefusedError if the response is not valid or the user has too many passkeys.
+    """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     _consume_challenge(reply, session=session, keyring=keyring, now=now)
@@ -179,7 +182,7 @@ def add_passkey(
 
 
 def _check_room(user_id: int, session: Session) -> None:
-    # Lock the user, so that two at once cannot both pass the limit.
+    # Lock the user, so that two concurrent requests cannot both pass the limit.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     count = select(func.count(Passkey.id)).where(Passkey.user_id == user_id)
     if (session.scalar(count) or 0) >= MOST_PASSKEYS:
@@ -188,7 +191,7 @@ def _check_room(user_id: int, session: Session) -> None:
 
 
 def find_owner(reply: CeremonyResponse, *, session: Session) -> int | None:
-    """Return the user id of the passkey that a response names; the response is not verified yet."""
+    """Return the user id of the passkey in a response, which is not verified yet."""
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     try:
@@ -207,7 +210,10 @@ def use_passkey(
     keyring: Keyring,
     now: datetime,
 ) -> Assertion:
-    """Verify a response by a passkey of this user, or raise PasskeyRefusedError."""
+    """Verify a response by a passkey of this user.
+
+    Raise PasskeyRefusedError if it is not valid.
+    """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     _consume_challenge(reply, session=session, keyring=keyring, now=now)
@@ -222,7 +228,7 @@ def use_passkey(
 def _consume_challenge(
     reply: CeremonyResponse, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Accept each challenge once: many authenticators have no signature counter."""
+    """Accept each challenge only once, because many authenticators have no signature counter."""
     challenge = f"passkey challenge {reply.challenge.hex()}"
     is_first = claim_once(
         challenge, lifetime=CHALLENGE_LIFETIME, session=session, keyring=keyring, now=now
@@ -232,7 +238,7 @@ def _consume_challenge(
 
 
 def _count_use(passkey: Passkey, assertion: Assertion, *, session: Session, now: datetime) -> None:
-    """Store the signature counter; of two responses with the same counter, one is refused."""
+    """Store the signature counter; of two responses with the same counter, one is rejected."""
     # An authenticator without a counter always sends zero (section 6.1.1).
     grows = (
         Passkey.sign_count == 0
@@ -250,12 +256,18 @@ def _count_use(passkey: Passkey, assertion: Assertion, *, session: Session, now:
 
 
 def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> PasskeyView:
-    """Return a passkey of the user, or raise NotFoundError."""
+    """Return a passkey of the user.
+
+    Raise NotFoundError if the user has none with this id.
+    """
     return view_of(_get_row(passkey_id, owner_id, session))
 
 
 def rename_passkey(passkey_id: int, name: str, *, owner_id: int, session: Session) -> None:
-    """Rename a passkey of the user, or raise NotFoundError."""
+    """Rename a passkey of the user.
+
+    Raise NotFoundError if the user has none with this id.
+    """
     _get_row(passkey_id, owner_id, session).name = name
 
 

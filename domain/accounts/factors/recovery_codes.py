@@ -14,7 +14,8 @@ from models import RecoveryCode, User
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _AS_MEANT = str.maketrans("oil", "011")
 HOW_MANY = 10
-#: 60 bits: attempts are limited, and the stored digests are keyed.
+#: Number of characters of a code. They have 60 bits, which is enough: attempts are limited, and the
+#: stored digests are keyed.
 _LENGTH = 12
 _GROUP = 4
 
@@ -22,8 +23,9 @@ _GROUP = 4
 def renew_codes(
     user_id: int, *, session: Session, keyring: Keyring, now: datetime
 ) -> tuple[str, ...]:
-    """Replace all recovery codes of a user and return the new ones in clear."""
-    # Of two at once, the second has to see and remove the codes of the first.
+    """Replace all recovery codes of a user and return the new codes in plain text."""
+    # Lock the user: the second of two concurrent requests has to see and remove the codes of the
+    # first.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
     codes = [random_letters(_ALPHABET, _LENGTH) for _ in range(HOW_MANY)]
@@ -42,7 +44,7 @@ def read_code(typed: str) -> str | None:
 
 
 def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime) -> bool:
-    """Consume a code of the user in one UPDATE; return whether it was valid."""
+    """Consume a code of the user in a single UPDATE; return whether it was valid."""
     claim = (
         update(RecoveryCode)
         .where(

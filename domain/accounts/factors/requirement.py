@@ -1,4 +1,4 @@
-"""Who has to have a second factor, and from when on: by the rule of the instance, or of groups."""
+"""Requirements for a second factor, from the rule of the instance or from groups."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -27,10 +27,10 @@ NOBODY, ADMINISTRATORS, EVERYBODY = "nobody", "administrators", "everybody"
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """What requires a second factor of somebody, and from when on."""
+    """The requirement that a user has a second factor, with its start and origin."""
 
     begins: datetime
-    #: The path of the group that requires it; empty if it is the instance.
+    #: Path of the group that requires it. Empty for the instance.
     path: str = ""
 
 
@@ -38,26 +38,27 @@ class Requirement:
 class SecondFactorRule:
     """The rule of the instance."""
 
-    #: NOBODY, ADMINISTRATORS or EVERYBODY.
+    #: Users who need a second factor: NOBODY, ADMINISTRATORS or EVERYBODY.
     whom: str
-    #: The day (UTC) from which it holds; until then people are told. None for a rule without one.
+    #: Day (UTC) on which the rule takes effect. Before that, users get a notice. None if it is
+    #: already in effect.
     begins: date | None = None
 
     def names(self, *, is_admin: bool) -> bool:
-        """Return whether somebody has to have a second factor, now or from its day on."""
+        """Return whether the rule applies to a user, now or from its start."""
         return self.whom == EVERYBODY or (self.whom == ADMINISTRATORS and is_admin)
 
     def holds(self, today: date) -> bool:
-        """Return whether its day has come."""
+        """Return whether the rule is in effect."""
         return self.begins is None or self.begins <= today
 
     def binds(self, today: date, *, is_admin: bool) -> bool:
-        """Return whether somebody has to have a second factor now."""
+        """Return whether a user needs a second factor now."""
         return self.names(is_admin=is_admin) and self.holds(today)
 
     @property
     def requirement(self) -> Requirement:
-        """What it requires of those whom it names."""
+        """Return the requirement that the rule imposes on the users it covers."""
         day = self.begins or date.min
         return Requirement(begins=datetime.combine(day, time(), UTC))
 
@@ -68,13 +69,13 @@ _Above = aliased(Group)
 def _is_below(
     path: SQLColumnExpression[Any], above: SQLColumnExpression[Any]
 ) -> ColumnElement[bool]:
-    # Not LIKE, for which an underscore of a path is any letter.
+    # LIKE would treat an underscore in a path as a wildcard.
     return func.substr(path, 1, func.length(above) + 1) == above + "/"
 
 
 _USER_ID: BindParameter[int] = bindparam("user_id", type_=Integer)
 _PLACE = func.coalesce(_Above.path_key, Project.path_key)
-# Asked for each page: to build it each time costs more than to ask it.
+# Each page runs this query. It is built once, because building it costs more than running it.
 _REQUIRED_BY_GROUPS = (
     select(
         Group.path,
@@ -106,11 +107,11 @@ _REQUIRED_BY_GROUPS = (
 def find_group_requirement(
     user_id: int, *, connection: KeptConnection, now: datetime
 ) -> Requirement | None:
-    """Return what the groups of somebody require who has no second factor; the earliest of it.
+    """Return the earliest requirement that the groups of a user impose, or None.
 
-    A group requires it of its members, of those of the groups and projects below it, and of those
-    of the groups above, who are its members too. Each has the grace period of the group, from the
-    moment of the requirement or of the membership.
+    Return None if the user has a second factor. A group's requirement applies to members of the
+    group, of everything below it, and of the groups above it. The group's grace period starts with
+    the requirement or with the membership, whichever is later.
     """
     values = {"user_id": user_id, "today": now.date()}
     found = [

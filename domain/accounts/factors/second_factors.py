@@ -1,4 +1,4 @@
-"""All second factors of a user together."""
+"""The second factors of a user."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ def view_of(passkey: Passkey) -> PasskeyView:
 class SecondFactors:
     """The second factors of a user."""
 
-    #: When the authenticator app was set up; None without one.
+    #: Time at which the authenticator app was set up. None without an app.
     app_since: datetime | None
     passkeys: tuple[PasskeyView, ...]
     recovery_codes_left: int
@@ -41,7 +41,7 @@ class SecondFactors:
 
     @property
     def is_any(self) -> bool:
-        """Return whether a second factor is required."""
+        """Return whether the user has any second factor, which is then required."""
         return self.has_app or bool(self.passkeys)
 
 
@@ -57,7 +57,7 @@ def has_any_factor(user_id: int | BindParameter[int]) -> ColumnElement[bool]:
 
 
 def has_second_factor(user_id: int, *, session: Session) -> bool:
-    """Return whether this account requires a second factor."""
+    """Return whether an account has a second factor, which is then required."""
     return bool(session.scalar(select(has_any_factor(user_id))))
 
 
@@ -78,7 +78,7 @@ def factors_of(user_id: int, *, session: Session) -> SecondFactors:
 def remove_second_factors(user_id: int, *, session: Session) -> bool:
     """Remove all second factors of a user; return whether there were any.
 
-    For users who have lost their authenticator app, passkeys and recovery codes.
+    This is for users who have lost their authenticator app, passkeys and recovery codes.
     """
     had_any = has_second_factor(user_id, session=session)
     for table in (TotpDevice, Passkey, RecoveryCode):
@@ -87,6 +87,6 @@ def remove_second_factors(user_id: int, *, session: Session) -> bool:
 
 
 def forget_useless_recovery_codes(user_id: int, *, session: Session) -> None:
-    """Remove the recovery codes of a user who has no second factor left."""
+    """Delete the recovery codes of a user who has no other second factor left."""
     if not has_second_factor(user_id, session=session):
         session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))

@@ -15,12 +15,12 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import random_letters
 from models import TotpDevice
 
-#: The alphabet of Base32 (RFC 4648 section 6), in which apps take the key.
+#: Alphabet of Base32 (RFC 4648 section 6), in which apps accept the key.
 _BASE32 = string.ascii_uppercase + "234567"
-#: 160 bits, as RFC 4226 section 4 recommends.
+#: Number of letters of a key: 160 bits, as RFC 4226 section 4 recommends.
 _SEED_LETTERS = 32
 _DIGITS = 6
-#: Accepted clock drift of the app in time steps, either way (RFC 6238 section 5.2).
+#: Accepted clock drift of the app in time steps, in either direction (RFC 6238 section 5.2).
 _DRIFT = 1
 
 
@@ -44,9 +44,9 @@ def read_code(typed: str) -> str | None:
 def set_up_app(
     user_id: int, seed: str, code: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Store the key of an app after a code has proved that the app has it.
+    """Store the key of an app after a code has proved that the app has the key.
 
-    Raises InvalidError for a wrong code, and ConflictError if the user has an app already.
+    Raise InvalidError for a wrong code. Raise ConflictError if the user already has an app.
     """
     step = _step_of(code, seed, now)
     if step is None:
@@ -67,8 +67,8 @@ def set_up_app(
 def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime) -> bool:
     """Consume a code of the user's app; return whether it was valid.
 
-    One UPDATE checks and claims the time step, so that of several requests with one code one
-    succeeds.
+    A single UPDATE checks and claims the time step, so that only one of several requests with the
+    same code succeeds.
     """
     app = session.scalar(
         select(TotpDevice).where(

@@ -1,1 +1,1 @@
-"""Signing in through OpenID Connect providers and GitHub: Gatebell as their client."""
+"""Sign-in through OpenID Connect providers and GitHub, with Gatebell as their client."""

@@ -1,4 +1,4 @@
-"""What administrators do with identity providers."""
+"""Actions of administrators on identity providers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,7 +36,7 @@ from models import IdentityProvider as Row
 _LOST_SECRET = (
     "its client secret was encrypted with a SECRET_KEY that is no longer known: enter it again"  # noqa: S105 - a sentence
 )
-#: Fields that an omitted or empty value leaves to the preset.
+#: Fields that take the preset's value if they are omitted or empty.
 _OF_PRESET = ("issuer", "scopes", "groups_claim", "vouches_for_email")
 
 
@@ -58,7 +58,7 @@ def show_provider(work: Work, provider_id: int) -> IdentityProvider:
 def create_provider(work: Work, new: IdentityProviderBody) -> IdentityProvider:
     """Create an identity provider.
 
-    People can sign in through the provider from now on.
+    People can sign in through the provider immediately.
     """
     row = Row(slug=new.slug, preset=new.preset, created_at=work.now)
     _set(work, row, {name: getattr(new, name) for name in type(new).model_fields})
@@ -85,7 +85,7 @@ def change_provider(
     _set(work, row, change.given)
     after = columns_of(row, IdentityProvider)
     if before["issuer"] != after["issuer"] and _shown(work, row).identities:
-        # Another issuer may know somebody else by the same subject.
+        # Another issuer may use the same subject for a different person.
         message = "Accounts are connected through this issuer. Create another identity provider."
         raise ConflictError(message, field="issuer")
     changed = [name for name, value in after.items() if before[name] != value]
@@ -115,7 +115,7 @@ def test_connection(work: Work, provider_id: int) -> ConnectionTest:
     """Test the connection to an identity provider and report problems."""
     try:
         party = relying_party(work, _get(work, provider_id))
-        release_locks(work.session)  # the other side may take its time
+        release_locks(work.session)  # The following request may be slow.
         found = party.metadata(afresh=True)
         keys = len(party.keys(afresh=True).keys) if "jwks_uri" in found else None
     except ProviderError as error:
@@ -126,7 +126,10 @@ def test_connection(work: Work, provider_id: int) -> ConnectionTest:
 
 
 def get_active(work: Work, slug: str) -> Row:
-    """Return a provider that people can sign in through, or raise NotFoundError."""
+    """Return an active provider.
+
+    Raise NotFoundError if there is none with this slug.
+    """
     row = work.session.scalar(select(Row).where(Row.slug == slug.replace("\x00", ""), Row.active))
     if row is None:
         raise NotFoundError("It is not possible to sign in through this provider.")
@@ -134,7 +137,10 @@ def get_active(work: Work, slug: str) -> Row:
 
 
 def relying_party(work: Work, row: Row) -> RelyingParty:
-    """Return what asks a provider about people; raise ProviderAnswerError without its secret."""
+    """Return the client that communicates with a provider.
+
+    Raise ProviderAnswerError if the client secret cannot be decrypted.
+    """
     try:
         client_secret = work.policy(Keyring).decrypt(row.client_secret_ciphertext)
     except UndecipherableError as error:
@@ -154,7 +160,7 @@ def relying_party(work: Work, row: Row) -> RelyingParty:
 
 
 def redirect_uri_of(work: Work, slug: str) -> str:
-    """Return where a provider with this slug sends browsers back to."""
+    """Return the redirect URI that is registered at the provider with this slug."""
     return f"{work.settings.base_url}/users/auth/{slug}/callback"
 
 
@@ -175,7 +181,10 @@ def _shown(work: Work, row: Row) -> IdentityProvider:
 
 
 def _set(work: Work, row: Row, given: Mapping[str, Any]) -> None:
-    """Set columns; raise InvalidError for a value that cannot be used."""
+    """Set and check the columns of a provider.
+
+    Raise InvalidError for a value that cannot be used.
+    """
     preset = PRESETS[row.preset]
     for name, value in given.items():
         if name in _OF_PRESET and value in (None, ""):

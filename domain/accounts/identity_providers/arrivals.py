@@ -1,4 +1,4 @@
-"""People whom identity providers send."""
+"""Users who return from an identity provider."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,16 +6,16 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True)
 class Arrived:
-    """Whom a provider vouches for."""
+    """A user whose identity the provider confirmed."""
 
     subject: str
     name: str
     username: str
     email: str
     is_email_verified: bool
-    #: None if the provider did not say.
+    #: Groups at the provider. None if the provider did not return them.
     groups: frozenset[str] | None
-    #: How they signed in there (`amr`).
+    #: Authentication methods at the provider (`amr`).
     methods: frozenset[str] = frozenset()
-    #: When they signed in there; None if the provider does not say.
+    #: Time of the sign-in at the provider. None if the provider does not return it.
     authenticated_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""Asks providers whether the accounts through which people sign in are still there."""
+"""Checks with providers whether the accounts through which people sign in still exist."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -23,9 +23,10 @@ EVERY = timedelta(hours=1)
 
 
 def claim_due(*, but: Collection[int], session: Session, now: datetime) -> tuple[int, int] | None:
-    """Return the identity that was not checked for the longest time, if it is due.
+    """Claim the identity that has gone unchecked for the longest time, if it is due.
 
-    It comes with its provider, which is none of `but`, and is due again only after `EVERY`.
+    Return its id and the id of its provider. Providers in `but` are skipped. The identity is due
+    again after `EVERY`.
     """
     found = session.scalar(
         select(Identity)
@@ -33,7 +34,7 @@ def claim_due(*, but: Collection[int], session: Session, now: datetime) -> tuple
         .join(User, User.id == Identity.user_id)
         .where(
             Identity.refresh_token_ciphertext.is_not(None),
-            # A time ahead of the clock was stored by a clock that was wrong.
+            # A future time was stored while the clock was wrong.
             or_(Identity.checked_at <= now - EVERY, Identity.checked_at > now + CLOCK_TOLERANCE),
             Identity.provider_id.not_in(but),
             IdentityProvider.active,
@@ -51,9 +52,9 @@ def claim_due(*, but: Collection[int], session: Session, now: datetime) -> tuple
 
 
 def check_identity(work: Work, identity_id: int) -> None:
-    """Refresh what is known of somebody at a provider; end what it gave if they are gone there.
+    """Refresh what is known about an identity, and revoke its access if it no longer exists.
 
-    Raises ProviderError if the provider did not say: then nothing changes.
+    Raise ProviderError, without any change, if the provider gives no valid response.
     """
     session, keyring = work.session, work.policy(Keyring)
     identity = session.get_one(Identity, identity_id)
@@ -62,14 +63,14 @@ def check_identity(work: Work, identity_id: int) -> None:
     try:
         token = keyring.decrypt(kept or "")
     except UndecipherableError:
-        identity.refresh_token_ciphertext = None  # the secret key was replaced since
+        identity.refresh_token_ciphertext = None  # The secret key was replaced in the meantime.
         return
     party = relying_party(work, provider)
-    release_locks(session)  # the other side may take its time
+    release_locks(session)  # The following request may be slow.
     try:
         tokens = party.refresh(token)
         if tokens.refresh_token is not None and tokens.refresh_token != token:
-            # Stored at once: the former one may work no more.
+            # Store it immediately, because the former token may no longer work.
             if (found := _unchanged(identity_id, kept, session=session)) is None:
                 return
             kept = found.refresh_token_ciphertext = keyring.encrypt(tokens.refresh_token)
@@ -87,13 +88,16 @@ def check_identity(work: Work, identity_id: int) -> None:
 
 
 def _unchanged(identity_id: int, kept: str | None, *, session: Session) -> Identity | None:
-    """Return the identity, unless it is gone, or has another token by a sign-in meanwhile."""
+    """Return the identity, unless it was removed or a sign-in has replaced its token."""
     found = session.get(Identity, identity_id, populate_existing=True, with_for_update=True)
     return found if found is not None and found.refresh_token_ciphertext == kept else None
 
 
 def _end(work: Work, identity: Identity) -> None:
-    """Sign out who is gone there; who had no other way in loses tokens and applications, too."""
+    """Sign out the user of an identity that no longer exists at its provider.
+
+    If it was the only way to sign in, the user's tokens and applications are revoked as well.
+    """
     identity.refresh_token_ciphertext = None
     ended = {"browsers": close_sign_ins(identity, session=work.session)}
     if not has_other_way_in(identity, session=work.session):

@@ -1,31 +1,31 @@
-"""Why nobody was signed in through a provider.
+"""Errors of sign-ins through a provider.
 
-The text is for whoever stands before the browser; `reason` is for the audit log, and tells
-administrators what a stranger need not know. Neither holds a secret.
+The message is shown in the browser. `reason` is for the audit log: it contains details for
+administrators that a stranger should not see. Neither contains a secret.
 """
 
 from domain.core.errors import DomainError
 
 
 class ProviderError(DomainError):
-    """Nobody was signed in."""
+    """A failed sign-in through a provider."""
 
     sentence = ""
 
     def __init__(self, title: str, reason: str) -> None:
-        """Take the title of the provider, and why."""
+        """Store the reason, and build the message with the title of the provider."""
         super().__init__(self.sentence.format(title=title))
         self.reason = reason
 
 
 class ProviderAwayError(ProviderError):
-    """The provider could not be asked: what it would have said is not known."""
+    """The provider could not be reached, so its response is unknown."""
 
     sentence = "{title} cannot be reached at the moment. Try again in a few minutes."
 
 
 class ProviderAnswerError(ProviderError):
-    """The provider answered otherwise than it should, or somebody else did."""
+    """The response of the provider is not valid, or comes from another sender."""
 
     sentence = (
         "The response of {title} could not be verified. Try again; if it happens again, tell an "
@@ -34,13 +34,13 @@ class ProviderAnswerError(ProviderError):
 
 
 class RefusedThereError(ProviderError):
-    """The provider let the person not in, or the person went back."""
+    """The provider denied the sign-in, or the user canceled it."""
 
     sentence = "You were not signed in at {title}, or did not allow it to tell who you are."
 
 
 class ExpiredError(ProviderError):
-    """The sign-in was begun in another browser, took too long, or was completed before."""
+    """The sign-in was started in another browser, took too long, or was already completed."""
 
     sentence = (
         "This sign-in through {title} has expired, was completed before, or was begun in another "
@@ -49,7 +49,7 @@ class ExpiredError(ProviderError):
 
 
 class NotConnectedError(ProviderError):
-    """No account here belongs to the one there."""
+    """No account here is connected with the account at the provider."""
 
     sentence = (
         "No account here is connected with your account at {title}. If you have an account here, "
@@ -65,7 +65,7 @@ class CannotSignInError(ProviderError):
 
 
 class NoProofError(ProviderError):
-    """The provider did not say that the person has just signed in there."""
+    """The provider did not confirm a recent sign-in of the user."""
 
     sentence = (
         "{title} did not confirm that you have just signed in there. Confirm that it is you in "
@@ -74,6 +74,6 @@ class NoProofError(ProviderError):
 
 
 class GoneThereError(ProviderError):
-    """The provider takes the token no more: the account is gone, or its consent is."""
+    """The provider rejects the token, because the account or its consent was removed."""
 
     sentence = "Your account at {title} is no longer valid."

@@ -1,4 +1,4 @@
-"""GitHub, or an Enterprise Server: plain OAuth 2.0, and an API that says who somebody is.
+"""GitHub and GitHub Enterprise Server: plain OAuth 2.0 with an API for the user's details.
 
 There is neither discovery nor an ID token.
 """
@@ -20,17 +20,17 @@ from domain.accounts.identity_providers.relying_party import (
 )
 from domain.delivery.outgoing.urls import OutgoingUrl
 
-#: So few, since a team comes with all that is known of its organization.
+#: Pages are small, because each team includes all details of its organization.
 _ON_A_PAGE, _MOST_PAGES = 10, 100
 
 
 class GitHub(RelyingParty):
-    """Asks GitHub about people, at one moment."""
+    """A client that requests user details from GitHub, with a fixed current time."""
 
     def metadata(self, *, afresh: bool = False) -> Document:
-        """Return where its endpoints are; on demand, see that its API answers."""
+        """Return the URLs of the endpoints; with `afresh`, check that the API responds."""
         if afresh:
-            with suppress(GoneThereError):  # an Enterprise Server in private mode wants a token
+            with suppress(GoneThereError):  # An Enterprise Server in private mode requires a token.
                 self._json(self._url(self._api, "its API"), {})
         return {
             "authorization_endpoint": f"{self._oauth}/authorize",
@@ -40,24 +40,30 @@ class GitHub(RelyingParty):
         }
 
     def code_in(self, response: Mapping[str, str]) -> str:
-        """Return the code; GitHub names itself by another URL than people do, or not at all."""
+        """Return the code of an authorization response.
+
+        GitHub sends an `iss` that differs from the URL that users enter, or none.
+        """
         named = {"iss": self._client.issuer} if response.get("iss") == self._oauth else {}
         return super().code_in({**response, **named})
 
     def redeem(self, code: str, secrets: Secrets) -> Tokens:
-        """Exchange a code; a token that does not expire is kept like a refresh token."""
+        """Exchange a code for tokens.
+
+        A token that does not expire is stored as refresh token as well.
+        """
         tokens = super().redeem(code, secrets)
         return tokens.model_copy(
             update={"refresh_token": tokens.refresh_token or tokens.access_token}
         )
 
     def refresh(self, refresh_token: str) -> Tokens:
-        """Return what to ask with: a token that does not expire is good for itself."""
+        """Return tokens for a refresh token; a token that does not expire is returned unchanged."""
         expires = refresh_token.startswith("ghr_")
         return super().refresh(refresh_token) if expires else Tokens(access_token=refresh_token)
 
     def arrival(self, tokens: Tokens, _nonce: str) -> Arrived:
-        """Return whom the token of a sign-in is about."""
+        """Return the user that the token of a sign-in identifies."""
         return self._described(self._userinfo(tokens.access_token), tokens.access_token)
 
     @property
@@ -76,7 +82,8 @@ class GitHub(RelyingParty):
             emails = self._listed("/user/emails", access_token)
             primary: Document = next((each for each in emails if each["primary"]), {})
             return {
-                # First, since whoever names the claim may name it like another one.
+                # This is the first entry, so that a claim with a standard name does not overwrite
+                # that name.
                 self._client.groups_claim or "": list(self._groups(access_token)),
                 "sub": f"{user['id']:d}",
                 "name": user["name"],
@@ -102,7 +109,8 @@ class GitHub(RelyingParty):
         raise self._wrong(f"{path} has too many pages")
 
     def _refusal(self, status: int, body: bytes, url: OutgoingUrl) -> ProviderError:
-        # Who is suspended has the status of who asks too often or may not see a list.
+        # For suspended users, GitHub uses the same status as for rate limits and missing
+        # permissions.
         is_suspended = re.search(rb"account (is|was) suspended", body) is not None
         if status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and is_suspended):
             return GoneThereError(self._client.title, f"{url.shown} answered {status}")

@@ -1,7 +1,7 @@
-"""Roles here that follow from groups at a provider.
+"""Roles that follow from groups at a provider.
 
-What somebody here has given stays as it is; only roles that a group at the provider gave change
-and end with it. The last owner of a group stays one.
+Roles that were assigned here are kept. Only roles that a group at the provider gave change and end
+with that group. The last owner of a group remains its owner.
 """
 
 from collections.abc import Mapping
@@ -34,9 +34,9 @@ class _Wanted(NamedTuple):
 def follow_groups(
     work: Work, provider: IdentityProvider, identity: Identity, groups: frozenset[str] | None
 ) -> None:
-    """Give the roles that somebody's groups at a provider stand for, and take back others.
+    """Assign the roles of a user's groups at a provider, and revoke outdated ones.
 
-    If the provider did not say which groups these are, nothing changes.
+    If the provider did not return the groups, nothing changes.
     """
     if groups is None:
         return
@@ -46,7 +46,7 @@ def follow_groups(
     statement = select(IdentityRole).where(IdentityRole.identity_id == identity.id)
     given = {each.group_id: each for each in session.scalars(statement)}
     for group_id in sorted(wanted.keys() | given.keys()):
-        with suppress(NotFoundError):  # the group was deleted meanwhile
+        with suppress(NotFoundError):  # The group was deleted in the meantime.
             if group_id in wanted:
                 _give(unit, identity, user, wanted[group_id], given.get(group_id))
             else:
@@ -55,7 +55,7 @@ def follow_groups(
 
 
 def take_back(work: Work, provider: IdentityProvider, identity: Identity) -> None:
-    """Take back all that the groups of an identity gave."""
+    """Revoke all roles that the groups of an identity gave."""
     session = work.session
     statement = select(IdentityRole).where(IdentityRole.identity_id == identity.id)
     unit, user = _as_provider(work, provider), get_account(identity.user_id, session=session)
@@ -66,14 +66,14 @@ def take_back(work: Work, provider: IdentityProvider, identity: Identity) -> Non
 
 
 def _as_provider(work: Work, provider: IdentityProvider) -> Work:
-    """Return the unit of work in which not the user acts, who may have no right to."""
+    """Return the unit of work with the provider as actor, because the user may lack permissions."""
     return replace(work, actor=replace(work.actor, id=None, name=provider.title, is_admin=True))
 
 
 def _wanted(
     provider: IdentityProvider, groups: frozenset[str], *, session: Session
 ) -> Mapping[int, _Wanted]:
-    """Return the highest role for each group here."""
+    """Return the highest role for each local group, by group id."""
     found: dict[int, _Wanted] = {}
     for upstream, path, role in map(GroupRole.read, provider.group_roles):
         if upstream not in groups:
@@ -87,7 +87,7 @@ def _wanted(
 
 
 def _membership(namespace: Namespace, user_id: int, work: Work) -> Member | None:
-    """Return a membership in force, which nobody changes until the commit."""
+    """Lock the members of a namespace and return the user's current membership, or None."""
     members.lock_namespace(namespace, session=work.session)
     found = work.session.scalar(
         select(Member)
@@ -108,7 +108,7 @@ def _give(
         members.record_joined(work, namespace, user, role)
         _mark(identity, namespace, role, mark, session=session)
     elif mark is not None and present.role != mark.role:
-        session.delete(mark)  # somebody here has changed it since
+        session.delete(mark)  # The role was changed here since the provider gave it.
     elif mark is not None and present.role != role and _change(work, namespace, present, role):
         details = {"role": role.label, "before": Role(mark.role).label}
         members.record_member(
@@ -149,7 +149,7 @@ def _take(work: Work, user: UserView, mark: IdentityRole) -> None:
         try:
             members.remove_member(namespace, present.id, by=members.OPERATOR, session=session)
         except InvalidError:
-            return  # the last owner
+            return  # This is the last owner.
         who = (user.id, user.username)
         members.record_member(work, EventKind.MEMBER_REMOVED, namespace, who)
     session.delete(mark)
@@ -165,7 +165,7 @@ def _follow_administrators(
     try:
         changed = change_account(work, user.id, AccountChangeBody(admin=is_meant))
     except InvalidError:
-        return  # the last administrator
+        return  # This is the last administrator.
     identity.gave_administrator = is_meant
     if changed:
         details = {"administrator": is_meant, "provider": provider.slug}

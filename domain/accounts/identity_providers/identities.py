@@ -1,4 +1,4 @@
-"""Identities: accounts at providers that sign in accounts here, found by `sub` alone."""
+"""Identities: accounts at providers through which users sign in, found only by `sub`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ from models import Identity, IdentityProvider, Passkey, SignIn, User
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderView:
-    """A provider as people see it, and who they are there."""
+    """A provider, and the user's account there, if one is connected."""
 
     slug: str
     title: str
     identity_id: int | None = None
-    #: A name or an address that tells accounts there from each other.
+    #: Name or address that identifies the account at the provider.
     known_as: str = ""
     last_used_at: datetime | None = None
 
 
 def offered(session: Session) -> Sequence[ProviderView]:
-    """Return the providers that people can sign in through, by their titles."""
+    """Return the providers through which people can sign in, ordered by title."""
     columns = select(IdentityProvider.slug, IdentityProvider.title)
     rows = session.execute(columns.where(IdentityProvider.active).order_by(IdentityProvider.title))
     return tuple(ProviderView(**each) for each in rows.mappings())
@@ -43,7 +43,7 @@ def offered(session: Session) -> Sequence[ProviderView]:
 def connections_of(
     user_id: int, session: Session, *, possible: bool = True
 ) -> Sequence[ProviderView]:
-    """Return what a user is connected with, and what is possible, by their titles."""
+    """Return the connected and, with `possible`, the available providers of a user, by title."""
     is_mine = (Identity.provider_id == IdentityProvider.id) & (Identity.user_id == user_id)
     name, email = func.nullif(Identity.name, ""), func.nullif(Identity.email, "")
     rows = session.execute(
@@ -62,7 +62,7 @@ def connections_of(
 
 
 def find_identity(provider_id: int, subject: str, *, session: Session) -> Identity | None:
-    """Return whom a provider knows by this subject."""
+    """Return the identity with this subject at a provider, or None."""
     return session.scalar(
         select(Identity)
         .where(Identity.provider_id == provider_id, Identity.subject == subject)
@@ -71,7 +71,10 @@ def find_identity(provider_id: int, subject: str, *, session: Session) -> Identi
 
 
 def add_identity(work: Work, provider: IdentityProvider, user_id: int, subject: str) -> Identity:
-    """Connect an account with one at a provider; raise ConflictError if either is already."""
+    """Connect an account with an account at a provider.
+
+    Raise ConflictError if either of them is already connected.
+    """
     session = work.session
     lock_account(user_id, session=session)
     if find_identity(provider.id, subject, session=session) is not None:
@@ -91,7 +94,7 @@ def add_identity(work: Work, provider: IdentityProvider, user_id: int, subject: 
 
 
 def note(work: Work, identity: Identity, seen: Arrived, refresh_token: str | None) -> None:
-    """Store what a provider says at a sign-in; without a refresh token, the former one stays."""
+    """Store the details from a sign-in; without a new refresh token, the former one is kept."""
     identity.name, identity.email = seen.name or seen.username, seen.email
     identity.last_used_at = identity.checked_at = work.now
     if refresh_token is not None:
@@ -100,9 +103,10 @@ def note(work: Work, identity: Identity, seen: Arrived, refresh_token: str | Non
 
 @action("own_account.change")
 def disconnect(work: Work, sign_in_id: int, identity_id: int) -> str:
-    """Disconnect an account at a provider; sign out browsers that it signed in, but this one.
+    """Disconnect an account at a provider, and sign out the other browsers that used it.
 
-    Returns the title of the provider. Raises NotFoundError, or ConflictError for the only way in.
+    Return the title of the provider. Raise NotFoundError if it is not connected. Raise
+    ConflictError if it is the only way to sign in.
     """
     session, user_id = work.session, work.actor.id or 0
     lock_account(user_id, session=session)
@@ -123,10 +127,12 @@ def disconnect(work: Work, sign_in_id: int, identity_id: int) -> str:
 
 @action("users.disconnect")
 def disconnect_user(work: Work, user_id: int, provider: str) -> Account:
-    """Disconnect a user from an identity provider, even if it is their only way in.
+    """Disconnect a user from an identity provider, even if it is their only way to sign in.
 
     Browsers that it signed in are signed out, and roles that it gave end. The provider is given by
-    its slug. Raises NotFoundError.
+    its slug.
+
+    Raise NotFoundError if the user is not connected.
     """
     lock_account(get_account(user_id, session=work.session).id, session=work.session)
     slug = provider.replace("\x00", "")
@@ -148,7 +154,7 @@ def _disconnect(work: Work, provider: IdentityProvider, identity: Identity) -> N
 
 
 def remove_identity(work: Work, provider: IdentityProvider, identity: Identity) -> None:
-    """Remove an identity with its sign-ins and with the roles that its groups gave."""
+    """Delete an identity with its sign-ins and with the roles that its groups gave."""
     take_back(work, provider, identity)
     close_sign_ins(identity, session=work.session)
     work.session.delete(identity)
@@ -156,13 +162,13 @@ def remove_identity(work: Work, provider: IdentityProvider, identity: Identity) 
 
 
 def close_sign_ins(identity: Identity, *, session: Session) -> int:
-    """Sign out the browsers that an identity signed in, and return how many they were."""
+    """Sign out the browsers that an identity signed in, and return their number."""
     mine = SignIn.user_id == identity.user_id, SignIn.identity_id == identity.id
     return len(session.scalars(delete(SignIn).where(*mine).returning(SignIn.id)).all())
 
 
 def has_other_way_in(identity: Identity, *, session: Session) -> bool:
-    """Return whether its user can sign in without this identity."""
+    """Return whether the user can sign in without this identity."""
     user_id = identity.user_id
     ways: tuple[ColumnElement[bool], ...] = (
         exists().where(User.id == user_id, User.password_hash != ""),

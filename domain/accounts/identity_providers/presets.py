@@ -1,4 +1,4 @@
-"""What is known of the providers that many people have; others are set up by hand."""
+"""Presets for common identity providers. Other providers are configured manually."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """What a new provider begins with, where its administrator says nothing else."""
+    """Default values of a new provider."""
 
     key: str
     title: str
-    #: If it is the same for everybody.
+    #: Issuer URL, if it is the same for all customers.
     issuer: str = ""
-    #: What the issuer looks like otherwise.
+    #: Example of an issuer URL, for providers where it differs.
     example: str = "https://login.example.com"
     scopes: str = "openid profile email"
     groups_claim: str = "groups"
-    #: Whether addresses are verified although the ID token does not say so.
+    #: Whether addresses count as verified if the ID token does not specify it.
     vouches_for_email: bool = False
-    #: Further parameters of the authorization request, such as those for a refresh token.
+    #: Additional parameters of the authorization request, such as those for a refresh token.
     parameters: Mapping[str, str] = field(default_factory=dict)
-    #: Whether it has ID tokens, with claims of groups and second factors.
+    #: Whether the provider returns ID tokens, with claims of groups and second factors.
     is_openid: bool = True
-    #: What its administrator has to know.
+    #: Notes for the administrator.
     hint: str = ""
 
 
@@ -39,7 +39,7 @@ _PRESETS = (
         title="Microsoft Entra ID",
         example="https://login.microsoftonline.com/TENANT-ID/v2.0",
         scopes="openid profile email offline_access",
-        # Its tokens never say; in a single tenant, the directory's administrators set addresses.
+        # Its tokens never contain the claim. In a single tenant, administrators set the addresses.
         vouches_for_email=True,
         hint="Use the ID of a single tenant: common and organizations let in everybody. Groups are "
         "named by their object ID.",
@@ -77,5 +77,5 @@ _PRESETS = (
     ),
     Preset(key="other", title="Other OpenID Connect"),
 )
-#: By their keys, in the order in which they are offered.
+#: Presets by key, in the order in which they are offered.
 PRESETS: Mapping[str, Preset] = {each.key: each for each in _PRESETS}

@@ -1,7 +1,7 @@
-"""The relying party's side of OpenID Connect Core, Discovery, PKCE and RFC 9207.
+"""Relying party of OpenID Connect Core, Discovery, PKCE and RFC 9207.
 
-Authlib prepares requests and checks claims, joserfc checks signatures; requests go out as all do to
-URLs that people enter.
+Authlib prepares requests and checks claims, and joserfc checks signatures. Requests are sent with
+the protections that apply to all URLs entered by users.
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -36,17 +36,18 @@ from domain.core.keyring import Keyring
 from domain.delivery.outgoing.errors import OutgoingError, TooLargeError
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
-#: Only signatures that a client cannot make itself: not `none`, and no HMAC.
+#: Accepted signature algorithms. A client cannot create these signatures itself, unlike `none` and
+#: HMAC.
 _ALGORITHMS = tuple(f"{kind}{size}" for kind in ("RS", "PS", "ES") for size in (256, 384, 512))
 _KEPT_FOR = timedelta(hours=1)
-#: After it could not be reached.
+#: Time before the next attempt, after a provider could not be reached.
 _LEFT_ALONE_FOR = timedelta(seconds=10)
-#: How far the clocks of two hosts may be apart.
+#: Accepted difference between the clocks of two hosts.
 LEEWAY = timedelta(minutes=2)
-#: Of the names that become an account's.
+#: Claims from which the name and address of an account are taken.
 _CLAIMS = ("email", "preferred_username", "name")
-#: What RFC 6749 and GitHub call a refresh token that is not valid. Dex calls it `invalid_request`,
-#: as servers on Authlib do if its user is gone.
+#: Error codes for an invalid refresh token. RFC 6749 and GitHub define the first two. Dex returns
+#: `invalid_request`, as do servers based on Authlib if the user no longer exists.
 _INVALID_GRANTS = ("invalid_grant", "bad_refresh_token", "invalid_request")
 MISREAD = (ValueError, TypeError, KeyError, AttributeError)
 
@@ -54,27 +55,31 @@ Document = Mapping[str, Any]
 
 
 class Fetch(Protocol):
-    """Sends a request once: a POST if there is a body."""
+    """A function that sends a request once. It is a POST if there is a body."""
 
     def __call__(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], /
     ) -> tuple[int, bytes]:
-        """Return the status and the whole body of the response; raise OutgoingError."""
+        """Return the status and the whole body of the response.
+
+        Raise OutgoingError if there is no response.
+        """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Upstream:
-    """How a deployment asks providers, and what it remembers of their answers."""
+    """HTTP access to providers, and a cache of their documents."""
 
     fetch: Fetch
-    #: What is the same for everybody, by its URL: metadata and keys. None if there was no answer.
+    #: Cached metadata and keys by URL, which are the same for all users. None stands for a failed
+    #: request.
     documents: MutableMapping[str, tuple[datetime, Document | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Client:
-    """What this service is to a provider."""
+    """The registration of this service at a provider."""
 
     title: str
     preset: str
@@ -83,22 +88,22 @@ class Client:
     client_secret: str = field(repr=False)
     scopes: str
     redirect_uri: str
-    #: The claim of the groups, if they matter.
+    #: Claim that contains the groups, if they are needed.
     groups_claim: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Secrets:
-    """What binds a response to the browser that asked for it; none of it is kept anywhere."""
+    """Values that bind a response to the browser that made the request. They are not stored."""
 
     state: str = field(repr=False)
     nonce: str = field(repr=False)
-    #: Of PKCE (RFC 7636).
+    #: Code verifier of PKCE (RFC 7636).
     verifier: str = field(repr=False)
 
     @classmethod
     def of(cls, number: str, keyring: Keyring) -> "Secrets":
-        """Derive them from the number that the browser keeps."""
+        """Derive the values from the random number in the browser's session."""
         return cls(
             **{
                 name: keyring.digest(f"{name} of sign-in {number} at a provider").hex()
@@ -108,7 +113,7 @@ class Secrets:
 
 
 class Tokens(BaseModel):
-    """What a token endpoint gave."""
+    """The response of a token endpoint."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -118,16 +123,16 @@ class Tokens(BaseModel):
 
 
 class RelyingParty:
-    """Asks one provider about people, at one moment."""
+    """A client that requests user details from one provider, with a fixed current time."""
 
     def __init__(self, client: Client, upstream: Upstream, *, now: datetime) -> None:
-        """Take what this service is there."""
+        """Store the registration of this service at the provider."""
         self._client = client
         self._upstream = upstream
         self._now = now
 
     def metadata(self, *, afresh: bool = False) -> Document:
-        """Return what the provider says of itself (Discovery section 4)."""
+        """Return the provider's metadata (Discovery section 4)."""
         address = get_well_known_url(self._client.issuer, external=True)
         found = self._document(address, afresh=afresh)
         if found.get("issuer") != self._client.issuer:
@@ -139,7 +144,7 @@ class RelyingParty:
         return found
 
     def keys(self, *, afresh: bool = False) -> KeySet:
-        """Return the keys with which it signs."""
+        """Return the keys with which the provider signs."""
         found = self._document(str(self.metadata()["jwks_uri"]), afresh=afresh)
         try:
             return KeySet.import_key_set({"keys": [dict(each) for each in found["keys"]]})
@@ -147,11 +152,11 @@ class RelyingParty:
             raise self._wrong("its keys cannot be read") from error
 
     def authorization_url(self, secrets: Secrets, *, is_again: bool) -> str:
-        """Return where to send the browser (Core section 3.1.2.1)."""
+        """Return the URL of the authorization request (Core section 3.1.2.1)."""
         more = dict(PRESETS[self._client.preset].parameters)
         if is_again:
-            # The age makes `auth_time` required. Of 0, some providers ask again without an end,
-            # since no sign-in is as young once it is complete.
+            # `max_age` makes `auth_time` required. With 0, some providers ask for a sign-in
+            # forever, because no completed sign-in is that recent.
             more |= {"prompt": "login", "max_age": str(int(LEEWAY.total_seconds()))}
         client = OAuth2Client(
             None,
@@ -170,10 +175,10 @@ class RelyingParty:
         return str(url)
 
     def code_in(self, response: Mapping[str, str]) -> str:
-        """Return the code in an authorization response whose state was checked.
+        """Return the code of an authorization response whose state was checked.
 
-        Raises ProviderAnswerError if another provider sent it (RFC 9207 section 2.4), and
-        RefusedThereError for an error.
+        Raise ProviderAnswerError if another provider sent it (RFC 9207 section 2.4). Raise
+        RefusedThereError for an error response.
         """
         names_itself = self.metadata().get("authorization_response_iss_parameter_supported") is True
         issuer = response.get("iss", None if names_itself else self._client.issuer)
@@ -195,20 +200,23 @@ class RelyingParty:
         )
 
     def refresh(self, refresh_token: str) -> Tokens:
-        """Use a refresh token (Core section 12); raise GoneThereError if it is not valid."""
+        """Exchange a refresh token for tokens (Core section 12).
+
+        Raise GoneThereError if it is not valid.
+        """
         return self._tokens(GoneThereError, "refresh_token", refresh_token=refresh_token)
 
     def arrival(self, tokens: Tokens, nonce: str) -> Arrived:
-        """Return whom the tokens of a sign-in are about."""
+        """Return the user that the tokens of a sign-in identify."""
         if tokens.id_token is None:
             raise self._wrong("there is no ID token")
         claims = self._verified(tokens.id_token, tokens.access_token, {"nonce": nonce})
         return self._described(claims, tokens.access_token)
 
     def checked(self, tokens: Tokens, subject: str) -> Arrived | None:
-        """Return what refreshed tokens say of somebody; None if they say nothing."""
+        """Return the user's details from refreshed tokens, or None if they contain none."""
         if tokens.id_token is not None:
-            # It need not have a nonce (Core section 12.2).
+            # A refreshed ID token need not have a nonce (Core section 12.2).
             claims: Document = self._verified(tokens.id_token, tokens.access_token, {})
         elif self.metadata().get("userinfo_endpoint"):
             claims = {"sub": subject}
@@ -219,11 +227,11 @@ class RelyingParty:
         return self._described(claims, tokens.access_token)
 
     def _tokens(self, invalid_grant: type[ProviderError], grant_type: str, **sent: str) -> Tokens:
-        """Ask the token endpoint, and read its answer (RFC 6749 section 5)."""
+        """Send a request to the token endpoint, and parse the response (RFC 6749 section 5)."""
         metadata, client = self.metadata(), self._client
         methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         is_basic = "client_secret_basic" in methods
-        # RFC 6749 section 2.3.1 has both encoded before they are put together.
+        # RFC 6749 section 2.3.1 requires that both parts are encoded before they are joined.
         encoded = partial(quote, safe="") if is_basic else str
         auth = ClientAuth(
             encoded(client.client_id),
@@ -246,7 +254,7 @@ class RelyingParty:
             raise self._wrong("its token endpoint did not answer with tokens") from error
 
     def _verified(self, id_token: str, access_token: str, more: Document) -> CodeIDToken:
-        """Return the claims of an ID token (Core section 3.1.3.7)."""
+        """Return the verified claims of an ID token (Core section 3.1.3.7)."""
         client = self._client
         try:
             token = self._decoded(id_token)
@@ -271,7 +279,7 @@ class RelyingParty:
         return claims
 
     def _decoded(self, id_token: str) -> jwt.Token:
-        """Check the signature; keys are asked for once more if the one that it names is new."""
+        """Verify the signature; fetch the keys again if the token refers to an unknown key."""
         try:
             return self._decoded_with(self.keys(), id_token)
         except InvalidKeyIdError:
@@ -285,7 +293,7 @@ class RelyingParty:
         return jwt.decode(id_token, named, algorithms=_ALGORITHMS)
 
     def _described(self, claims: Document, access_token: str) -> Arrived:
-        """Return a person, with what the ID token leaves out from userinfo (Core section 5.3)."""
+        """Return a user; claims missing from the ID token come from userinfo (Core section 5.3)."""
         groups_claim = self._client.groups_claim
         wanted = (*_CLAIMS, *([groups_claim] if groups_claim else ()))
         endpoint = self.metadata().get("userinfo_endpoint")
@@ -319,7 +327,7 @@ class RelyingParty:
         if known is not None and not afresh and self._now - asked_at < _KEPT_FOR:
             return known
         if known is None and not afresh and self._now - asked_at < _LEFT_ALONE_FOR:
-            # Else strangers could let many requests wait for it.
+            # Otherwise, strangers could make many requests wait for the provider.
             reason = f"{url.shown} did not answer a moment ago"
             raise ProviderAwayError(self._client.title, reason)
         try:
@@ -349,7 +357,10 @@ class RelyingParty:
     def _ask(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
-        """Send a request; raise ProviderAwayError or ProviderAnswerError without an answer."""
+        """Send a request and return the status and body of the response.
+
+        Raise ProviderAwayError or ProviderAnswerError without a usable response.
+        """
         try:
             status, answer = self._upstream.fetch(url, body, headers)
         except TooLargeError as error:
@@ -364,7 +375,7 @@ class RelyingParty:
         return ProviderAwayError(self._client.title, f"{url.shown} answered {status}")
 
     def _url(self, address: object, name: str) -> OutgoingUrl:
-        """Return a URL that the provider named: as well protected as that of its issuer."""
+        """Return a URL from the provider's metadata; it must use https if the issuer does."""
         try:
             url = parse_outgoing_url(str(address))
         except InvalidError as error:
@@ -382,20 +393,24 @@ def _printable(text: object) -> str:
 
 
 def _clean(value: object) -> str:
-    """Return a text without what a database or a page cannot hold; empty for anything else."""
+    """Return a printable text of at most 255 characters; empty for other types."""
     text = value.encode(errors="ignore").decode() if isinstance(value, str) else ""
     return "".join(each for each in text if each.isprintable()).strip()[:255]
 
 
 def _exact(value: object) -> str:
-    """Return a text that needs no cleaning, which would make another one of it; else nothing."""
+    """Return a text that needs no cleaning, or an empty string.
+
+    Cleaning an identifier could turn it into another one.
+    """
     return value if isinstance(value, str) and _clean(value) == value else ""
 
 
 def _groups_in(claims: Document, name: str | None) -> frozenset[str] | None:
-    """Return the groups; a provider that leaves the claim out says that there are none.
+    """Return the groups in the claims; a missing claim means that the user has none.
 
-    Unless it only says where they are (Core section 5.6.2), as Entra does of too many.
+    Return None if the claim only refers to another source (Core section 5.6.2), as Entra ID does
+    for users with many groups.
     """
     if name is None:
         return frozenset()

@@ -1,6 +1,6 @@
-"""Signing in through a provider, and connecting an account with one there.
+"""Sign-in through a provider, and connection of an account with one at a provider.
 
-What is refused is recorded, and stays recorded when the error is raised.
+Failures are recorded in the audit log, and the record is kept when the error is raised.
 """
 
 import re
@@ -49,7 +49,7 @@ from domain.core.keyring import Keyring
 from models import Identity, IdentityProvider
 
 LIFETIME = timedelta(minutes=10)
-#: Values of `amr` (RFC 8176) that stand for more than a password.
+#: Values of `amr` (RFC 8176) that indicate more than a password.
 _FACTORS = frozenset({"mfa", "otp", "hwk", "swk", "sc", "sms", "tel", "fpt", "face"})
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_USERNAME = 60
@@ -57,32 +57,38 @@ _LONGEST_USERNAME = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a browser asked a provider for; its session keeps it, and nothing else knows it."""
+    """A pending authorization request. It is stored only in the browser's session."""
 
-    #: A random number, from which what is sent to the provider is derived.
+    #: Random number from which the values sent to the provider are derived.
     number: str = field(repr=False)
     slug: str
     asked_at: datetime
-    #: Whether the user is to sign in there once more.
+    #: Whether the user has to sign in at the provider again.
     is_again: bool
-    #: The sign-in of who wants to connect an account; None to sign in.
+    #: Id of the current sign-in of a user who connects an account. None for a sign-in.
     sign_in_id: int | None
 
 
 @action("signing_in.prove")
 def begin(work: Work, asked: Asked) -> str:
-    """Return the URL of the provider to send the browser to; raise ProviderError."""
+    """Return the URL of the provider to which the browser is redirected.
+
+    Raise ProviderError if the provider does not respond correctly.
+    """
     provider = get_active(work, asked.slug)
     with _recorded(work, asked):
         party = relying_party(work, provider)
-        release_locks(work.session)  # the other side may take its time
+        release_locks(work.session)  # The following request may be slow.
         secrets = Secrets.of(asked.number, work.policy(Keyring))
         return party.authorization_url(secrets, is_again=asked.is_again)
 
 
 @action("signing_in.prove")
 def finish(work: Work, asked: Asked, response: Mapping[str, str]) -> Authentication:
-    """Return who has signed in, with the account that is connected or new; raise ProviderError."""
+    """Authenticate the user of a response, with a connected or a new account.
+
+    Raise ProviderError if the user cannot sign in.
+    """
     with _recorded(work, asked):
         seen, refresh_token = _arrived(work, asked, response)
         provider = get_active(work, asked.slug)
@@ -99,9 +105,10 @@ def finish(work: Work, asked: Asked, response: Mapping[str, str]) -> Authenticat
 
 @action("own_account.change")
 def connect(work: Work, asked: Asked, response: Mapping[str, str]) -> str:
-    """Connect one's account with one at a provider, and return the title of that.
+    """Connect the caller's account with an account at a provider.
 
-    Raises ProviderError, or ConflictError if one of both is connected already.
+    Return the title of the provider. Raise ProviderError if the provider does not confirm the
+    account. Raise ConflictError if either account is already connected.
     """
     with _recorded(work, asked):
         seen, refresh_token = _arrived(work, asked, response)
@@ -117,7 +124,7 @@ def connect(work: Work, asked: Asked, response: Mapping[str, str]) -> str:
 
 @contextmanager
 def _recorded(work: Work, asked: Asked) -> Iterator[None]:
-    """Record why nobody was signed in, and undo everything else."""
+    """Record the reason of a failed sign-in, and roll back everything else."""
     try:
         yield
     except ProviderError as error:
@@ -133,15 +140,15 @@ def _recorded(work: Work, asked: Asked) -> Iterator[None]:
 
 
 def _arrived(work: Work, asked: Asked, response: Mapping[str, str]) -> tuple[Arrived, str | None]:
-    """Return whom a response brings, and a refresh token; everything in it is checked here."""
+    """Return the user and the refresh token of a response after all checks."""
     provider = get_active(work, asked.slug)
     party, title = relying_party(work, provider), provider.title
     secrets = Secrets.of(asked.number, work.policy(Keyring))
-    # State ties the response to this browser, and the claim to this one time.
+    # The state binds the response to this browser, and the claim makes it single-use.
     is_ours = compare_digest(response.get("state", "").encode(), secrets.state.encode())
     if not is_ours or work.now - asked.asked_at > LIFETIME or not _claim(work, asked):
         raise ExpiredError(title, "the response belongs to no sign-in of this browser")
-    release_locks(work.session)  # the other side may take its time
+    release_locks(work.session)  # The following request may be slow.
     tokens = party.redeem(party.code_in(response), secrets)
     seen = party.arrival(tokens, secrets.nonce)
     if asked.is_again and not _is_recent(seen, asked):
@@ -160,7 +167,7 @@ def _claim(work: Work, asked: Asked) -> bool:
 
 
 def _is_recent(seen: Arrived, asked: Asked) -> bool:
-    """Return whether the provider says that they signed in there after they were asked to."""
+    """Return whether the provider confirms a sign-in after the request."""
     return seen.authenticated_at is not None and seen.authenticated_at >= asked.asked_at - LEEWAY
 
 
@@ -181,8 +188,11 @@ def _authentication(
 
 
 def _newcomer(work: Work, provider: IdentityProvider, seen: Arrived) -> Identity:
-    """Return the identity of who has just got an account; raise NotConnectedError without one."""
-    # Of two browsers of the same person at once, the second one finds the account of the first.
+    """Return the identity of a user who gets a new account.
+
+    Raise NotConnectedError if no account may be created.
+    """
+    # The lock makes the second of two concurrent sign-ins find the account of the first.
     work.session.refresh(provider, with_for_update={"key_share": True})
     found = find_identity(provider.id, seen.subject, session=work.session)
     if found is not None:
@@ -191,10 +201,10 @@ def _newcomer(work: Work, provider: IdentityProvider, seen: Arrived) -> Identity
 
 
 def _new_account(work: Work, provider: IdentityProvider, seen: Arrived) -> int:
-    """Create an account for whom nobody knows yet, if the provider is to; return its id.
+    """Create an account for an unknown user, if the provider allows it, and return its id.
 
-    An account that has the address already is not connected by that: whoever controls the provider
-    could take it over.
+    An existing account with the same address is not connected. Otherwise, the operator of the
+    provider could take it over.
     """
     try:
         email = checked_email(seen.email)
@@ -233,7 +243,7 @@ def _new_account(work: Work, provider: IdentityProvider, seen: Arrived) -> int:
 
 
 def _free_username(work: Work, wanted: str) -> str:
-    """Return a user name like the one at the provider that nobody here has."""
+    """Return a user name that is similar to the one at the provider and not taken here."""
     base = _NO_NAME.sub("-", wanted.partition("@")[0])[:_LONGEST_USERNAME].strip("-.") or "user"
     numbered = (f"{base}-{number}" for number in count(2))
     return next(each for each in chain([base], numbered) if _is_free(work, each))
@@ -243,6 +253,6 @@ def _is_free(work: Work, username: str) -> bool:
     try:
         check_username(username)
         check_no_group(username, session=work.session)
-    except (ValueError, ConflictError):  # such as the name of a file, `alice.json`
+    except (ValueError, ConflictError):  # For example, `alice.json` ends like a file name.
         return False
     return find_user(username, session=work.session) is None

@@ -1,4 +1,4 @@
-"""Identity providers, as every face takes and shows them."""
+"""API types for identity providers."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NamedTuple
@@ -30,8 +30,11 @@ class GroupRole(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> "GroupRole":
-        """Return what `upstream group = path: Role` says, or raise ValueError."""
-        # A path has neither of both signs; the name of a group at a provider may.
+        """Parse a text of the form `upstream group = path: Role`.
+
+        Raise ValueError if it is malformed.
+        """
+        # A path contains neither separator, but the name of a group at a provider may.
         upstream, _, given = text.rpartition("=")
         path, _, role = given.partition(":")
         if not upstream.strip() or not path.strip():
@@ -39,7 +42,7 @@ class GroupRole(NamedTuple):
         return cls(upstream.strip(), path.strip().strip("/"), role_named(role))
 
     def __str__(self) -> str:
-        """Write it as it is entered."""
+        """Return the text form that users enter."""
         return f"{self.upstream} = {self.path}: {self.role.label}"
 
 
@@ -95,7 +98,7 @@ class _Details(Body):
 
 
 class IdentityProviderBody(_Details):
-    """A new identity provider; what is omitted is filled from its preset."""
+    """A new identity provider. Omitted fields are filled from its preset."""
 
     slug: str = Field(
         pattern=r"^[a-z0-9][a-z0-9-]{0,62}$",
@@ -109,13 +112,16 @@ class IdentityProviderBody(_Details):
 
 @partial
 class IdentityProviderChangeBody(_Details):
-    """Changes to an identity provider; its name in URLs stays, since the provider knows it."""
+    """Changes to an identity provider.
+
+    The slug cannot change, because the provider knows the URL.
+    """
 
     client_secret: Text = Field(default="", description="Empty keeps the present one.")
 
 
 class IdentityProviderQuery(OffsetQuery):
-    """A list of identity providers, the oldest first."""
+    """The query of a list of identity providers, oldest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"

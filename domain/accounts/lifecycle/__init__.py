@@ -1,1 +1,1 @@
-"""What people and administrators do to accounts."""
+"""Actions of users and administrators on accounts."""

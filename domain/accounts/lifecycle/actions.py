@@ -1,4 +1,4 @@
-"""Users: what administrators do to accounts, and what users see of each other."""
+"""Actions of administrators on accounts, and views of users for each other."""
 
 from dataclasses import replace
 
@@ -69,7 +69,10 @@ def show_user(work: Work, user_id: int) -> Account | User:
 
 
 def show_account(work: Work, user_id: int) -> AccountPage:
-    """Return an account with what administrators see of it, or raise NotFoundError."""
+    """Return an account as administrators see it.
+
+    Raise NotFoundError if it does not exist or was erased.
+    """
     return directory.look_up_account(
         user_id, session=work.session, now=work.now, base_url=work.settings.base_url
     )
@@ -87,14 +90,14 @@ def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
     if password is None:
         password = generate_password(new.username)
         rules = replace(rules, minimum=len(password))
-    release_locks(work.session)  # to hash a password takes a while
+    release_locks(work.session)  # Hashing a password takes time.
     wanted = NewUser(
         username=new.username,
         email=new.email,
         name=new.name,
         password=password,
         is_admin=new.admin,
-        # Whoever has the command line makes accounts of their own.
+        # An operator may create an account for personal use, so the password need not be changed.
         must_change_password=not work.actor.is_trusted,
         time_zone=new.time_zone,
         is_email_confirmed=new.skip_confirmation,
@@ -124,7 +127,10 @@ def change_user(work: Work, user_id: int, change: AccountChangeBody) -> Account:
 
 @action("users.change")
 def vouch_for(work: Work, user_id: int) -> bool:
-    """Vouch for the e-mail address of a user; return whether it was not verified yet."""
+    """Vouch for the email address of a user.
+
+    Return whether it was unconfirmed before.
+    """
     user = administration.get_account(user_id, session=work.session)
     is_new = vouch(work, user_id)
     if is_new:
@@ -145,7 +151,7 @@ def lock_user(work: Work, user_id: int) -> Account:
 
 @action("users.unblock", command="unlock")
 def unlock_user(work: Work, user_id: int) -> Account:
-    """Unlock an account, also after too many failed sign-ins."""
+    """Unlock an account, including one with too many failed sign-ins."""
     administration.unlock(work, user_id)
     user = show_account(work, user_id)
     _record(work, EventKind.USER_UNLOCKED, user)
@@ -190,7 +196,7 @@ def reset_password(work: Work, user_id: int, reset: PasswordResetBody) -> ResetA
 
 @action("users.change", command="remove-second-factors")
 def remove_second_factors(work: Work, user_id: int) -> RemovedFactors:
-    """Remove all second factors of a user who has lost them: app, passkeys and recovery codes."""
+    """Remove all second factors of a user: authenticator app, passkeys and recovery codes."""
     user = administration.get_account(user_id, session=work.session)
     had_any = forget_factors(user_id, session=work.session)
     if had_any:
@@ -214,7 +220,8 @@ def export_user(work: Work, user_id: int) -> PersonalData:
 def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
     """Delete a user and keep data that others need under a pseudonym.
 
-    Raises InvalidError if the person has applications and their fate was not chosen.
+    Raise InvalidError if the user has applications and the request does not specify what to do with
+    them.
     """
     session, heir = work.session, erasure.applications_to
     user = administration.get_account(user_id, session=session)

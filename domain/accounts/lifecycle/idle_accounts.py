@@ -1,8 +1,8 @@
-"""Accounts of people that nobody uses: they are deactivated, a week after that was noticed.
+"""Deactivates idle accounts of people, a week after their owners were notified.
 
-Their owner is told when it is noticed. Who is on call, or is named in an escalation policy, may
-answer pages without signing in: such accounts are never idle. Neither is that of the administrator
-who signed in last, so that one is always left.
+Users on call and in escalation policies may answer pages without signing in. Their accounts are
+never idle. The administrator with the latest sign-in is never idle either, so that one
+administrator always remains.
 """
 
 from collections.abc import Callable
@@ -33,24 +33,27 @@ from models import (
     User,
 )
 
-#: Between the message and the deactivation.
+#: Time between the notice and the deactivation.
 NOTICE = timedelta(days=7)
 _LAST_SEEN = func.coalesce(User.last_sign_in_at, User.created_at)
 
 
 @dataclass(frozen=True, kw_only=True)
 class IdleAccounts:
-    """The accounts that are idle for a time, and the messages to their owners."""
+    """Accounts that are idle for a number of days, and the notices to their owners."""
 
     days: int
     head: Letterhead
     session: Session
     now: datetime
-    #: Called after each account; the caller commits there, so that locks are short.
+    #: Callback after each account. It commits, so that locks are short.
     between: Callable[[], None]
 
     def settle(self) -> dict[str, int]:
-        """Notice and deactivate idle accounts, each in a transaction; return how many of each."""
+        """Notify owners of idle accounts and deactivate accounts, each in a transaction.
+
+        Return the number of deactivated accounts and of notices.
+        """
         before, named = self.now - timedelta(days=self.days), _named_in_policies(self.session)
         is_idle = _is_idle(before, self.now, named)
         is_nearly_idle = _is_idle(before + NOTICE, self.now, named)
@@ -67,7 +70,8 @@ class IdleAccounts:
     def _each(self, condition: ColumnElement[bool], act: Callable[[User], bool]) -> int:
         done, found = 0, select(User).where(condition).order_by(User.id)
         for user_id in self.session.scalars(found.with_only_columns(User.id)).all():
-            # Again in its own transaction: somebody may have come back meanwhile.
+            # Check again in its own transaction, because the owner may have returned in the
+            # meantime.
             still = found.where(User.id == user_id).with_for_update(key_share=True)
             user = self.session.scalar(still)
             done += user is not None and act(user)
@@ -104,7 +108,7 @@ class IdleAccounts:
 
 
 def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnElement[bool]:
-    """Return the condition of active accounts of people that nobody has used since a time."""
+    """Return the condition for active accounts of people that were not used since `before`."""
     last_administrator = (
         select(User.id)
         .where(User.is_admin, IN_USE)
@@ -121,7 +125,7 @@ def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnEl
             AccessToken.user_id == User.id,
             or_(AccessToken.created_at >= before, AccessToken.last_used_at >= before),
         ),
-        # Of tokens that are removed since.
+        # Include the use of tokens that have been deleted since.
         exists().where(CallCount.user_id == User.id, CallCount.day >= before.date()),
         exists().where(
             OnCallTurn.user_id == User.id,

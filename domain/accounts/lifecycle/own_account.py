@@ -1,4 +1,4 @@
-"""What people change of their own account: profile, address, password, factors and browsers."""
+"""Actions of users on their own account: profile, address, password, factors and browsers."""
 
 from domain.access.actions import action
 from domain.access.actor import Work
@@ -22,7 +22,7 @@ from domain.oauth.personal_tokens.tokens import revoke_own_tokens
 
 
 def granted_access(work: Work, user_id: int) -> dict[str, bool]:
-    """Return which kinds of access there are to end, as the page to change a password asks."""
+    """Return which kinds of access a user has granted, for the page that changes the password."""
     own = TokenFilter(owner_id=user_id, user_id=user_id, is_active=True)
     return {
         "has_applications": bool(list_authorized(user_id, session=work.session, now=work.now)),
@@ -31,10 +31,10 @@ def granted_access(work: Work, user_id: int) -> dict[str, bool]:
 
 
 def end_access(work: Work, user_id: int, *, applications: bool, tokens: bool) -> dict[str, int]:
-    """End the chosen kinds of access, and return how many there were, for the audit log.
+    """Revoke the chosen kinds of access, and return their numbers for the audit log.
 
-    A new e-mail address that waits is forgotten: whoever knew the former password may have asked
-    for it.
+    An unconfirmed new email address is discarded, because it may have been requested by someone who
+    knew the former password.
     """
     ended = {}
     forget_new_address(user_id, session=work.session)
@@ -46,13 +46,13 @@ def end_access(work: Work, user_id: int, *, applications: bool, tokens: bool) ->
 
 
 APP = "authenticator app"
-#: Recovery codes in clear.
+#: Recovery codes in plain text.
 Codes = tuple[str, ...]
 
 
 @action("users.rename_current")
 def rename(work: Work, new: NameBody) -> None:
-    """Change one's own name."""
+    """Change the caller's name."""
     if get_account(_me(work), session=work.session).kind != HUMAN:
         raise ForbiddenError("A bot has the name of its access token or application.")
     change_profile(_me(work), new.name, session=work.session)
@@ -60,7 +60,10 @@ def rename(work: Work, new: NameBody) -> None:
 
 @action("own_account.change")
 def change_own_profile(work: Work, change: ProfileBody) -> bool:
-    """Change name and time zone; return whether a new e-mail address has to be confirmed."""
+    """Change the caller's name, time zone and email address.
+
+    Return whether a new email address has to be confirmed.
+    """
     user, session = get_account(_me(work), session=work.session), work.session
     has_new_address = checked_email(change.email) != user.email
     change_profile(user.id, change.name, time_zone=change.time_zone, session=session)
@@ -72,7 +75,7 @@ def change_own_profile(work: Work, change: ProfileBody) -> bool:
 
 @action("own_account.change")
 def change_own_password(work: Work, sign_in_id: int, new: PasswordBody) -> None:
-    """Change the password, and sign out all browsers but this one."""
+    """Change the password, and sign out all other browsers."""
     rules = work.policy(PasswordRules)
     user = get_account(_me(work), session=work.session)
     change_password(user.id, new.new_password, session=work.session, now=work.now, rules=rules)
@@ -84,7 +87,7 @@ def change_own_password(work: Work, sign_in_id: int, new: PasswordBody) -> None:
 
 @action("own_account.change")
 def end_sign_in(work: Work, sign_in_id: int) -> str:
-    """Sign one browser out, and return what it is in words."""
+    """Sign out one browser, and return its description."""
     closed = close_sign_in_of(_me(work), sign_in_id, session=work.session)
     words = device_in_words(closed.user_agent)
     details = {"browser": words, "browser_address": closed.address}
@@ -94,7 +97,7 @@ def end_sign_in(work: Work, sign_in_id: int) -> str:
 
 @action("own_account.change")
 def end_other_sign_ins(work: Work, sign_in_id: int) -> None:
-    """Sign all browsers out but this one."""
+    """Sign out all other browsers."""
     closed = close_other_sign_ins(_me(work), but=sign_in_id, session=work.session)
     if closed:
         _record(work, EventKind.SIGNED_OUT, "another browser", browsers=closed)
@@ -102,7 +105,10 @@ def end_other_sign_ins(work: Work, sign_in_id: int) -> None:
 
 @action("own_account.change")
 def add_app(work: Work, sign_in_id: int, seed: str, typed: str) -> Codes:
-    """Set up an authenticator app; return recovery codes with the first second factor."""
+    """Set up an authenticator app.
+
+    Return recovery codes if it is the first second factor.
+    """
     had_any = has_second_factor(_me(work), session=work.session)
     totp.set_up_app(
         _me(work),
@@ -117,7 +123,10 @@ def add_app(work: Work, sign_in_id: int, seed: str, typed: str) -> Codes:
 
 @action("own_account.change")
 def remove_app(work: Work) -> bool:
-    """Remove the authenticator app; return whether there was one."""
+    """Remove the authenticator app.
+
+    Return whether there was one.
+    """
     is_removed = totp.remove_app(_me(work), session=work.session)
     if is_removed:
         _removed(work, APP)
@@ -126,13 +135,16 @@ def remove_app(work: Work) -> bool:
 
 @action("own_account.change")
 def add_passkey(work: Work, sign_in_id: int, reply: CeremonyResponse, name: str) -> Codes:
-    """Store a new passkey; return recovery codes with the first second factor."""
+    """Store a new passkey.
+
+    Return recovery codes if it is the first second factor.
+    """
     had_any = has_second_factor(_me(work), session=work.session)
     session, keyring = work.session, work.policy(Keyring)
     try:
         passkeys.add_passkey(_me(work), reply, name, session=session, keyring=keyring, now=work.now)
     except PasskeyRefusedError:
-        release_locks(session)  # Its challenge is used up.
+        release_locks(session)  # Keep the challenge marked as used.
         raise
     return _added(work, f"passkey {name}", sign_in_id, is_first=not had_any)
 
@@ -162,7 +174,10 @@ def renew_recovery_codes(work: Work) -> Codes:
 
 
 def _added(work: Work, factor: str, sign_in_id: int, *, is_first: bool) -> Codes:
-    """Record a second factor; the first one signs out browsers that used the password alone."""
+    """Record a second factor in the audit log, and return recovery codes with the first one.
+
+    The first one also signs out browsers that used only the password.
+    """
     _record(work, EventKind.SECOND_FACTOR_ADDED, factor)
     if not is_first:
         return ()

@@ -1,9 +1,9 @@
-"""New passwords for people who forgot theirs, by a link to the e-mail address of the account.
+"""Password resets by a link to the email address of the account.
 
-A link is signed and stored nowhere. It holds a stamp of the password and the address that the
-account had, so it ends with the first change of either, whoever makes it, and works once. Whether
-there is an account only the reader of its mail learns. The second factor stays, and is asked for at
-the next sign-in.
+A link is signed, but not stored, and works once. It contains a digest of the password hash and the
+address, so a change to either of them invalidates it. The response does not reveal whether an
+account exists: only the recipient of the email learns that. Second factors are kept, and are
+required at the next sign-in.
 """
 
 from datetime import timedelta
@@ -35,7 +35,7 @@ from domain.delivery.mail.outbox import queue_messages
 from models import User
 
 LINK_LIFETIME = timedelta(hours=1)
-#: What the links are signed for.
+#: Purpose for which the links are signed.
 SEALED_FOR = "forgotten password"
 _INVALID_LINK = (
     "This link is not valid: it was used or has expired, or the account has changed. Ask for a new "
@@ -45,10 +45,11 @@ _INVALID_LINK = (
 
 @action("signing_in.prove")
 def send_link(work: Work, login: str) -> None:
-    """Send a link to the account with this user name or e-mail address, if there is one.
+    """Send a link to the account with this user name or email address.
 
-    Raises ConflictError if no mail is sent here, and TooManyAttemptsError for too many requests
-    from one IP address. Too many for one account are ignored, so that nobody's mail is flooded.
+    Nothing is sent if there is no such account. Raise ConflictError if this instance sends no
+    email. Raise TooManyAttemptsError for too many requests from one IP address. Requests above the
+    limit of one account are ignored, so that its owner is not flooded with email.
     """
     if not work.policy(Letterhead).has_mail_server:
         raise ConflictError("This installation sends no e-mail.")
@@ -70,7 +71,10 @@ def send_link(work: Work, login: str) -> None:
 
 @question("signing_in.prove")
 def show_account(work: Work, user_id: int, stamp: str) -> UserView:
-    """Return the account that a link is for, or raise NotFoundError."""
+    """Show the account of a link.
+
+    Raise NotFoundError if the link is not valid.
+    """
     user = find_user_to_sign_in(user_id, session=work.session)
     if user is None or _stamp(work.session.get_one(User, user_id)) != stamp:
         raise NotFoundError(_INVALID_LINK)
@@ -79,15 +83,17 @@ def show_account(work: Work, user_id: int, stamp: str) -> UserView:
 
 @action("signing_in.prove")
 def set_password(work: Work, user_id: int, stamp: str, new: PasswordBody) -> None:
-    """Give the account of a link a new password; sign it out everywhere, and let it sign in again.
+    """Set a new password for the account of a link, and sign it out everywhere.
 
-    The address is confirmed by it. Raises NotFoundError, or InvalidError for a weak password.
+    Failed sign-in attempts are reset, and the address is confirmed. Raise NotFoundError, or
+    InvalidError for a weak password.
     """
     user, session = show_account(work, user_id, stamp), work.session
-    release_locks(session)  # to hash a password takes a while
+    release_locks(session)  # Hashing a password takes time.
     hashed = hash_new_password(user, new.new_password, work.policy(PasswordRules))
     lock_account(user_id, session=session)
-    show_account(work, user_id, stamp)  # Of two at once, one finds the password of the other.
+    # Check again: of two concurrent requests, one finds the new password.
+    show_account(work, user_id, stamp)
     store_password(user_id, hashed, session=session, now=work.now)
     close_all_sign_ins(user_id, session=session)
     forget_failed_sign_ins(user.username, session=session, keyring=work.policy(Keyring))
@@ -95,7 +101,7 @@ def set_password(work: Work, user_id: int, stamp: str, new: PasswordBody) -> Non
     ended = end_access(work, user_id, applications=new.end_applications, tokens=new.revoke_tokens)
     subject = user.username
     work.record(EventKind.PASSWORD_CHANGED, subject=subject, user_id=user_id, details=ended)
-    # An address that another account has as well proves nothing about either of them.
+    # An address that another account shares proves nothing about the ownership of either account.
     if user.is_found_by_email and vouch(work, user_id):
         work.record(EventKind.EMAIL_CONFIRMED, subject=subject, user_id=user_id)
 
@@ -119,5 +125,5 @@ def _queue_link(work: Work, user: UserView) -> None:
 
 
 def _stamp(user: User) -> str:
-    """Return what a change of password or address changes; it tells nothing of either."""
+    """Return a digest that changes with the password or the address, and reveals neither."""
     return sha256(f"{user.password_hash}\n{user.email}".encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Sign-up: a link to an address, the account that is made by it, and what administrators say.
+"""Sign-up by a link to an email address, and approval by administrators.
 
-A link is signed and works once. It is stored only in its message, and so is the address. Whether
-that has an account only its reader learns.
+A link is signed and works once. The link and the address are stored only in the email. Only the
+recipient learns whether the address already has an account.
 """
 
 from datetime import timedelta
@@ -41,14 +41,17 @@ from domain.projects.invitation_actions import accept, show_offer
 from models import User
 from models.folding import fold
 
-#: What the links are signed for.
+#: Purpose for which the links are signed.
 SEALED_FOR = "sign-up"
 _USED_LINK = "This link was used already. Sign in, or sign up again."
 
 
 @question("sign_up.ask")
 def show_policy(work: Work) -> SignUpPolicy:
-    """Return who may sign up, or raise NotFoundError if nobody may."""
+    """Show the sign-up policy.
+
+    Raise NotFoundError if sign-up is turned off.
+    """
     policy = work.policy(SignUpPolicy)
     if not policy.is_offered:
         raise NotFoundError("Page not found.")
@@ -57,10 +60,12 @@ def show_policy(work: Work) -> SignUpPolicy:
 
 @action("sign_up.ask")
 def send_link(work: Work, email: str) -> None:
-    """Send a link to an address, or to the owner of its account the advice to sign in.
+    """Send a sign-up link to an email address.
 
-    Raises NotFoundError, InvalidError, and TooManyAttemptsError for too many requests from one IP
-    address. Too many for one address are ignored, so that nobody's mail is flooded.
+    The owner of an existing account gets the advice to sign in. Raise NotFoundError if sign-up is
+    turned off. Raise InvalidError for an address that is not allowed. Raise TooManyAttemptsError
+    for too many requests from one IP address. Requests above the limit of one address are ignored,
+    so that its owner is not flooded with email.
     """
     address = checked_email(email)
     if not show_policy(work).admits(address):
@@ -83,9 +88,9 @@ def send_link(work: Work, email: str) -> None:
 
 @question("sign_up.finish")
 def show_link(work: Work, email: str) -> SignUpPolicy:
-    """Return the policy that the account of a link falls under.
+    """Show the sign-up policy for the email address of a link.
 
-    Raises NotFoundError for an address that has an account or may not be signed up with any more.
+    Raise NotFoundError for an address that has an account or may no longer be used to sign up.
     """
     policy = work.policy(SignUpPolicy)
     if not policy.admits(email):
@@ -96,9 +101,9 @@ def show_link(work: Work, email: str) -> SignUpPolicy:
 
 @action("sign_up.finish")
 def create_account(work: Work, email: str, number: str, new: OwnAccountBody) -> UserView:
-    """Make the account of a link, which then works no more; it may have to be approved.
+    """Create the account of a link, which then stops working.
 
-    Raises as `show_link` and `make_account`.
+    The account may need approval. Raise the errors of `show_link` and `make_account`.
     """
     needs_approval = show_link(work, email).needs_approval
     user = make_account(work, email, new, state=PENDING if needs_approval else ACTIVE)
@@ -113,9 +118,10 @@ def create_account(work: Work, email: str, number: str, new: OwnAccountBody) -> 
 
 @action("invitations.join")
 def join(work: Work, invitation_id: int, email: str, new: OwnAccountBody) -> UserView:
-    """Make the account of an invited person, and accept the invitation.
+    """Create the account of an invited person, and accept the invitation.
 
-    Raises as `show_offer` and `make_account`, and ForbiddenError if invitations are not enough.
+    Raise the errors of `show_offer` and `make_account`. Raise ForbiddenError if an invitation is
+    not sufficient to create an account.
     """
     show_offer(work, invitation_id, email)
     if not work.policy(SignUpPolicy).admits_invited(email):
@@ -129,9 +135,10 @@ def join(work: Work, invitation_id: int, email: str, new: OwnAccountBody) -> Use
 def approve_user(work: Work, user_id: int) -> ApprovalResult:
     """Approve an account, so that its owner can sign in.
 
-    The owner gets a message.
+    The owner is notified by email.
 
-    Raises NotFoundError, and ConflictError if it does not wait.
+    Raise NotFoundError if the account does not exist. Raise ConflictError if it does not wait for
+    approval.
     """
     user = _get_waiting(work, user_id)
     work.session.get_one(User, user_id).state = ACTIVE
@@ -145,9 +152,10 @@ def approve_user(work: Work, user_id: int) -> ApprovalResult:
 def reject_user(work: Work, user_id: int) -> ApprovalResult:
     """Reject an account that waits for approval, and delete it.
 
-    The owner gets a message.
+    The owner is notified by email.
 
-    Raises NotFoundError, and ConflictError if it does not wait.
+    Raise NotFoundError if the account does not exist. Raise ConflictError if it does not wait for
+    approval.
     """
     user = _get_waiting(work, user_id)
     key = audit_key(session=work.session, keyring=work.policy(Keyring), now=work.now)
@@ -159,7 +167,8 @@ def reject_user(work: Work, user_id: int) -> ApprovalResult:
 
 def _get_waiting(work: Work, user_id: int) -> UserView:
     get_account(user_id, session=work.session)
-    lock_account(user_id, session=work.session)  # Of two at once, one finds that it is settled.
+    # Of two concurrent requests, one finds that the account was already approved or rejected.
+    lock_account(user_id, session=work.session)
     user = get_account(user_id, session=work.session)
     if user.state != PENDING:
         raise ConflictError("This account does not wait for approval.")
@@ -167,13 +176,13 @@ def _get_waiting(work: Work, user_id: int) -> UserView:
 
 
 def _tell_administrators(work: Work, user_id: int) -> None:
-    """Tell administrators that an account waits: once a day, unless it is the only one."""
+    """Notify administrators of a pending account: the first one, and then at most once a day."""
     session, head = work.session, work.policy(Letterhead)
     administrators = session.scalars(
         select(User)
         .where(User.is_admin, IN_USE)
         .order_by(User.id)
-        # Of two at once, one waits, and finds the account of the other.
+        # The second of two concurrent requests waits, and finds the account of the first.
         .with_for_update(key_share=True)
     ).all()
     others = select(exists().where(User.state == PENDING, User.id != user_id))
@@ -212,7 +221,10 @@ def _link_message(work: Work, address: str) -> NewMessage:
 
 
 def _known_message(work: Work, owner: UserView) -> NewMessage:
-    """Return the message to the address that the account has, which may be spelt differently."""
+    """Return the message to an existing account about a sign-up with its address.
+
+    It is sent to the account's address, which may differ in spelling from the entered one.
+    """
     head = work.policy(Letterhead)
     return head.message(
         owner.id,
@@ -228,7 +240,7 @@ def _known_message(work: Work, owner: UserView) -> NewMessage:
 
 
 def _tell(work: Work, user: UserView, text: str) -> None:
-    """Tell somebody what became of their account, if this service sends e-mail."""
+    """Notify a user of the decision about their account, if this service sends email."""
     head = work.policy(Letterhead)
     if head.has_mail_server:
         key, subject = f"decision on account {user.id}", f"Your account at {head.instance_name}"

@@ -1,1 +1,1 @@
-"""Personal data: the inventory of tables, the export, and erasure."""
+"""Personal data: the inventory of tables, the export and the erasure."""

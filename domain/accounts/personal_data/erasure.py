@@ -1,7 +1,7 @@
-"""Erases a person: deletes their own data, and pseudonymizes what others still need.
+"""Erases a person: deletes their own data, and pseudonymizes data that others need.
 
-The emptied row of the account stays, so that its id is never reused: applications identify users by
-it (`sub`).
+The emptied row of the account is kept, so that its id is never reused: applications identify users
+by it (`sub`).
 """
 
 import re
@@ -42,8 +42,8 @@ _SLICE = 500
 def erase_person(work: Work, user: UserView, *, heir: UserView | None, audit_key: bytes) -> Erased:
     """Erase a person; their applications are transferred to `heir`, or deleted without one.
 
-    Raises ConflictError for the acting account itself, bots, the last administrator, the only Owner
-    of a group or project, and for instance-wide applications without an heir.
+    Raise ConflictError for the acting account itself, bots, the last administrator, and the only
+    Owner of a group or project. Raise it for instance-wide applications without an heir as well.
     """
     session = work.session
     check_erasable(work, user)
@@ -72,13 +72,13 @@ def erase_person(work: Work, user: UserView, *, heir: UserView | None, audit_key
 
 
 def count_applications(user: UserView, *, session: Session) -> int:
-    """Return how many applications are transferred or deleted with their owner."""
+    """Return the number of applications that are transferred or deleted with their owner."""
     mine = select(func.count(Application.id)).where(Application.owner_id == user.id)
     return session.scalar(mine) or 0
 
 
 def count_own_projects(user: UserView, *, session: Session) -> int:
-    """Return how many projects are deleted with the personal namespace."""
+    """Return the number of projects that are deleted with the personal namespace."""
     own = select(func.count(Project.id)).join(Group).where(Group.owner_id == user.id)
     return session.scalar(own.where(Project.deleted_at.is_(None))) or 0
 
@@ -87,7 +87,7 @@ def _delete_own_projects(work: Work, user: UserView) -> int:
     own = work.session.scalar(select(Group).where(Group.owner_id == user.id))
     if own is None:
         return 0
-    own.owner_id = None  # what is deleted belongs to nobody
+    own.owner_id = None  # A deleted namespace has no owner.
     return len(delete_group(namespace_of(own), session=work.session, now=work.now))
 
 
@@ -123,7 +123,7 @@ class _Names:
     def __init__(self, user: UserView, pseudonym: str) -> None:
         self.username = user.username
         self.pseudonym = pseudonym
-        # The longest first: the e-mail address may begin with the user name.
+        # Sort the longest name first, because the email address may start with the user name.
         names = sorted({user.email, user.username, user.name} - {""}, key=len, reverse=True)
         either = "|".join(re.escape(name) for name in names)
         self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
@@ -148,7 +148,7 @@ def _rename_in_activity(user: UserView, names: _Names, *, session: Session) -> N
     session.execute(theirs.values(user_name=names.pseudonym))
     assigned = (AlertNote.kind == NoteKind.ASSIGNEE.value) & (AlertNote.text == names.username)
     session.execute(update(AlertNote).where(assigned).values(text=names.pseudonym))
-    # `domain/paging/escalations/manual_actions.py` writes it.
+    # `domain/paging/escalations/manual_actions.py` writes this text.
     was_paged = (AlertNote.kind == NoteKind.HANDLING.value) & (
         AlertNote.text == f"paged @{names.username}"
     )

@@ -1,6 +1,6 @@
-"""The inventory of tables with personal data, and the export of those of a person.
+"""Inventory of the tables with personal data, and the export of a person's data.
 
-Erasure and documentation use it as well.
+The erasure and the documentation use the inventory as well.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ from models.folding import fold
 
 
 class ErasureRule(StrEnum):
-    """The effect of an erasure on rows; the value describes it."""
+    """The effect of an erasure on rows. The value is its description."""
 
     DELETED = "deleted"
     PSEUDONYM = "kept under a pseudonym"
@@ -42,27 +42,27 @@ class PersonalDataTable:
     """A table with personal data."""
 
     model: type[models.Base]
-    #: Its content, in words.
+    #: Description of the content.
     about: str
     _: KW_ONLY
-    #: The names of the exported columns.
+    #: Names of the exported columns, separated by spaces.
     exported: str
-    #: The names of columns that say nothing more about the person: bookkeeping of the service,
-    #: secrets, and ids of other people.
+    #: Names of columns without further information about the person: internal fields, secrets, and
+    #: ids of other people.
     internal: str = ""
-    #: Its name in an export, if that is not the one in the database.
+    #: Name in an export, if it differs from the name in the database.
     called: str = ""
-    #: The condition for the rows of a person; by default those that refer to the account.
+    #: Condition for the rows of a person. By default, these are rows that refer to the account.
     rows: Callable[[UserView], ColumnElement[bool]] | None = None
-    #: By column: what is exported of a text that may contain secrets.
+    #: Functions by column that remove secrets from an exported text.
     rewritten: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
-    #: By exported name: the column with its ciphertext, if it is encrypted.
+    #: Columns with the ciphertext, by exported name.
     decrypted: Mapping[str, str] = field(default_factory=dict)
     on_erasure: ErasureRule = ErasureRule.DELETED
 
     @property
     def name(self) -> str:
-        """Its name in an export."""
+        """Return the name of the table in an export."""
         return self.called or self.model.__tablename__
 
     def of(self, user: UserView) -> ColumnElement[bool]:
@@ -76,7 +76,7 @@ class PersonalDataTable:
 
 
 def unlisted_columns(table: PersonalDataTable) -> tuple[str, ...]:
-    """Return the columns that are neither exported nor internal: somebody forgot them."""
+    """Return the columns that are neither exported nor internal, which should not exist."""
     listed = {*table.exported.split(), *table.internal.split()}
     return tuple(
         each.key
@@ -95,7 +95,7 @@ def _is_always_internal(column: Column[Any]) -> bool:
 
 
 _FOLDED = frozenset({"username_key", "email_key", "name_key", "path_key"})
-#: In the order of export and erasure.
+#: Tables with personal data, in the order of export and erasure.
 PERSONAL_DATA = (
     PersonalDataTable(
         models.User,
@@ -340,7 +340,7 @@ PERSONAL_DATA = (
         called="incident_assignments",
         exported="incident_id",
     ),
-    # What a rule opens then says that the account was deleted, and so nobody was paged.
+    # Incidents opened by the rule then show that the account was deleted, so nobody was paged.
     PersonalDataTable(
         models.IncidentRuleResponder,
         "Incident rules that call the person",
@@ -429,7 +429,7 @@ PERSONAL_DATA = (
 def export_person(
     user: UserView, *, session: Session, keyring: Keyring, now: datetime
 ) -> dict[str, object]:
-    """Return all stored data of a person by the names of `PERSONAL_DATA`, without any secret."""
+    """Return all stored data of a person by the names in `PERSONAL_DATA`, without secrets."""
     held = {each.name: _rows(each, user, session, keyring) for each in PERSONAL_DATA}
     account = held.pop("account")
     return {"exported_at": _written(now), "account": account[0], **held}

@@ -1,1 +1,1 @@
-"""Signing in: limited attempts, the second factor, and the sessions that follow."""
+"""Sign-in: limited attempts, second factors and browser sessions."""

@@ -1,6 +1,6 @@
-"""Signing in and out: by a password, a second factor after it, or a passkey alone.
+"""Sign-in and sign-out by password, by a second factor after it, or by only a passkey.
 
-What is refused is counted, and stays counted when the error is raised.
+Failed attempts are counted, and the count is kept when the error is raised.
 """
 
 from collections.abc import Iterator, Mapping
@@ -61,7 +61,7 @@ _WAITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SignInLimits:
-    """The instance's limits on failed sign-in and second-factor attempts."""
+    """Limits of the instance on failed sign-in and second-factor attempts."""
 
     per_account: int
     per_address: int
@@ -79,8 +79,8 @@ class SignInLimits:
     ) -> SignInAttempt:
         """Build a sign-in attempt from an IP address, with the limits that apply to it.
 
-        `device_ids` maps the accounts that have signed in from the same browser before to the ids
-        in its device cookie.
+        `device_ids` maps accounts that have signed in from the same browser to the ids in the
+        browser's device cookie.
         """
         return SignInAttempt(
             login=login,
@@ -99,19 +99,19 @@ class SignInLimits:
         )
 
     def browser_limit(self, device_id: str) -> AttemptLimit:
-        """Return the limit for a browser that an account has signed in from before."""
+        """Return the limit for a browser from which an account has signed in before."""
         return AttemptLimit(
             subject=f"sign-in browser {device_id}", attempts=self.per_account, window=self.window
         )
 
     def email_limit(self, user_id: int) -> AttemptLimit:
-        """Return the limit on messages to e-mail addresses that a user wants to confirm."""
+        """Return the limit on confirmation and password reset emails of a user."""
         return AttemptLimit(
             subject=f"e-mail address, user {user_id}", attempts=self.per_account, window=self.window
         )
 
     def address_limit(self, address: str | None) -> AttemptLimit:
-        """Return the limit for an IP address, over all steps of signing in."""
+        """Return the limit for an IP address, which applies to all steps of signing in."""
         return AttemptLimit(
             subject=f"sign-in address {client_prefix(address or '')}",
             attempts=self.per_address,
@@ -123,7 +123,7 @@ class WrongCodeError(InvalidError):
     """The code is wrong, expired or already used."""
 
     def __init__(self) -> None:
-        """Use one message for wrong, expired and used codes."""
+        """Use the same message for wrong, expired and used codes."""
         message = (
             "This code is wrong or was already used. "
             "Wait for the next code of your app, or use another recovery code."
@@ -142,10 +142,10 @@ class NoCodeError(InvalidError):
 
 @action("signing_in.prove")
 def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
-    """Return the user with a login and password, or None.
+    """Authenticate a user by login and password.
 
-    Raises TooManyAttemptsError, and ForbiddenError for the right password of an account that waits
-    for approval.
+    Return None if they are wrong. Raise TooManyAttemptsError above a limit. Raise ForbiddenError
+    for the correct password of an account that waits for approval.
     """
     session, keyring = work.session, work.policy(Keyring)
     try:
@@ -154,11 +154,11 @@ def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
         release_locks(session)
         raise
     if user is None:
-        # Without an unknown login: it may be a password in the wrong field.
+        # An unknown login is not recorded, because it may be a password in the wrong field.
         known = find_user(attempt.login, session=session)
         user_id = known.id if known else None
         work.record(EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": "password"})
-        release_locks(session)  # before the page is rendered
+        release_locks(session)  # Do not hold locks while the page is rendered.
     elif user.state == PENDING:
         raise ForbiddenError(_WAITS)
     return user
@@ -169,7 +169,8 @@ def prove_code(work: Work, user_id: int, typed: str, *, device_id: str | None) -
     """Check and consume a code of the app or a recovery code after the password.
 
     `device_id` is the id in the device cookie, if the account has signed in from this browser
-    before. Raises NoCodeError, WrongCodeError or TooManyAttemptsError.
+    before. Raise NoCodeError for a malformed code, WrongCodeError for a wrong code, and
+    TooManyAttemptsError above a limit.
     """
     app_code, recovery_code = totp.read_code(typed), recovery_codes.read_code(typed)
     code = app_code or recovery_code
@@ -190,7 +191,10 @@ def prove_code(work: Work, user_id: int, typed: str, *, device_id: str | None) -
 def prove_passkey(
     work: Work, user_id: int, reply: CeremonyResponse, *, device_id: str | None
 ) -> Assertion:
-    """Check a passkey after the password; raise PasskeyRefusedError or TooManyAttemptsError."""
+    """Check a passkey after the password.
+
+    Raise PasskeyRefusedError if it is not valid, and TooManyAttemptsError above a limit.
+    """
     attempt = _Attempt(what="passkey", user_id=user_id, device_id=device_id)
     with _counted(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
         return _use_passkey(work, user_id, reply, PREFERRED)
@@ -198,7 +202,10 @@ def prove_passkey(
 
 @action("signing_in.prove")
 def prove_passkey_alone(work: Work, reply: CeremonyResponse) -> Authentication:
-    """Return whose passkey this is; raise PasskeyRefusedError or TooManyAttemptsError."""
+    """Authenticate the owner of a passkey without a password.
+
+    Raise PasskeyRefusedError if it is not valid, and TooManyAttemptsError above a limit.
+    """
     owner_id = find_owner(reply, session=work.session)
     user = find_user_to_sign_in(owner_id, session=work.session) if owner_id else None
     attempt = _Attempt(what="passkey", user_id=user.id if user else None)
@@ -213,7 +220,10 @@ def prove_passkey_alone(work: Work, reply: CeremonyResponse) -> Authentication:
 def sign_in(
     work: Work, authentication: Authentication, lifetime: timedelta, *, former_id: int | None
 ) -> str:
-    """Open a sign-in in place of the former one of a browser; return the token for its cookie."""
+    """Create a sign-in, replacing the browser's former one.
+
+    Return the token for the cookie.
+    """
     credential = work.policy(Keyring).issue(CredentialType.SIGN_IN)
     source, user_id = work.actor.source, authentication.user_id
     row = SignIn(
@@ -232,17 +242,17 @@ def sign_in(
     work.session.execute(seen)
     _activate(work, user_id)
     if former_id is not None:
-        work.session.flush()  # to learn the id
+        work.session.flush()  # This assigns the id.
         replace_sign_in(former_id, row.id, user_id, session=work.session)
     _record_of(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
     return credential.clear
 
 
 def _activate(work: Work, user_id: int) -> None:
-    """Make an account active again that was deactivated."""
+    """Activate a deactivated account."""
     if work.session.get_one(User, user_id).state != DEACTIVATED:
         return
-    # An administrator may have locked it meanwhile.
+    # An administrator may have locked the account in the meantime.
     theirs = update(User).where(User.id == user_id, User.state == DEACTIVATED)
     again = theirs.values(state=ACTIVE, idle_noticed_at=None).returning(User.id)
     if work.session.scalar(again) is not None:
@@ -251,7 +261,10 @@ def _activate(work: Work, user_id: int) -> None:
 
 @action("signing_in.sign_out")
 def sign_out(work: Work, sign_in_id: int, application: str = "") -> None:
-    """Delete the sign-in of this browser, on the page or at the request of an application."""
+    """Delete the sign-in of this browser.
+
+    `application` is the application that requested it, or empty for the page.
+    """
     work.record(EventKind.SIGNED_OUT, user_id=work.actor.id, subject=application)
     close_sign_in(sign_in_id, session=work.session)
 
@@ -260,17 +273,17 @@ def sign_out(work: Work, sign_in_id: int, application: str = "") -> None:
 class _Attempt:
     """An attempt with a code or a passkey."""
 
-    #: Codes and passkeys are counted separately, so that guessed codes do not lock out an owner
-    #: with a passkey.
+    #: Kind of attempt. Codes and passkeys are counted separately, so that guessed codes do not lock
+    #: out an owner with a passkey.
     what: str
-    #: None for a passkey that is not registered.
+    #: Id of the user. None for a passkey that is not registered.
     user_id: int | None
     device_id: str | None = None
 
     def limits(self, work: Work) -> tuple[AttemptLimit, ...]:
         """Return the limits for the IP address (or the known browser) and for the account.
 
-        A known browser has a limit of its own instead of its address's.
+        A known browser has its own limit instead of the limit of its address.
         """
         known = work.policy(SignInLimits)
         from_address = known.address_limit(work.actor.source.address)
@@ -290,9 +303,10 @@ class _Attempt:
 def _counted(
     work: Work, attempt: _Attempt, failure: EventKind, user_id: int | None
 ) -> Iterator[None]:
-    """Count an attempt before it is checked; keep that, and the failure, if it is refused.
+    """Count an attempt before it is checked; commit the count and the failure if it fails.
 
-    If it is not, the account's counter is reset, and this attempt subtracted from the shared one.
+    After a success, the account's counter is reset, and this attempt is subtracted from the shared
+    counter.
     """
     session, keyring = work.session, work.policy(Keyring)
     from_address, *for_account = limits = attempt.limits(work)
@@ -317,6 +331,6 @@ def _use_passkey(work: Work, user_id: int, reply: CeremonyResponse, verification
 
 
 def _record_of(work: Work, user_id: int, kind: EventKind, **details: object) -> None:
-    """Record what a user does who is signed in only afterwards."""
+    """Record an event of a user who is not signed in yet."""
     name = work.session.get_one(User, user_id).username
     work.acting_as(user_id, name).record(kind, user_id=user_id, details=details)

@@ -1,7 +1,7 @@
-"""URLs to return to after a sign-in that are too long to be a part of another URL.
+"""Return URLs of sign-ins that are too long to be part of another URL.
 
-The path and its query stay in the database, and the browser carries a handle. Anybody can send a
-browser to a long URL, so each network can store a limited number of them.
+The path with its query is stored in the database, and the browser carries a handle. Anyone can send
+a browser to a long URL, so each network can store only a limited number of them.
 """
 
 from datetime import datetime, timedelta
@@ -25,7 +25,10 @@ _MOST, _WINDOW = 300, timedelta(minutes=10)
 def keep_page(
     path: str, *, address: str | None, session: Session, keyring: Keyring, now: datetime
 ) -> str:
-    """Store a path and return its handle; raise TooManyAttemptsError above the network's limit."""
+    """Store a path and return its handle.
+
+    Raise TooManyAttemptsError above the network's limit.
+    """
     subject = f"kept pages, address {client_prefix(address or '')}"
     limit = AttemptLimit(subject=subject, attempts=_MOST, window=_WINDOW)
     claim_attempt(limit, session=session, keyring=keyring, now=now)

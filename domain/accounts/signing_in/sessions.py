@@ -1,7 +1,7 @@
 """Sign-ins: the server-side sessions of browsers.
 
-The cookie holds a random token; the row holds its digest. Signing out deletes the row, so a copied
-cookie is worthless afterwards.
+The cookie contains a random token, and the row contains its digest. Signing out deletes the row, so
+a copied cookie is useless afterwards.
 """
 
 from dataclasses import dataclass, replace
@@ -30,25 +30,25 @@ class RequestSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Authentication:
-    """An authenticated user and the methods used (RFC 8176 values; `amr` in OpenID Connect)."""
+    """An authenticated user and the methods used (RFC 8176 values, `amr` in OpenID Connect)."""
 
     user_id: int
     methods: tuple[str, ...]
-    #: Of the account at a provider that vouches for the user.
+    #: Id of the identity at a provider that authenticated the user.
     identity_id: int | None = None
-    #: When the user signed in at the provider, if that was earlier.
+    #: Time of an earlier sign-in at the provider. None if the user has just signed in.
     authenticated_at: datetime | None = None
-    #: Whether that is known: a provider may not say.
+    #: Whether the time is known: some providers do not return it.
     is_proof: bool = True
 
     def and_then(self, method: str) -> Self:
-        """Return it with a second factor that followed; the user is there now."""
+        """Return the authentication after a second factor, which proves the user's presence."""
         methods = (*self.methods, method, "mfa")
         return replace(self, methods=methods, authenticated_at=None, is_proof=True)
 
 
 BY_PASSWORD = ("pwd",)
-#: `fed` is in no registry; others that speak of a provider call it so.
+#: `fed` is not a registered value, but others use it for providers as well.
 BY_PROVIDER = ("fed",)
 BY_PROVIDER_WITH_FACTOR = ("fed", "mfa")
 
@@ -69,13 +69,14 @@ class LiveSignIn:
 
     id: int
     created_at: datetime
-    #: Whether the user is known to have authenticated at that moment.
+    #: Whether the user verifiably authenticated at `created_at`.
     is_proof: bool
     methods: tuple[str, ...]
     user: UserView
 
 
-# Asked in each request of a browser: to build it each time costs as much as to ask it.
+# Every request of a browser runs this query. It is built once, because building it costs as much as
+# running it.
 _LIVE = (
     select(SignIn.id, SignIn.created_at, SignIn.is_proof, SignIn.methods, User)
     .join(User, User.id == SignIn.user_id)
@@ -90,7 +91,7 @@ _LIVE = (
 def find_sign_in(
     token: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> LiveSignIn | None:
-    """Return the live sign-in of this token and its active user, or None."""
+    """Return the live sign-in with this token and its active user, or None."""
     digests = keyring.digests(token, CredentialType.SIGN_IN)
     if not digests:
         return None
@@ -108,10 +109,10 @@ def find_sign_in(
 
 
 def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
-    """Give a sign-in another token for its cookie and return it; copies of the cookie are over.
+    """Replace the token of a sign-in and return the new one; copies of the cookie stop working.
 
-    Raises ConflictError if it was renewed or closed meanwhile: of parallel changes, those of other
-    browsers and of copies of the cookie fail.
+    Raise ConflictError if it was renewed or closed in the meantime. So only one of several parallel
+    changes succeeds, and requests from other browsers or with copied cookies fail.
     """
     credential = keyring.issue(CredentialType.SIGN_IN)
     digests = keyring.digests(token, CredentialType.SIGN_IN)
@@ -135,7 +136,7 @@ def close_sign_in(sign_in_id: int, *, session: Session) -> None:
 def replace_sign_in(former_id: int, new_id: int, user_id: int, *, session: Session) -> None:
     """Delete the former sign-in of a browser.
 
-    If the same user goes on, that is no end of which applications have to hear.
+    If the user is the same, applications are not notified of a sign-out.
     """
     theirs = update_rows(BackchannelSession).where(
         BackchannelSession.sign_in_id == former_id, BackchannelSession.user_id == user_id
@@ -145,7 +146,7 @@ def replace_sign_in(former_id: int, new_id: int, user_id: int, *, session: Sessi
 
 
 def close_other_sign_ins(user_id: int, *, but: int, session: Session) -> int:
-    """Delete all sign-ins of a user but one, and return how many were deleted."""
+    """Delete all other sign-ins of a user, and return their number."""
     others = SignIn.user_id == user_id, SignIn.id != but
     return len(session.scalars(delete(SignIn).where(*others).returning(SignIn.id)).all())
 
@@ -157,26 +158,26 @@ class OpenSignIn:
     id: int
     created_at: datetime
     address: str | None
-    #: The User-Agent header.
+    #: Value of the User-Agent header.
     user_agent: str | None
-    #: Whether it belongs to the current request.
+    #: Whether the sign-in belongs to the current request.
     is_this: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenSignIns:
-    """The latest sign-ins of a user, and their total number."""
+    """The latest sign-ins of a user, and the total number."""
 
     items: tuple[OpenSignIn, ...]
     total: int
 
 
-#: Scripts can leave thousands of sign-ins; only these many are listed.
+#: Maximum number of listed sign-ins. Scripts can create thousands of them.
 _MOST_SHOWN = 50
 
 
 def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datetime) -> OpenSignIns:
-    """Return the live sign-ins of a user, the latest first; `asked_from` is the current one."""
+    """Return the live sign-ins of a user, latest first; `asked_from` is the current one."""
     is_open = SignIn.user_id == user_id, SignIn.expires_at > now
     statement = select(SignIn).where(*is_open).order_by(SignIn.id.desc()).limit(_MOST_SHOWN)
     items = tuple(
@@ -188,7 +189,10 @@ def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datet
 
 
 def close_sign_in_of(user_id: int, sign_in_id: int, *, session: Session) -> RequestSource:
-    """Delete one sign-in of a user and return its browser, or raise NotFoundError."""
+    """Delete one sign-in of a user and return its browser.
+
+    Raise NotFoundError if it was already deleted.
+    """
     mine = SignIn.user_id == user_id, SignIn.id == sign_in_id
     closed = session.execute(
         delete(SignIn).where(*mine).returning(SignIn.address, SignIn.user_agent)

@@ -1,1 +1,1 @@
-"""Destinations of the audit log: who gets the events, what waits for them, and how it is sent."""
+"""Audit streams: destinations of the audit log, their queues and the delivery of events."""

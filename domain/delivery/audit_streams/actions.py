@@ -1,4 +1,4 @@
-"""What administrators do with destinations of the audit log."""
+"""Actions of administrators on destinations of the audit log."""
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
@@ -50,7 +50,7 @@ def create_stream(work: Work, new: AuditStreamBody) -> NewAuditStream:
 
 @action("audit_streams.change")
 def change_stream(work: Work, stream_id: int, change: AuditStreamChangeBody) -> AuditStream:
-    """Change the URL of a destination, pause or resume it."""
+    """Change the URL of a destination, or pause or resume it."""
     if change.url is not None:
         _CHANGES.change(work, stream_id, DestinationDetails(url=change.url))
     if change.paused is not None:
@@ -60,7 +60,7 @@ def change_stream(work: Work, stream_id: int, change: AuditStreamChangeBody) -> 
 
 @action("audit_streams.change", command="pause")
 def pause_stream(work: Work, stream_id: int) -> AuditStream:
-    """Stop sending to a destination; its events wait."""
+    """Pause a destination; its events are queued."""
     return _CHANGES.pause(work, stream_id)
 
 

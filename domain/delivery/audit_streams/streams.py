@@ -1,14 +1,14 @@
-"""Destinations of the audit log, which get every event in one order.
+"""Destinations of the audit log, each of which receives all events in one order.
 
-An event is removed when it was delivered and not before: after a crash in between it is sent once
-more, with the same id.
+An event is removed only after its delivery. After a crash in between, it is sent again with the
+same id.
 
-Ids are given when an event is written, so one that is committed later may have a smaller id. It is
-sent when it appears; nothing is skipped, since no position is kept.
+Ids are assigned when an event is written, so an event that is committed later may have a smaller
+id. It is sent when it becomes visible. No event is skipped, because no position is stored.
 
-An event that the receiver itself refuses, attempt after attempt, is set aside: it stays in the
-queue, visibly, and later ones go before it. It gets its turn again when the destination recovers,
-and when an administrator says so.
+An event that the receiver repeatedly rejects is set aside. It stays visible in the queue, but later
+events are sent first. It is sent again when the destination recovers, or when an administrator
+resumes the destination.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,26 +45,27 @@ from domain.delivery.outgoing.signing import Message, new_message_id
 from models import AuditEvent, AuditStreamEntry, User
 from models import AuditStream as AuditStreamRow
 
-#: Each one costs a row for every event.
+#: Maximum number of streams. Each of them adds a row for every event.
 MOST_STREAMS = 20
-#: Attempts before an event is set aside: about nine minutes.
+#: Number of attempts before an event is set aside, which takes about nine minutes.
 MOST_TRIES = 10
-#: Of events in a row. A receiver that refuses more of them is at fault itself, and is waited for.
+#: Maximum number of consecutive events that are set aside. If a receiver rejects more of them, the
+#: problem is the receiver, and events wait for it.
 MOST_SET_ASIDE = 3
-#: The most events that wait for one destination; the oldest are given up first.
+#: Maximum number of events that wait for one destination. The oldest are dropped first.
 MOST_ENTRIES = 1_000_000
-#: An event that was set aside is tried once more after each recovery, until this many attempts.
+#: Maximum number of attempts for an event that was set aside. It is retried after each recovery.
 _LAST_TRY = 2 * MOST_TRIES
 
 
 def message_of(message_id: str, shown: Mapping[str, object]) -> Message:
-    """Return the message for an event, given as the API shows it."""
+    """Return the message for an event in its API representation."""
     body = {"type": shown["event_name"], "timestamp": shown["created_at"], "data": shown}
     return Message(id=f"evt_{message_id}", body=orjson.dumps(body))
 
 
 def message_of_test(actor: Actor, *, now: datetime) -> Message:
-    """Return a message that only shows that a destination is reached."""
+    """Return a message that tests whether a destination can be reached."""
     kind, message_id = EventKind.AUDIT_STREAM_TESTED.value, new_message_id()
     shown = {
         "id": message_id,
@@ -81,12 +82,13 @@ def message_of_test(actor: Actor, *, now: datetime) -> Message:
     return message_of(message_id, shown)
 
 
-#: An entry, its event unless that is streamed only or was pruned, and whom that concerns.
+#: An entry, its event and the name of the user concerned. There is no event if it is only streamed
+#: or was pruned.
 _Waiting = tuple[AuditStreamEntry, AuditEvent | None, str | None]
 
 
 class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetails]):
-    """What destinations of the audit log do otherwise than others."""
+    """The behavior that is specific to destinations of the audit log."""
 
     noun = "audit stream"
     message_noun = "audit event"
@@ -117,7 +119,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
     def first(
         self, row: AuditStreamRow, *, session: Session, now: datetime
     ) -> tuple[int, Message] | None:
-        """Return the oldest event."""
+        """Return the oldest event in the queue."""
         entries = (
             select(AuditStreamEntry, AuditEvent, User.username)
             .outerjoin(AuditEvent, AuditEvent.id == AuditStreamEntry.event_id)
@@ -131,7 +133,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
             shown = entry.payload if event is None else view_of(event, username).as_json()
             if shown is not None:
                 return entry.id, message_of(entry.message_id, shown)
-            # The stored event was pruned for its age before it could be sent.
+            # The stored event was pruned because of its age before it could be sent.
             session.delete(entry)
             row.dropped, row.last_dropped_at = row.dropped + 1, now
             session.flush()
@@ -140,7 +142,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
     def taken(
         self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
     ) -> None:
-        """Remove the event; after a failure, try again what was set aside."""
+        """Remove a delivered event; after an earlier failure, retry events that were set aside."""
         del attempt, now
         session.execute(
             delete_rows(AuditStreamEntry).where(AuditStreamEntry.id == delivery.entry_id)
@@ -155,7 +157,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
     def refused(
         self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
     ) -> Failure:
-        """Set an event aside that the receiver refuses, attempt after attempt."""
+        """Count the failure, and set aside an event that the receiver repeatedly rejects."""
         delivery, failure = refusal.delivery, refusal.failure
         entry = delivery and session.get(AuditStreamEntry, delivery.entry_id, with_for_update=True)
         if not entry:
@@ -166,7 +168,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
         if _set_aside_since(failure.failing_since, claim, session) >= MOST_SET_ASIDE:
             return failure
         entry.set_aside_at = now
-        # The next event has not been tried.
+        # The next event has not been attempted yet.
         session.execute(
             update_rows(AuditStreamRow)
             .where(*claims.is_ours(AuditStreamRow, claim))
@@ -175,7 +177,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
         return replace(failure, sets_aside=True)
 
     def begin_again(self, row: AuditStreamRow, session: Session) -> None:
-        """Try the events that were set aside from the beginning."""
+        """Retry the events that were set aside, with a new count of attempts."""
         session.flush()
         _take_back(row.id, session, true(), tries=0)
 
@@ -206,9 +208,10 @@ def _set_aside_since(moment: datetime, claim: Claim, session: Session) -> int:
 def drop_old_entries(
     *, session: Session, before: datetime, now: datetime, between: Between, most: int = MOST_ENTRIES
 ) -> int:
-    """Give up events that happened before a moment, and the oldest of too many; count them.
+    """Drop events from before a time, and the oldest events above the maximum; return their number.
 
-    The count of each destination is stored with it, so that nothing disappears silently.
+    The number of dropped events is stored with each destination, so that no event disappears
+    silently.
     """
 
     def drop(stream_id: int, condition: ColumnElement[bool]) -> int:
@@ -231,15 +234,16 @@ def drop_old_entries(
 
 
 def remove_orphans(*, session: Session, between: Between) -> int:
-    """Remove the events of destinations that were removed; return how many there were."""
+    """Remove the events of deleted destinations; return their number."""
     orphans = AUDIT_STREAMS.orphans()
     return AUDIT_STREAMS.remove_entries(orphans, session=session, between=between)
 
 
 def queue_stream_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
-    """Store the messages that are due and not stored yet, and return their number.
+    """Queue the notices that are due, and return the number of new emails.
 
-    One when a destination has failed for a day, and one for each day on which events were given up.
+    A notice is due when a destination has failed for a day, and for each day on which events were
+    dropped.
     """
     notices = [
         each

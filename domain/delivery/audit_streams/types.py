@@ -1,4 +1,4 @@
-"""Destinations of the audit log, as every face takes and shows them."""
+"""API types for destinations of the audit log."""
 
 from pydantic import Field
 
@@ -25,7 +25,7 @@ class AuditStreamChangeBody(Body):
 
 
 class AuditStream(Destination):
-    """A destination of the audit log, and the state of its delivery."""
+    """A destination of the audit log with the state of its delivery."""
 
     set_aside: int = Field(
         description="Events that the receiver refused, again and again. Resume the destination "

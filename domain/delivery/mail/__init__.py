@@ -1,1 +1,1 @@
-"""Outgoing e-mail: an outbox in the database, and delivery by SMTP."""
+"""Outgoing email: an outbox in the database, and delivery by SMTP."""

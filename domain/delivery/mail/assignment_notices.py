@@ -16,7 +16,7 @@ from models import AssignmentNotice
 
 @dataclass(frozen=True, kw_only=True)
 class NewAssignment:
-    """A user who was assigned to an alert or an incident."""
+    """An assignment of a user to an alert or an incident."""
 
     user_id: int
     alert_id: int | None = None
@@ -31,7 +31,7 @@ def note_assignments(
     session: Session,
     now: datetime,
 ) -> None:
-    """Note whom somebody assigned; who did it need not be told."""
+    """Store notices for assigned users, except for the user who made the assignment."""
     rows = [
         {
             "user_id": each.user_id,

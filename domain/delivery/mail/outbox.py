@@ -1,4 +1,4 @@
-"""The outbox: messages that wait to be sent, each by one worker at a time, and how many."""
+"""The outbox: queued messages, each of which is sent by one worker at a time."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,57 +14,57 @@ from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.schedule_conditions import NOW
 from models import Mail
 
-#: How long a message is claimed by a worker before another one may take it.
+#: Time for which a worker claims a message, before another worker may claim it.
 _CLAIM_LIFETIME = timedelta(minutes=10)
-#: The pause after the first failure; each further one is twice as long, up to the longest.
+#: Pause after the first failure. It doubles with each further failure, up to the maximum.
 _FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=2)
-#: A message that could not be delivered for so long is given up (RFC 5321 section 4.5.4.1).
+#: Time after which an undeliverable message is given up (RFC 5321 section 4.5.4.1).
 _GIVE_UP_AFTER = timedelta(days=4)
-#: Rows that are encrypted in one transaction.
+#: Number of rows that are encrypted in one transaction.
 _SLICE = 200
-#: A URL of ours that ends with a secret, such as `/-/invitations/…`, without that end.
+#: A URL of this service that ends with a secret, such as `/-/invitations/…`, without the secret.
 _SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/(?:password|sign_up))/)\S{20,}")
-#: Whether a message waits to be sent.
+#: Condition that a message is due.
 MAIL_IS_DUE = exists().where(Mail.send_at <= NOW)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewMessage:
-    """A message to one recipient; a second message with the same `key` is not stored."""
+    """A message to one recipient. A second message with the same `key` is not stored."""
 
     key: str
     recipient: str
     subject: str
     text: str
-    #: What a notice is about, so that it can be checked before each attempt.
+    #: Subject of a notice, with which it can be checked before each attempt.
     about: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sign:
-    """The settings that messages name: which installation sends them."""
+    """The settings that messages mention: the installation that sends them."""
 
     instance_name: str
-    #: Without a trailing slash.
+    #: Base URL without a trailing slash.
     base_url: str
-    #: Encrypts the messages.
+    #: Keyring that encrypts the messages.
     keyring: Keyring = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Message(NewMessage):
-    """A message claimed by a worker."""
+    """A message that a worker has claimed."""
 
     id: int
     created_at: datetime
-    #: The number of attempts, including this one.
+    #: Number of attempts, including this one.
     tries: int
 
 
 @dataclass(frozen=True)
 class UnreadableMessage:
-    """A message that no known key decrypts. It was given up."""
+    """A message that no known key can decrypt. It was given up."""
 
     id: int
     reason: str = "the text cannot be decrypted: SECRET_KEY was replaced"
@@ -98,14 +98,20 @@ def queue_messages(
 
 
 def without_links(text: str) -> str:
-    """Return the text of a message without the secrets of links, which prove that one reads it."""
+    """Return the text of a message without the secrets in its links.
+
+    The secrets prove that their owner has received the email.
+    """
     return _SECRET_LINK.sub(r"\1…", text)
 
 
 def claim_message(
     *, session: Session, keyring: Keyring, now: datetime
 ) -> Message | UnreadableMessage | None:
-    """Claim the message that is due first, or return None; no other worker gets it meanwhile."""
+    """Claim the message that is due first, so that no other worker gets it.
+
+    Return None if no message is due.
+    """
     due = (
         select(Mail.id)
         .where(Mail.send_at <= now)
@@ -116,7 +122,7 @@ def claim_message(
     row = (
         session.execute(
             update_rows(Mail)
-            # A CTE, because the planner of Postgres could run a subquery for every row.
+            # A CTE, because PostgreSQL could run a subquery for every row.
             .where(Mail.id.in_(due.cte("due").select()))
             .values(send_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
             .returning(
@@ -147,19 +153,19 @@ def claim_message(
 
 
 def record_sent(message: Message, *, session: Session, keyring: Keyring, now: datetime) -> None:
-    """Mark a message as sent, and remove its links that let somebody in."""
+    """Mark a message as sent, and remove the secrets in its links."""
     _record(message, session, keyring, send_at=None, sent_at=now, last_error=None)
 
 
 def record_rejection(message: Message, reason: str, *, session: Session, keyring: Keyring) -> None:
-    """Give up a message that was rejected; `reason` must contain no address and no secret."""
+    """Give up a rejected message; `reason` must contain neither an address nor a secret."""
     _record(message, session, keyring, send_at=None, sent_at=None, last_error=reason)
 
 
 def record_failure(
     message: Message, reason: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Schedule the next attempt after a pause; return False if the message is given up instead."""
+    """Schedule the next attempt after a pause; return False if the message is given up."""
     pause = min(_FIRST_PAUSE * 2 ** min(message.tries - 1, 10), LONGEST_PAUSE)
     will_retry = now + pause - message.created_at <= _GIVE_UP_AFTER
     send_at = now + pause if will_retry else None
@@ -182,7 +188,7 @@ def _record(
         values["text_ciphertext"] = keyring.encrypt(kept)
     session.execute(
         update_rows(Mail)
-        # Only the latest claim counts: this one may have expired.
+        # Only the latest claim counts, because this one may have expired.
         .where(Mail.id == message.id, Mail.tries == message.tries)
         .values(values)
     )
@@ -191,10 +197,10 @@ def _record(
 def encrypt_clear_messages(
     *, session: Session, keyring: Keyring, includes_tried: bool, between: Callable[[], None]
 ) -> int:
-    """Encrypt the messages that hosts of older releases queued; return how many there were.
+    """Encrypt the messages that hosts of older releases queued; return their number.
 
-    A worker of an older release may be sending those that were tried before. They are left out
-    until no such worker is present (`includes_tried`).
+    A worker of an older release may be sending messages that were attempted before. They are left
+    out until no such worker is left (`includes_tried`).
     """
     is_free = true() if includes_tried else or_(Mail.tries == 0, Mail.next_try_at.is_(None))
     some = (
@@ -223,17 +229,17 @@ def encrypt_clear_messages(
 
 @dataclass(frozen=True, kw_only=True)
 class QueueState:
-    """The messages that wait to be sent."""
+    """The state of the queue of messages."""
 
     waiting: int
-    #: Since when the oldest one waits; None without one.
+    #: Time since which the oldest message waits. None for an empty queue.
     oldest_at: datetime | None
-    #: How many of them were tried before, in vain.
+    #: Number of queued messages with failed attempts.
     failing: int
 
 
 def queue_state(*, session: Session) -> QueueState:
-    """Return what waits; it reads what waits and nothing else."""
+    """Return the state of the queue; only queued messages are read."""
     count, oldest, failing = session.execute(
         select(
             func.count(),
@@ -245,7 +251,7 @@ def queue_state(*, session: Session) -> QueueState:
 
 
 def count_given_up(*, session: Session) -> int:
-    """Return how many messages of those that are kept were never sent, and will not be."""
+    """Return the number of stored messages that were given up."""
     is_over = Mail.send_at.is_(None) & Mail.next_try_at.is_(None)
     never_sent = select(func.count()).where(is_over, Mail.sent_at.is_(None))
     return session.scalar(never_sent) or 0

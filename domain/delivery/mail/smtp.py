@@ -1,4 +1,4 @@
-"""Delivers messages to a mail server (RFC 5321), over TLS unless it is on this machine."""
+"""Delivers messages to a mail server (RFC 5321), over TLS unless the server is on this machine."""
 
 import smtplib
 import unicodedata
@@ -19,25 +19,25 @@ from typing import Any, Self
 from domain.core.encryption import outgoing_tls_context, refusal_reason
 from domain.delivery.mail.outbox import Message
 
-#: The timeout of connections and commands.
+#: Timeout of connections and commands in seconds.
 _TIMEOUT_SECONDS = 15.0
-#: The first digit of a permanent error.
+#: First digit of the code of a permanent error.
 _PERMANENT = 5
 _OK = 250
 _LONGEST_REPLY = 200
 
 
 class MailError(Exception):
-    """The message was not accepted; the text contains no address and no secret."""
+    """The message was not accepted. The error text contains neither an address nor a secret."""
 
     def __init__(self, message: str, *, reply: str = "") -> None:
-        """Store the text and the server's reply, which may repeat the recipient's address."""
+        """Store the text, and the server's reply, which may contain the recipient's address."""
         super().__init__(message)
         self.reply = reply
 
 
 class TemporaryMailError(MailError):
-    """The message was not accepted now; a retry may succeed."""
+    """The message was not accepted. A retry may succeed."""
 
 
 class MailServerUnavailableError(TemporaryMailError):
@@ -45,11 +45,11 @@ class MailServerUnavailableError(TemporaryMailError):
 
 
 class LostAnswerError(MailServerUnavailableError):
-    """The connection ended before the server answered to a whole message: it may have arrived."""
+    """The connection ended before the server confirmed a message, which may have arrived."""
 
 
 class PermanentMailError(MailError):
-    """The message was rejected permanently; a retry is useless."""
+    """The message was rejected permanently. Retries are pointless."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +60,14 @@ class MailServer:
     port: int
     user: str = ""
     password: str = field(default="", repr=False)
-    #: TLS from the first byte (RFC 8314); otherwise STARTTLS (RFC 3207).
+    #: Whether TLS is used from the first byte (RFC 8314). Otherwise, STARTTLS is used (RFC 3207).
     has_implicit_tls: bool = False
-    #: Certificate authorities to trust beside those of the system, in PEM.
+    #: PEM file with certificate authorities that are trusted in addition to the system's.
     trusted_ca_file: Path | None = None
 
     @property
     def is_this_machine(self) -> bool:
-        """Whether the server is reached over the loopback interface."""
+        """Return whether the server is reached over the loopback interface."""
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
@@ -83,12 +83,12 @@ class Sender:
 
 
 class _Connection(smtplib.SMTP):
-    """A connection that notes whether the text of a message is on its way."""
+    """A connection that records whether the text of a message is being sent."""
 
     is_in_data = False
 
     def data(self, msg: Any) -> tuple[int, bytes]:
-        """Send the text of a message, and return the answer."""
+        """Send the text of a message, and return the server's reply."""
         self.is_in_data = True
         answer = super().data(msg)
         self.is_in_data = False
@@ -96,18 +96,18 @@ class _Connection(smtplib.SMTP):
 
 
 class _TlsConnection(_Connection, smtplib.SMTP_SSL):
-    """The same over TLS from the first byte."""
+    """A connection with TLS from the first byte."""
 
 
 class Mailer:
-    """An SMTP client that opens its connection for the first message and keeps it."""
+    """An SMTP client that connects for the first message and keeps the connection."""
 
     def __init__(
         self, server: MailServer, sender: Sender, *, timeout_seconds: float = _TIMEOUT_SECONDS
     ) -> None:
-        """Store the server and the sender; nothing is opened yet.
+        """Store the server and the sender, without connecting yet.
 
-        The timeout is that of connecting and of each command.
+        The timeout applies to connecting and to each command.
         """
         self._server = server
         self._sender = sender
@@ -116,7 +116,7 @@ class Mailer:
         self._last: _Connection | None = None
 
     def __enter__(self) -> Self:
-        """Return the mailer; nothing is opened yet."""
+        """Return the mailer, without connecting yet."""
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -124,7 +124,7 @@ class Mailer:
         self.close()
 
     def close(self) -> None:
-        """Close the connection with QUIT; the next message opens another one."""
+        """Close the connection with QUIT; the next message opens a new one."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -134,7 +134,7 @@ class Mailer:
             connection.close()
 
     def abort(self) -> None:
-        """End what another thread waits for in `send`, which raises an error then."""
+        """Abort a call of `send` in another thread, which then raises an error."""
         connection = self._connection
         sock = getattr(connection, "sock", None)
         if isinstance(sock, socket):
@@ -142,7 +142,10 @@ class Mailer:
                 sock.shutdown(SHUT_RDWR)
 
     def check(self) -> None:
-        """Connect and sign in; raise MailServerUnavailableError if that fails."""
+        """Connect and log in.
+
+        Raise MailServerUnavailableError if that fails.
+        """
         try:
             self._open()
         except (smtplib.SMTPException, OSError) as error:
@@ -152,8 +155,8 @@ class Mailer:
     def send(self, message: Message, *, now: datetime) -> None:
         """Deliver a message.
 
-        Raises TemporaryMailError, PermanentMailError, or MailServerUnavailableError; the latter is
-        a LostAnswerError if the message may have arrived.
+        Raise TemporaryMailError, PermanentMailError or MailServerUnavailableError. If the message
+        may have arrived, the latter is a LostAnswerError.
         """
         email = compose(message, self._sender, now=now)
         self._last = None
@@ -175,7 +178,7 @@ class Mailer:
 
     @property
     def may_have_arrived(self) -> bool:
-        """Whether the last message that failed may have reached the server as a whole."""
+        """Return whether the last failed message may have arrived completely."""
         return self._last is not None and self._last.is_in_data
 
     def _open(self) -> _Connection:
@@ -187,7 +190,7 @@ class Mailer:
 
 
 def _is_alive(connection: _Connection) -> bool:
-    """Return whether the server still listens on a kept connection."""
+    """Return whether the server still responds on an open connection."""
     try:
         return connection.noop()[0] == _OK
     except (smtplib.SMTPException, OSError):
@@ -223,7 +226,7 @@ def _prepare(connection: smtplib.SMTP, server: MailServer) -> None:
     if not server.user:
         return
     if not is_private:
-        # An attacker on the way can strip STARTTLS as well.
+        # An attacker on the network path can strip STARTTLS as well.
         email = "the mail server does not offer encryption, so the password is not sent"
         raise smtplib.SMTPException(email)
     connection.login(server.user, server.password)
@@ -243,14 +246,17 @@ def _describe(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPResponseException) and code is not None:
         return f"{type(error).__name__} ({code})"
     if type(error) is smtplib.SMTPException:
-        return str(error)  # our own sentence
+        return str(error)  # This is a message of this module.
     if reason := refusal_reason(error):
         return f"the mail server was refused: {reason}"
     return type(error).__name__
 
 
 def compose(message: Message, sender: Sender, *, now: datetime) -> EmailMessage:
-    """Return the e-mail to send; raise PermanentMailError for a malformed recipient address."""
+    """Return the email to send.
+
+    Raise PermanentMailError for a malformed recipient address.
+    """
     email = EmailMessage(policy=policy.SMTP)
     try:
         to = Address(addr_spec=message.recipient)
@@ -260,7 +266,7 @@ def compose(message: Message, sender: Sender, *, now: datetime) -> EmailMessage:
         raise PermanentMailError("the address is none") from None
     email["Subject"] = _line(message.subject)
     email["Date"] = format_datetime(now)
-    # The same for each attempt, so that clients recognize a duplicate after a crash.
+    # The id is the same for each attempt, so that clients recognize a duplicate after a crash.
     name = sha256(f"{message.id} {message.key}".encode()).hexdigest()[:32]
     email["Message-ID"] = f"<{name}@{_domain(sender.address)}>"
     # RFC 3834 section 5: suppresses automatic replies.
@@ -270,12 +276,12 @@ def compose(message: Message, sender: Sender, *, now: datetime) -> EmailMessage:
 
 
 def _domain(address: str) -> str:
-    """Return the domain of an e-mail address."""
+    """Return the domain of an email address."""
     return address.rpartition("@")[2]
 
 
 def _line(text: str) -> str:
-    """Return a text on one line: a header ends where a line does (RFC 5322 section 2.2)."""
+    """Return a text on one line, because a line break would end a header (RFC 5322 section 2.2)."""
     spaced = (
         " " if unicodedata.category(character)[0] in "CZ" else character for character in text
     )

@@ -1,8 +1,7 @@
 """The IP addresses that outgoing requests may reach.
 
-Addresses that do not lead to the public Internet are refused, so that a URL that somebody enters
-cannot reach services of this machine, of its network or of its cloud. The setting
-OUTGOING_PRIVATE_ADDRESSES allows networks of them.
+Addresses outside of the public Internet are blocked. So URLs entered by users cannot reach services
+of this machine, its network or its cloud. The setting OUTGOING_PRIVATE_ADDRESSES allows exceptions.
 """
 
 from contextlib import suppress
@@ -17,7 +16,8 @@ from domain.delivery.outgoing.urls import OutgoingUrl
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-#: The registries of special-purpose addresses (RFC 6890) and what clouds put elsewhere.
+#: Registries of special-purpose addresses (RFC 6890), and other addresses that clouds use
+#: internally.
 _SPECIAL: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), words)
     for network, words in (
@@ -50,23 +50,23 @@ _SPECIAL: tuple[tuple[Network, str], ...] = tuple(
         ("3fff::/20", "for documentation"),
     )
 )
-#: All addresses of IPv6 that are routed publicly.
+#: Network with all publicly routed IPv6 addresses.
 _PUBLIC_V6 = IPv6Network("2000::/3")
 
 
 @dataclass(frozen=True)
 class AddressPolicy:
-    """Which addresses may be reached: the public ones, and those of some other networks."""
+    """The addresses that may be reached: public addresses and addresses in allowed networks."""
 
     allowed: tuple[Network, ...] = ()
 
     @classmethod
     def of(cls, networks: str) -> "AddressPolicy":
-        """Return the policy that allows a comma-separated list of networks as well."""
+        """Return the policy that also allows a comma-separated list of networks."""
         return _policy(networks)
 
     def refusal(self, address: Address) -> str | None:
-        """Return of what kind an address is that may not be reached, or None."""
+        """Return the kind of an address that must not be reached, or None."""
         if any(address in network for network in self.allowed):
             return None
         words = next((words for network, words in _SPECIAL if address in network), None)
@@ -83,7 +83,7 @@ def _policy(networks: str) -> AddressPolicy:
 
 
 def literal_address(host: str) -> Address | None:
-    """Return the address that a host name is by itself, such as `127.1` or `localhost`.
+    """Return the address that a host name contains literally, such as `127.1` or `localhost`.
 
     None stands for a name that only DNS can resolve.
     """
@@ -94,15 +94,16 @@ def literal_address(host: str) -> Address | None:
         found = ip_address(name.partition("%")[0])
         return getattr(found, "ipv4_mapped", None) or found
     with suppress(OSError, ValueError):
-        # Other spellings of IPv4 addresses, which connections accept.
+        # Other notations of IPv4 addresses, which connections accept.
         return IPv4Address(inet_aton(name)) if name[:1].isdecimal() else None
     return None
 
 
 def check_can_be_reached(url: OutgoingUrl, networks: str, *, field: str = "url") -> None:
-    """Raise InvalidError for a URL on an address that the settings exclude.
+    """Reject a URL with an address that the settings exclude.
 
-    `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. A name is resolved when a request is sent.
+    `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. A host name is resolved and checked when a
+    request is sent. Raise InvalidError for an excluded address.
     """
     address = literal_address(url.host)
     kind = None if address is None else AddressPolicy.of(networks).refusal(address)

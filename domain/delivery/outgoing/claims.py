@@ -1,8 +1,8 @@
-"""Hands the messages of a destination to one worker at a time.
+"""Assigns the messages of a destination to one worker at a time.
 
-A worker claims a destination for a while, and renews the claim before each message. The number of
-the claim rises each time, so what a worker says that lost its claim while it was held up changes
-nothing of the destination.
+A worker claims a destination for a limited time, and renews the claim before each message. The
+number of the claim increases each time. So results of a worker that was delayed and lost its claim
+do not change the destination.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,20 +18,22 @@ from domain.core.schedule_conditions import Moment
 from domain.delivery.outgoing.signing import Message
 from models.destination import Destination
 
-#: Longer than a request may take (`web/outgoing/client.py`), so that a claim outlives it.
+#: Lifetime of a claim. It exceeds the deadline of a request (`web/outgoing/client.py`), so that a
+#: claim outlives the request.
 CLAIM_LIFETIME = timedelta(seconds=25)
 
-#: Other statuses speak of the receiver as a whole: its URL, its rights, its state. A receiver that
-#: fails at one message answers 500.
+#: Status codes that are about the message. Others are about the receiver as a whole: its URL, its
+#: permissions or its state. A receiver that fails to process one message responds with 500.
 _OF_THE_MESSAGE = frozenset({400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 451, 500, 501})
 
 Kind = type[Destination]
-#: After the first failures; with the widest variation the longest is two minutes. The first is
-#: short: one refusal among many messages says little, and all others wait as well.
+#: Pauses after the first failures in seconds. With the maximum variation, the longest is two
+#: minutes. The first is short, because a single failure is not significant, and all other messages
+#: wait.
 _FIRST_SECONDS = (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)
 _LONGEST_SECONDS = 3 * 3600
-#: Pauses differ by a fifth in both directions, so that destinations on one host do not return
-#: all at once.
+#: Fraction by which pauses vary in both directions, so that destinations on one host do not recover
+#: at the same time.
 _VARIATION = 0.2
 _MOST_DOUBLINGS = 10
 LONGEST_PAUSE = timedelta(seconds=_LONGEST_SECONDS)
@@ -48,7 +50,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """The next message of a destination, and what it takes to send it."""
+    """The next message of a destination, with everything that is needed to send it."""
 
     entry_id: int
     url: str = field(repr=False)
@@ -58,21 +60,21 @@ class Delivery:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """What came of an attempt."""
+    """The result of an attempt."""
 
-    #: None for a success; else it continues a sentence that names the destination.
+    #: Problem as the end of a sentence that starts with the destination. None after a success.
     problem: str | None
-    #: What the header Retry-After asked for.
+    #: Number of seconds in the header Retry-After.
     asked_seconds: int | None = None
-    #: Of the response, if there was one.
+    #: Status code of the response, if there was one.
     status: int | None = None
-    #: The first bytes of the response.
+    #: First bytes of the response.
     response: bytes = b""
     milliseconds: int | None = None
 
     @property
     def refuses_message(self) -> bool:
-        """Whether the receiver works, and refuses what it was sent (RFC 9110 section 15)."""
+        """Return whether the receiver works, but rejects this message (RFC 9110 section 15)."""
         return self.status in _OF_THE_MESSAGE
 
 
@@ -83,27 +85,27 @@ class Failure:
     failures: int
     failing_since: datetime
     next_try_at: datetime
-    #: Whether the message goes behind later ones.
+    #: Whether the message is moved behind later messages.
     sets_aside: bool = False
 
 
 def is_due(kind: Kind, now: Moment) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for destinations that a worker may deliver to."""
+    """Return the conditions for destinations to which a worker may deliver."""
     is_free = or_(kind.claimed_until.is_(None), kind.claimed_until < now)
     may_try = or_(kind.next_try_at.is_(None), kind.next_try_at <= now)
     return kind.paused_at.is_(None), is_free, may_try
 
 
 def is_ours(kind: Kind, claim: Claim) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for the destination of a claim that was not lost."""
+    """Return the conditions for the destination of a claim that is still valid."""
     return kind.id == claim.destination_id, kind.claim == claim.number
 
 
 def claim_all(
     kind: Kind, found: Select[int], *, session: Session, now: datetime
 ) -> Sequence[Claim]:
-    """Claim the destinations that a statement finds and that nobody else works on."""
-    # In one order, so that two workers do not wait for each other.
+    """Claim the destinations of a query, except those claimed by others."""
+    # A fixed order prevents deadlocks between workers.
     claims = [_claim(kind, each, session, now) for each in sorted(session.scalars(found))]
     return [each for each in claims if each is not None]
 
@@ -111,7 +113,7 @@ def claim_all(
 def _claim(kind: Kind, destination_id: int, session: Session, now: datetime) -> Claim | None:
     number = session.scalar(
         update_rows(kind)
-        # Postgres looks at the conditions again if another worker was quicker.
+        # PostgreSQL checks the conditions again if another worker was faster.
         .where(kind.id == destination_id, *is_due(kind, now))
         .values(claim=kind.claim + 1, claimed_until=now + CLAIM_LIFETIME)
         .returning(kind.claim)
@@ -120,12 +122,12 @@ def _claim(kind: Kind, destination_id: int, session: Session, now: datetime) -> 
 
 
 def release(kind: Kind, claim: Claim, *, session: Session) -> None:
-    """Give up a claim, so that others need not wait for its end."""
+    """Release a claim, so that others need not wait until it expires."""
     _change(kind, claim, session, claimed_until=None)
 
 
 def record_success(kind: Kind, claim: Claim, *, session: Session, now: datetime) -> None:
-    """Record that a destination has taken a message."""
+    """Record that a destination accepted a message."""
     _change(
         kind,
         claim,
@@ -151,9 +153,9 @@ def record_failure(
     session: Session,
     now: datetime,
 ) -> Failure | None:
-    """Schedule the next attempt, and give up the claim; return None if it was lost.
+    """Schedule the next attempt and release the claim; return None if the claim was lost.
 
-    The problem is shown to people; `pause` takes the number of failures since the last success.
+    The problem is shown to users. `pause` takes the number of failures since the last success.
     """
     tries = session.scalar(select(kind.tries).where(*is_ours(kind, claim)).with_for_update())
     if tries is None:
@@ -176,10 +178,10 @@ def record_failure(
 
 
 def pause_after(failures: int, *, share: float, asked_seconds: int | None = None) -> timedelta:
-    """Return the pause after so many failures in a row; `share` from 0 to 1 varies it.
+    """Return the pause after a number of consecutive failures; `share` from 0 to 1 varies it.
 
-    A destination that asks for a longer pause (Retry-After) gets it, up to two minutes during the
-    first ten failures and up to three hours after them.
+    A longer pause requested by the destination (Retry-After) is honored within a limit. The limit
+    is two minutes for the first ten failures, and three hours after that.
     """
     most = _LONGEST_FIRST_SECONDS if failures <= len(_FIRST_SECONDS) else _LONGEST_SECONDS
     varied = _seconds(failures) * (1 - _VARIATION + 2 * _VARIATION * share)

@@ -1,4 +1,4 @@
-"""Ends work that waits for others at a deadline, in threads and in greenlets alike."""
+"""Deadlines for blocking work, in threads and in greenlets."""
 
 from collections.abc import Callable
 from queue import Empty, Queue
@@ -11,11 +11,11 @@ Outcome = TypeVar("Outcome")
 
 
 def run_within(seconds: float, work: Callable[[], Outcome], *, stop: Callable[[], None]) -> Outcome:
-    """Run the work in a thread of its own; return its result or raise its error.
+    """Run the work in a separate thread; return its result or raise its error.
 
-    After so many seconds `stop` is called, which should end what the work waits for, and
-    DeadlineError is raised whether the work has ended or not. Nothing shorter is certain: a name
-    server that is silent, or a server that sends a byte now and then, resets every other timeout.
+    After `seconds`, call `stop`, which should abort what the work waits for. Then raise
+    DeadlineError, whether or not the work has ended. No simpler timeout is reliable. A silent name
+    server defeats every other timeout, as does a server that sends a byte from time to time.
     """
     outcome: Queue[tuple[Outcome | None, Exception | None]] = Queue(maxsize=1)
 

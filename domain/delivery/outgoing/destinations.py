@@ -1,7 +1,7 @@
-"""Destinations: URLs that people enter, each with a secret, a state and messages that wait for it.
+"""Destinations: URLs entered by users, each with a secret, a state and a queue of messages.
 
-This module creates, changes, pauses and prunes all kinds of destinations, and delivers to them. A
-kind declares its tables and its differences: `domain/delivery/audit_streams/streams.py` and
+This module creates, changes, pauses and prunes destinations of all kinds, and delivers to them. A
+kind declares its tables and its specific behavior: `domain/delivery/audit_streams/streams.py` and
 `domain/delivery/webhooks/endpoints.py`.
 """
 
@@ -40,19 +40,19 @@ from domain.delivery.outgoing.signing import (
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from models.destination import Destination
 
-#: A destination that has taken nothing for so long is failing: people are told.
+#: Time without a delivery after which a destination is failing and notices are sent.
 FAILING_AFTER = timedelta(days=1)
-#: The value of `url` in a row whose URL is encrypted. Hosts of older releases cannot send to it, so
-#: the message waits until a newer host sends it. Pages show it if the key was replaced.
+#: Value of `url` in a row whose URL is encrypted. Hosts of older releases cannot send to it, so the
+#: message waits until a newer host sends it. Pages show it if the key was replaced.
 ENCRYPTED_URL = "https://encrypted.invalid/"
-#: Threads that destinations which failed last time do not get.
+#: Number of threads that are reserved for destinations without a recent failure.
 _RESERVED = 16
-#: Entries that are removed or changed in one transaction.
+#: Number of entries that are removed or changed in one transaction.
 _SLICE = 500
 
 
 class DestinationState(StrEnum):
-    """The state of a destination; the value is shown."""
+    """The state of a destination. The value is shown to users."""
 
     ACTIVE = "active"
     RETRYING = "retrying"
@@ -71,7 +71,10 @@ def state_of(row: Destination, *, now: datetime) -> DestinationState:
 
 
 def read_url(row: Destination, keyring: Keyring) -> str:
-    """Return the URL of a destination, or raise UndecipherableError."""
+    """Return the URL of a destination.
+
+    Raise UndecipherableError if it cannot be decrypted.
+    """
     return row.url if row.url_ciphertext is None else keyring.decrypt(row.url_ciphertext)
 
 
@@ -92,7 +95,7 @@ Between = Callable[[], None]
 
 @dataclass(frozen=True, kw_only=True)
 class DestinationDetails:
-    """What people decide about a destination."""
+    """The properties of a destination that users choose."""
 
     url: str = field(repr=False)
 
@@ -112,24 +115,24 @@ class NewSecret(Generic[ViewT]):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """How failures are treated."""
+    """The handling of failures."""
 
-    #: From 0 to 1; it varies the pauses.
+    #: Random number from 0 to 1 that varies the pauses.
     share: float
-    #: A destination that took nothing for so long may be paused.
+    #: Time without a delivery after which a destination may be paused.
     patience: timedelta
 
     def pause(self, attempt: Attempt, failures: int) -> timedelta:
-        """Return the pause after so many failures in a row."""
+        """Return the pause after a number of consecutive failures."""
         return pause_after(failures, share=self.share, asked_seconds=attempt.asked_seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """The table of the messages of a kind of destinations."""
+    """The table of the messages of a kind of destination."""
 
     entry: type[Any]
-    #: Its columns for the destination, and for the time since when a message waits.
+    #: Columns for the destination of a message, and for the time since which it waits.
     destination: SQLColumnExpression[int]
     queued_at: SQLColumnExpression[datetime]
     is_waiting: ColumnElement[bool]
@@ -137,9 +140,9 @@ class Queue:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """A failed attempt, and how it is treated."""
+    """A failed attempt and its handling."""
 
-    #: None if the secrets of the destination cannot be read.
+    #: Delivery that failed. None if the secrets of the destination cannot be read.
     delivery: Delivery | None
     attempt: Attempt
     failure: Failure
@@ -147,51 +150,54 @@ class Refusal:
 
 
 class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
-    """What the destinations of one kind have in common, and what is done with them."""
+    """A kind of destination with its operations."""
 
-    #: What log lines and commands call one, with a plural in -s.
+    #: Name of a destination in log lines and commands. Its plural ends in -s.
     noun: ClassVar[str]
-    #: What log lines call one of its messages.
+    #: Name of a message in log lines.
     message_noun: ClassVar[str]
-    #: The most that an owner may have.
+    #: Maximum number of destinations of one owner.
     most: ClassVar[int]
-    #: The texts of errors.
+    #: Texts of errors.
     too_many: ClassVar[str]
     not_found: ClassVar[str]
-    #: The pauses of a destination grow no more after so many failures.
+    #: Number of failures after which the pauses of a destination no longer increase.
     most_counted_failures: ClassVar[int] = maxsize
-    #: After so long a destination lets others have its thread.
+    #: Number of seconds after which a destination releases its thread to others.
     turn_seconds: ClassVar[float] = float("inf")
-    #: The table of the destinations, the column of their owners or None if the instance has them,
-    #: and the table of their messages.
+    #: Table of the destinations, column of their owners (None if the instance owns them), and queue
+    #: of their messages.
     row: type[RowT]
     owner_column: ClassVar[str | None] = None
     queue: ClassVar[Queue]
-    #: Columns that views have besides those of all kinds.
+    #: Columns of views in addition to the columns that all kinds have.
     more_columns: Sequence[ColumnElement[Any]] = ()
 
     @abstractmethod
     def view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
-        """Return the view of a row; `shared` has the fields of all kinds that are no columns."""
+        """Return the view of a row; `shared` contains common fields that are not columns."""
 
     @abstractmethod
     def first(self, row: RowT, *, session: Session, now: datetime) -> tuple[int, Message] | None:
-        """Return what is sent next to a destination, by the id of its entry."""
+        """Return the next message for a destination with the id of its entry."""
 
     @abstractmethod
     def taken(
         self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
     ) -> None:
-        """Note that a message was taken, even if the claim was lost meanwhile."""
+        """Record that a message was accepted, even if the claim was lost in the meantime."""
 
     @abstractmethod
     def refused(
         self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
     ) -> Failure:
-        """Note that a message was not taken."""
+        """Record that a message was not accepted."""
 
     def columns(self, details: DetailsT) -> Mapping[str, object]:
-        """Return what is stored of details besides the URL, or raise InvalidError."""
+        """Return the columns for the details other than the URL.
+
+        Raise InvalidError for an invalid value.
+        """
         del details
         return {}
 
@@ -201,13 +207,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return self.queue.is_waiting
 
     def lock(self, owner: int | None, session: Session) -> None:
-        """Let one change of an owner's destinations follow the other."""
+        """Serialize changes of an owner's destinations."""
 
     def changed(self, owner: int | None, session: Session) -> None:
-        """Follow a change of an owner's destinations."""
+        """Handle a change of an owner's destinations."""
 
     def begin_again(self, row: RowT, session: Session) -> None:
-        """Try from the beginning what was given up for a while."""
+        """Retry everything that was temporarily given up."""
 
     def create(
         self,
@@ -218,7 +224,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         keyring: Keyring,
         now: datetime,
     ) -> NewSecret[ViewT]:
-        """Create a destination, which gets messages from now on."""
+        """Create a destination, which receives messages from now on."""
         parse_outgoing_url(details.url)
         values = dict(self.columns(details))
         self.lock(owner, session)
@@ -239,13 +245,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def list_all(
         self, *, owner: int | None = None, session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[ViewT]:
-        """Return the destinations of an owner, the oldest first."""
+        """Return the destinations of an owner, oldest first."""
         return self.find(*self._is_of(owner), session=session, keyring=keyring, now=now)
 
     def find(
         self, *conditions: ColumnElement[bool], session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[ViewT]:
-        """Return the destinations that meet conditions, the oldest first."""
+        """Return the destinations that meet the conditions, oldest first."""
         mine = self.queue.destination == self.row.id, self.queue.is_waiting
         backlog = select(func.count(self.queue.entry.id)).where(*mine).scalar_subquery()
         oldest = select(func.min(self.queue.queued_at)).where(*mine).scalar_subquery()
@@ -282,7 +288,10 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         keyring: Keyring,
         now: datetime,
     ) -> ViewT:
-        """Return a destination of an owner, or raise NotFoundError."""
+        """Return a destination of an owner.
+
+        Raise NotFoundError if the owner has none with this id.
+        """
         is_it = self.row.id == destination_id
         found = self.find(is_it, *self._is_of(owner), session=session, keyring=keyring, now=now)
         if not found:
@@ -308,7 +317,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
         if row is None:
             raise NotFoundError(self.not_found)
-        # After the destination, as workers do that pause one.
+        # Take this lock after the destination's lock, in the same order as workers that pause one.
         self.lock(owner, session)
         return row
 
@@ -321,9 +330,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         session: Session,
         keyring: Keyring,
     ) -> bool:
-        """Change a destination; return whether anything differs.
+        """Change a destination; return whether anything changed.
 
-        What waits is sent to its new URL.
+        Queued messages are sent to its new URL.
         """
         parse_outgoing_url(details.url)
         row = self._locked(destination_id, owner, session)
@@ -342,18 +351,18 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def pause(
         self, destination_id: int, *, owner: int | None = None, session: Session, now: datetime
     ) -> None:
-        """Stop sending."""
+        """Pause a destination."""
         row = self._locked(destination_id, owner, session)
         if row.paused_at is None:
             self.stop(row, now)
             self._flush(owner, session)
 
     def stop(self, row: RowT, now: datetime) -> None:
-        """Mark the row of a destination as paused by somebody."""
+        """Mark the row of a destination as paused by a user."""
         row.paused_at = now
 
     def resume(self, destination_id: int, *, owner: int | None = None, session: Session) -> None:
-        """Send what waits, at once."""
+        """Resume a destination, and send its queued messages immediately."""
         row = self._locked(destination_id, owner, session)
         self.start(row)
         self.begin_again(row, session)
@@ -373,9 +382,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         keyring: Keyring,
         now: datetime,
     ) -> NewSecret[ViewT]:
-        """Create a new secret; the old one signs beside it until a moment, which may be now.
+        """Create a new secret; the old one also signs until `previous_until`, which may be now.
 
-        A secret that was older still ends at once: there are never more than two.
+        An even older secret stops signing immediately: there are never more than two.
         """
         row = self._locked(destination_id, owner, session)
         secret = replace_secret(row, previous_until=previous_until, keyring=keyring, now=now)
@@ -386,23 +395,24 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def secrets(
         self, destination_id: int, *, session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[str]:
-        """Return the secrets that sign, the newest first."""
+        """Return the signing secrets, newest first."""
         return secrets_of(session.get_one(self.row, destination_id), keyring=keyring, now=now)
 
     def remove(self, destination_id: int, *, owner: int | None = None, session: Session) -> None:
-        """Remove a destination; what waits for it is never sent (`orphans`)."""
+        """Delete a destination; its queued messages are never sent (`orphans`)."""
         session.delete(self._locked(destination_id, owner, session))
         self._flush(owner, session)
 
     @property
     def due(self) -> ColumnElement[bool]:
-        """The condition that there is something to claim, with a parameter for now."""
+        """Return the condition that a destination can be claimed, with the time as a parameter."""
         return self._due(NOW).exists()
 
     def claim_due(self, *, most: int, session: Session, now: datetime) -> Sequence[Claim]:
-        """Claim destinations that have something to be sent, those first that are well.
+        """Claim destinations that have messages to send, preferring those without a recent failure.
 
-        Those that failed last time leave some threads to others: each may take its whole deadline.
+        Failing destinations leave some threads to others, because each of them may use its whole
+        deadline.
         """
         due = self._due(now)
         last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
@@ -420,10 +430,10 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def next_delivery(
         self, claim: Claim, *, session: Session, keyring: Keyring, now: datetime
     ) -> Delivery | None:
-        """Renew a claim and return the next message, or give the claim up and return None.
+        """Renew a claim and return the next message, or release the claim and return None.
 
-        There is none if all was sent, or if the destination was paused, removed, or claimed by
-        another.
+        There is no next message if all were sent, or if the destination was paused, deleted, or
+        claimed by another worker.
         """
         row = session.scalar(
             select(self.row)
@@ -444,13 +454,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
 
     def release(self, claim: Claim, *, session: Session) -> None:
-        """Give up a claim, so that others need not wait for its end."""
+        """Release a claim, so that others need not wait until it expires."""
         claims.release(self.row, claim, session=session)
 
     def record_delivered(
         self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
     ) -> None:
-        """Record that a message was taken, even if the claim was lost meanwhile."""
+        """Record that a message was accepted, even if the claim was lost in the meantime."""
         self.taken(claim, delivery, attempt, session=session, now=now)
         claims.record_success(self.row, claim, session=session, now=now)
 
@@ -464,9 +474,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         session: Session,
         now: datetime,
     ) -> Failure | None:
-        """Schedule the next attempt and give up the claim; return None if it was lost.
+        """Schedule the next attempt and release the claim; return None if the claim was lost.
 
-        The problem is shown to people. There is no delivery if the secrets cannot be read.
+        The problem is shown to users. There is no delivery if the secrets cannot be read.
         """
         most = self.most_counted_failures
         pause = partial(retries.pause, attempt)
@@ -486,7 +496,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def surplus(
         self, most: int, condition: ColumnElement[bool], *, session: Session
     ) -> Sequence[tuple[int, ColumnElement[bool]]]:
-        """Return the destinations with more such entries, and the condition for those too many."""
+        """Return conditions for the oldest matching entries beyond `most`, by destination."""
         found = []
         for destination_id in session.scalars(select(self.row.id)).all():
             mine = (self.queue.destination == destination_id) & condition
@@ -502,7 +512,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return found
 
     def orphans(self) -> ColumnElement[bool]:
-        """Return the condition for entries of destinations that were removed."""
+        """Return the condition for entries of deleted destinations."""
         return ~exists().where(self.row.id == self.queue.destination)
 
     def remove_entries(
@@ -513,9 +523,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         between: Between,
         noted: Callable[[int], None] = lambda _count: None,
     ) -> int:
-        """Remove entries in slices, the oldest first; return how many.
+        """Remove entries in batches, oldest first; return their number.
 
-        `noted` is called with the number of each slice, in its transaction, and `between` after it.
+        `noted` is called with the size of each batch in its transaction, and `between` after it.
         """
         oldest = (
             select(self.queue.entry.id).where(condition).order_by(self.queue.entry.id).limit(_SLICE)
@@ -529,7 +539,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return total
 
     def encrypt_clear_urls(self, *, session: Session, keyring: Keyring) -> int:
-        """Encrypt the URLs that older releases stored in clear; return how many there were."""
+        """Encrypt the URLs that older releases stored in plain text; return their number."""
         rows = session.scalars(
             select(self.row).where(self.row.url_ciphertext.is_(None)).with_for_update()
         ).all()

@@ -1,6 +1,7 @@
-"""Why an outgoing request failed, in words of the service's own.
+"""Reasons why an outgoing request failed, in the service's own words.
 
-The texts continue a sentence that names the destination, and hold nothing that it has sent.
+The texts are the end of a sentence that starts with the destination. They contain nothing that the
+destination sent.
 """
 
 from http import HTTPStatus
@@ -8,19 +9,19 @@ from ipaddress import IPv4Address, IPv6Address
 
 
 class OutgoingError(Exception):
-    """A request to another service failed; the text says why."""
+    """A failed request to another service. The text is the reason."""
 
 
 class NameNotFoundError(OutgoingError):
     """The host name has no address."""
 
     def __init__(self, host: str) -> None:
-        """Take the host name."""
+        """Build the message with the host name."""
         super().__init__(f"the name {host} was not found in DNS")
 
 
 class AddressRefusedError(OutgoingError):
-    """The host name leads to addresses that may not be reached."""
+    """The host name resolves to addresses that must not be reached."""
 
     def __init__(
         self,
@@ -30,37 +31,37 @@ class AddressRefusedError(OutgoingError):
         *,
         remedy: str = "only OUTGOING_PRIVATE_ADDRESSES can allow that",
     ) -> None:
-        """Take the host name, its first address, of what kind that is, and what allows it."""
+        """Build the message with the host name, its first address, its kind and a remedy."""
         leads = "" if host == str(address) else f"{host} leads to "
         super().__init__(f"{leads}{address}, which is {kind}; {remedy}")
 
 
 class ConnectionFailedError(OutgoingError):
-    """No connection was made, or it was closed before a response."""
+    """No connection could be established, or it was closed before a response."""
 
 
 class TlsRefusedError(OutgoingError):
-    """The TLS connection was refused by one of both sides."""
+    """One of the sides rejected the TLS connection."""
 
 
 class DeadlineError(OutgoingError):
     """The request took too long."""
 
     def __init__(self, seconds: float) -> None:
-        """Take the seconds that it was given."""
+        """Build the message with the deadline in seconds."""
         super().__init__(f"there was no complete response within {seconds:g} seconds")
 
 
 class TooLargeError(OutgoingError):
-    """The response is larger than what is read of one."""
+    """The response exceeds the maximum size."""
 
     def __init__(self, most: int) -> None:
-        """Take the bytes that are read."""
+        """Build the message with the maximum size in bytes."""
         super().__init__(f"the response has more than {most:,} bytes")
 
 
 def problem_with_status(status: int) -> str | None:
-    """Return what is wrong with the status of a response; None for 200 to 299."""
+    """Return the problem with the status of a response, or None for 200 to 299."""
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return None
     known = status in HTTPStatus.__members__.values()

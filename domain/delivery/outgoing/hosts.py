@@ -1,4 +1,4 @@
-"""Hosts and ports that an administrator names, such as chat.internal:443."""
+"""Hosts and ports that an administrator lists, such as chat.internal:443."""
 
 import re
 from dataclasses import dataclass
@@ -29,22 +29,25 @@ class NamedHosts:
 
     @classmethod
     def parse(cls, text: str) -> "NamedHosts":
-        """Return the hosts of a comma-separated list; raise ValueError if a part is none."""
+        """Return the hosts of a comma-separated list.
+
+        Raise ValueError if an entry is malformed.
+        """
         return cls(tuple(_parsed(part.strip()) for part in text.split(",") if part.strip()))
 
     def __str__(self) -> str:
-        """Return the list as `parse` takes it."""
+        """Return the list in the format of `parse`."""
         return ", ".join(map(str, self.hosts))
 
     def have(self, host: str, port: int) -> bool:
-        """Return whether a host name, or an IP address, is listed with a port."""
+        """Return whether a host name or an IP address is listed with a port."""
         wanted = host.lower().rstrip(".")
         return any(
             each.host == wanted and each.first_port <= port <= each.last_port for each in self.hosts
         )
 
     def have_name(self, host: str, port: int | None) -> bool:
-        """Return whether a host is listed with a port; with any port, if none is given."""
+        """Return whether a host is listed with a port, or with any port if None is given."""
         if port is not None:
             return self.have(host, port)
         wanted = host.lower().rstrip(".")

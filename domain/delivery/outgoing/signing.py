@@ -1,4 +1,4 @@
-"""Messages signed as Standard Webhooks specifies.
+"""Messages signed according to Standard Webhooks.
 
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -23,14 +23,14 @@ USUAL_OVERLAP = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """A message on its way; `id` stays the same however often it is sent."""
+    """A message to send. `id` is the same for each attempt."""
 
     id: str
     body: bytes = field(repr=False)
 
 
 def new_message_id() -> str:
-    """Return a random id for a message, as it is stored."""
+    """Return a random id for a message in its stored form."""
     return random_hex(_MESSAGE_ID_BYTES)
 
 
@@ -40,7 +40,7 @@ def new_secret() -> str:
 
 
 def signed_headers(message: Message, secrets: Sequence[str], *, now: datetime) -> dict[str, str]:
-    """Return the headers of an attempt, with a signature by each secret that is in force."""
+    """Return the headers of an attempt, with a signature by each secret."""
     text = message.body.decode()
     signatures = [Webhook(secret).sign(message.id, now, text) for secret in secrets]
     return {
@@ -50,7 +50,7 @@ def signed_headers(message: Message, secrets: Sequence[str], *, now: datetime) -
 
 
 def unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
-    """Return the headers of an attempt without its signatures."""
+    """Return the headers of an attempt without signatures."""
     return {
         "Content-Type": "application/json",
         "webhook-id": message_id,
@@ -59,7 +59,7 @@ def unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
 
 
 def secrets_of(row: Destination, *, keyring: Keyring, now: datetime) -> list[str]:
-    """Return the secrets of a destination that sign, the newest first."""
+    """Return the signing secrets of a destination, newest first."""
     found = [keyring.decrypt(row.secret_ciphertext)]
     previous, ends = row.previous_secret_ciphertext, previous_ends_at(row, now=now)
     if previous is not None and ends is not None:
@@ -68,7 +68,7 @@ def secrets_of(row: Destination, *, keyring: Keyring, now: datetime) -> list[str
 
 
 def previous_ends_at(row: Destination, *, now: datetime) -> datetime | None:
-    """Return until when a former secret signs, or None if none does."""
+    """Return the time until which a former secret signs, or None without one."""
     ends = row.previous_secret_expires_at
     return ends if ends is not None and ends > now else None
 
@@ -76,9 +76,10 @@ def previous_ends_at(row: Destination, *, now: datetime) -> datetime | None:
 def replace_secret(
     row: Destination, *, previous_until: datetime, keyring: Keyring, now: datetime
 ) -> str:
-    """Create a new secret; the old one signs beside it until a moment, which may be now.
+    """Create a new secret; the old one also signs until `previous_until`, which may be now.
 
-    A secret that was older still ends at once: there are never more than two.
+    An even older secret stops signing immediately: there are never more than two. Raise
+    InvalidError if the overlap is too long.
     """
     if previous_until > now + LONGEST_OVERLAP:
         raise InvalidError(

@@ -1,4 +1,4 @@
-"""URLs that people choose and the service sends requests to."""
+"""URLs that users enter and to which the service sends requests."""
 
 import re
 from dataclasses import dataclass
@@ -9,47 +9,47 @@ from domain.core.errors import InvalidError
 _LONGEST = 2_000
 _PORTS = {"http": 80, "https": 443}
 _FORBIDDEN = re.compile(r"[\s\\\"<>^`{|}]")
-#: Letters, digits, dots, dashes and underscores, or an IPv6 address.
+#: A host name of letters, digits, dots, dashes and underscores, or an IPv6 address.
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_.])?|[0-9A-Fa-f:.]{2,45}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutgoingUrl:
-    """A URL in parts. Path and query may hold a secret, so only `shown` belongs into a log."""
+    """The parts of a URL. Path and query may contain a secret, so logs may only contain `shown`."""
 
     scheme: str
     host: str
     port: int
-    #: Path and query, as they stand in the first line of a request.
+    #: Path and query in the form of a request line.
     target: str
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether requests to it use TLS."""
+        """Return whether requests to the URL use TLS."""
         return self.scheme == "https"
 
     @property
     def authority(self) -> str:
-        """Host and port as the header Host has them, without the usual port."""
+        """Return host and port for the header Host, without a default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def shown(self) -> str:
-        """The URL without its query, and without parts of the path that look like a secret."""
+        """Return the URL without its query and without path segments that look like a secret."""
         segments = self.target.partition("?")[0].split("/")
         path = "/".join("…" if _looks_secret(each) else each for each in segments)
         return f"{self.scheme}://{self.authority}{path}"
 
 
-#: A part of a path with as many characters and without separators is no word.
+#: Minimum length in characters at which a part of a path without separators counts as a secret.
 _LONG_SEGMENT = 24
 _SEPARATOR = re.compile(r"[-_.]")
 _DIGIT, _UPPER, _LOWER = re.compile(r"[0-9]"), re.compile(r"[A-Z]"), re.compile(r"[a-z]")
 
 
 def _looks_secret(segment: str) -> bool:
-    """Return whether a part of a path looks like a random text, as in many URLs of webhooks."""
+    """Return whether a part of a path looks random, as in many webhook URLs."""
     has_digit, has_upper = _DIGIT.search(segment), _UPPER.search(segment)
     if len(segment) >= _LONG_SEGMENT and not _SEPARATOR.search(segment):
         return True
@@ -59,7 +59,10 @@ def _looks_secret(segment: str) -> bool:
 
 
 def parse_outgoing_url(text: str, *, field: str = "url") -> OutgoingUrl:
-    """Return the parts of an absolute http or https URL; raise InvalidError with what is wrong."""
+    """Return the parts of an absolute http or https URL.
+
+    Raise InvalidError with the problem.
+    """
     if problem := _problem(text):
         raise InvalidError(f"The URL {problem}.", field=field)
     parts = urlsplit(text)
@@ -74,7 +77,7 @@ def parse_outgoing_url(text: str, *, field: str = "url") -> OutgoingUrl:
 
 
 def _problem(text: str) -> str | None:
-    """Return what is wrong with a URL, in words that follow “The URL”."""
+    """Return the problem with a URL as the end of a sentence that starts with “The URL”."""
     if not 0 < len(text) <= _LONGEST:
         return f"can have at most {_LONGEST} characters" if text else "is missing"
     if not text.isascii() or not text.isprintable() or _FORBIDDEN.search(text):
@@ -90,7 +93,7 @@ def _problem(text: str) -> str | None:
 def _parts(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
-        has_port = parts.port != 0  # raises ValueError when it is not a port number
+        has_port = parts.port != 0  # This raises ValueError if it is not a port number.
     except ValueError:
         return None
     return parts if has_port else None

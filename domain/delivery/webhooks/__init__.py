@@ -1,1 +1,1 @@
-"""Outgoing webhooks: endpoints of projects, what they are sent, and what became of it."""
+"""Outgoing webhooks: endpoints of projects, their messages and the results."""

@@ -1,4 +1,4 @@
-"""What maintainers do with the webhooks of a project."""
+"""Actions of maintainers on the webhooks of a project."""
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
@@ -52,14 +52,14 @@ def show_webhook(work: Work, project: ProjectView, webhook_id: int) -> Webhook:
 
 @question("hooks.index")
 def list_hooks(work: Work, project: ProjectView, query: HookQuery) -> Found[Hook]:
-    """List the webhooks of a project in the form that clients written for GitLab read."""
+    """List the webhooks of a project in the format of GitLab's API."""
     found = _CHANGES.list(work, query, project)
     return Found(items=[_hook(each, project) for each in found.items], total=found.total)
 
 
 @question("hooks.show")
 def show_hook(work: Work, project: ProjectView, webhook_id: int) -> Hook:
-    """Show a webhook in the form that clients written for GitLab read."""
+    """Show a webhook in the format of GitLab's API."""
     return _hook(_CHANGES.get(work, webhook_id, project), project)
 
 
@@ -94,7 +94,7 @@ def change_webhook(
 
 @action("webhooks.change", command="pause")
 def pause_webhook(work: Work, project: ProjectView, webhook_id: int) -> Webhook:
-    """Stop sending to a webhook."""
+    """Pause a webhook."""
     return _CHANGES.pause(work, webhook_id, project)
 
 
@@ -150,7 +150,7 @@ def list_deliveries(
 def show_delivery(
     work: Work, project: ProjectView, webhook_id: int, delivery_id: int
 ) -> WebhookDeliveryDetail:
-    """Show a delivery with what was sent and what came back."""
+    """Show a delivery with its request and response."""
     show_webhook(work, project, webhook_id)
     return endpoints.get_delivery(webhook_id, delivery_id, session=work.session)
 
@@ -159,7 +159,7 @@ def show_delivery(
 def send_again(
     work: Work, project: ProjectView, webhook_id: int, delivery_id: int
 ) -> WebhookDeliveryDetail:
-    """Queue a delivery again, with the same id."""
+    """Queue a delivery again with the same id."""
     show_webhook(work, project, webhook_id)
     endpoints.send_again(webhook_id, delivery_id, session=work.session, now=work.now)
     return endpoints.get_delivery(webhook_id, delivery_id, session=work.session)

@@ -1,7 +1,7 @@
-"""Endpoints of projects: their deliveries with the log and its bounds, and notices of failures.
+"""Webhook endpoints of projects, the log of their deliveries, and notices of failures.
 
-Deliveries about the same alert or incident are sent in their order: while one waits to be tried
-again, later ones wait behind it. Others go on.
+Deliveries about the same alert or incident are sent in order: while one waits for a retry, later
+ones wait behind it. Other deliveries continue.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,13 +50,14 @@ from domain.projects.bots import maintainers_of
 from models import Project, WebhookEndpoint
 from models import WebhookDelivery as DeliveryRow
 
-#: Of a project; each one costs a row for every event.
+#: Maximum number of endpoints of a project. Each of them adds a row for every event.
 MOST_ENDPOINTS = 20
-#: A delivery that failed for so long is given up.
+#: Time after which a failed delivery is given up.
 GIVE_UP_AFTER = timedelta(days=3)
 _GONE = 410
 _RECENT = 5
-#: Of an endpoint: the oldest of more that wait are given up, and the oldest of more are removed.
+#: Maximum numbers of waiting and of finished deliveries of an endpoint. Above them, the oldest
+#: waiting deliveries are given up, and the oldest finished ones are removed.
 MOST_WAITING, MOST_KEPT = 10_000, 20_000
 _SLICE = 500
 _TOO_LONG = "It waited for three days."
@@ -66,14 +67,14 @@ _TOO_MANY = f"More than {MOST_WAITING:,} deliveries waited."
 
 
 class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
-    """What endpoints of projects do otherwise than other destinations."""
+    """The behavior that is specific to webhook endpoints."""
 
     noun = message_noun = "webhook"
     most = MOST_ENDPOINTS
     too_many = f"A project can have {MOST_ENDPOINTS} webhooks: delete one first."
     not_found = "Webhook not found in this project."
-    #: So that an endpoint is not left alone for hours when it is there again; the pauses of a
-    #: delivery do grow.
+    #: Limit for the pauses of an endpoint, so that a recovered endpoint need not wait for hours.
+    #: The pauses of a delivery continue to increase.
     most_counted_failures = 12
     turn_seconds = 20.0
     row = WebhookEndpoint
@@ -93,7 +94,10 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         return Webhook.model_validate(columns_of(row, Webhook) | shared | own)
 
     def columns(self, details: EndpointDetails) -> Mapping[str, object]:
-        """Return events and conditions, or raise InvalidError."""
+        """Return the columns for events and conditions.
+
+        Raise InvalidError for an invalid value.
+        """
         return {
             "events": [*read_events(details.events)],
             "conditions": details.conditions.to_json(),
@@ -104,29 +108,30 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         return and_(self.queue.is_waiting, DeliveryRow.next_try_at <= now)
 
     def lock(self, owner: int | None, session: Session) -> None:
-        """Let one change of a project's endpoints follow the other."""
+        """Serialize changes of a project's endpoints."""
         project = select(Project.id).where(Project.id == owner)
-        # The weaker lock: alerts that are stored meanwhile refer to the project.
+        # Take the weaker lock, because alerts that are stored in the meantime refer to the project.
         session.execute(project.with_for_update(key_share=True))
 
     def changed(self, owner: int | None, session: Session) -> None:
-        """Follow the project's alerts if and only if an endpoint gets their events."""
+        """Follow the project's alerts if and only if an endpoint receives their events."""
         mine = WebhookEndpoint.project_id == owner, WebhookEndpoint.paused_at.is_(None)
         chosen = session.scalars(select(WebhookEndpoint.events).where(*mine))
         change = follow if any(map(takes_alerts, chosen)) else unfollow
         change(owner or 0, Follower.WEBHOOKS, session=session)
 
     def stop(self, row: WebhookEndpoint, now: datetime) -> None:
-        """Mark an endpoint as paused by a maintainer: nothing is queued any more."""
+        """Mark an endpoint as paused by a maintainer, so that nothing more is queued."""
         row.paused_at, row.pause_reason = now, PauseReason.USER.value
 
     def start(self, row: WebhookEndpoint) -> None:
         """Mark an endpoint as not paused."""
         if row.paused_at is not None:
-            # The days without a success begin anew.
+            # Restart the count of days without a success.
             row.failing_since, row.tries = None, 0
         if row.pause_reason == PauseReason.APPLICATION.value:
-            # Somebody else wants it.
+            # A user has resumed the webhook, so it no longer depends on the application's
+            # authorization.
             row.authorization_id = None
         row.pause_reason = None
         super().start(row)
@@ -134,9 +139,10 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def first(
         self, row: WebhookEndpoint, *, session: Session, now: datetime
     ) -> tuple[int, Message] | None:
-        """Return the delivery that has been due for longest, after earlier ones of its alert.
+        """Return the delivery that has been due for the longest time.
 
-        Deliveries of a project that is archived or deleted are cancelled.
+        Earlier deliveries of the same alert are sent first. Deliveries of a project that is
+        archived or deleted are canceled.
         """
         mine = DeliveryRow.endpoint_id == row.id
         if (reason := self._why_not(row, session)) is not None:
@@ -166,13 +172,14 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             )
             if before is None:
                 return found.id, Message(id=found.message_id, body=found.body.encode())
-            # An earlier one of the same alert has to go first; of equal times the lower id is.
+            # An earlier delivery of the same alert has to be sent first. Among equal times, the
+            # lower id is sent first.
             found.next_try_at = before
             session.flush()
         return None
 
     def _why_not(self, row: WebhookEndpoint, session: Session) -> str | None:
-        """Return why nothing is sent to an endpoint any more, or None."""
+        """Return the reason why nothing is sent to an endpoint any more, or None."""
         deleted_at, archived_at = session.execute(
             select(Project.deleted_at, Project.archived_at).where(Project.id == row.project_id)
         ).one()
@@ -183,7 +190,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def taken(
         self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
     ) -> None:
-        """Write the success into the log."""
+        """Record the success in the log."""
         del claim
         row = session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
         if row is not None:
@@ -193,9 +200,10 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def refused(
         self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
     ) -> Failure:
-        """Write the failure into the log.
+        """Record the failure in the log.
 
-        What has failed for days is given up, and an endpoint that took nothing for days is paused.
+        A delivery that has failed for days is given up. An endpoint without a success for days is
+        paused.
         """
         delivery, attempt, failure = refusal.delivery, refusal.attempt, refusal.failure
         row = delivery and session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
@@ -237,7 +245,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def note_author(
         self, endpoint_id: int, authorization_id: int | None, *, session: Session
     ) -> None:
-        """Store the authorization of the application that chose the URL, or that none did."""
+        """Store the authorization of the application that set the URL, or None for a user."""
         session.execute(
             update_rows(WebhookEndpoint)
             .where(WebhookEndpoint.id == endpoint_id)
@@ -245,7 +253,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         )
 
     def pause_ended(self, *, session: Session, now: datetime) -> int:
-        """Pause the endpoints whose URL an application chose that no longer has access."""
+        """Pause the endpoints whose URL was set by an application that no longer has access."""
         ended = session.scalars(
             select(WebhookEndpoint)
             .where(
@@ -281,7 +289,7 @@ WEBHOOKS = Webhooks()
 def troubled_endpoints(
     *, session: Session, keyring: Keyring, now: datetime
 ) -> Sequence[tuple[int, Webhook]]:
-    """Return what fails, or was paused because of it, each with the id of its project."""
+    """Return endpoints that fail or were paused after failures, each with its project id."""
     reasons = (PauseReason.FAILURES.value, PauseReason.GONE.value)
     has_failed = WebhookEndpoint.failing_since.is_not(None)
     was_paused = WebhookEndpoint.pause_reason.in_(reasons)
@@ -293,7 +301,7 @@ def troubled_endpoints(
 
 
 def note_attempt(row: DeliveryRow, attempt: Attempt, *, now: datetime) -> None:
-    """Write the result of an attempt into the log."""
+    """Record the result of an attempt in the log."""
     row.tries += 1
     row.last_try_at = now
     row.status_code, row.duration = attempt.status, attempt.milliseconds
@@ -304,7 +312,7 @@ def note_attempt(row: DeliveryRow, attempt: Attempt, *, now: datetime) -> None:
 def list_deliveries(
     endpoint_id: int, state: DeliveryState | None, part: Slice, *, session: Session
 ) -> Page[WebhookDelivery]:
-    """Return a page of the deliveries of an endpoint in a state, the newest first."""
+    """Return a page of the deliveries of an endpoint, newest first."""
     statement = (
         select(DeliveryRow)
         .where(DeliveryRow.endpoint_id == endpoint_id)
@@ -325,7 +333,10 @@ def recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[Webhook
 
 
 def get_delivery(endpoint_id: int, delivery_id: int, *, session: Session) -> WebhookDeliveryDetail:
-    """Return a delivery with its body and the last response, or raise NotFoundError."""
+    """Return a delivery with its body and the last response.
+
+    Raise NotFoundError if the endpoint has none with this id.
+    """
     row = _delivery_row(endpoint_id, delivery_id, session)
     return WebhookDeliveryDetail(
         **dict(WebhookDelivery.model_validate(row)),
@@ -343,9 +354,9 @@ def _delivery_row(endpoint_id: int, delivery_id: int, session: Session) -> Deliv
 
 
 def send_again(endpoint_id: int, delivery_id: int, *, session: Session, now: datetime) -> None:
-    """Queue a delivery once more, with the id that it had, without regard to others.
+    """Queue a delivery again with its original id, regardless of the order.
 
-    One that still waits is tried at once.
+    A waiting delivery is attempted immediately. Raise ConflictError if the webhook is paused.
     """
     row = _delivery_row(endpoint_id, delivery_id, session)
     endpoint = session.get_one(WebhookEndpoint, endpoint_id, with_for_update=True)
@@ -361,7 +372,7 @@ def send_again(endpoint_id: int, delivery_id: int, *, session: Session, now: dat
 def store_test(
     endpoint_id: int, message: Message, attempt: Attempt, *, session: Session, now: datetime
 ) -> int | None:
-    """Write a test message that was sent into the log; return its id, or None without endpoint."""
+    """Record a test message in the log; return its id, or None if the endpoint was deleted."""
     endpoint = session.get(WebhookEndpoint, endpoint_id)
     if endpoint is None:
         return None
@@ -381,17 +392,17 @@ _IS_WAITING = WEBHOOKS.queue.is_waiting
 
 @dataclass(frozen=True, kw_only=True)
 class Backlog:
-    """What waits for the endpoints of all projects, and how they are."""
+    """The queue of all endpoints, and the number of failing ones."""
 
     deliveries: int
     oldest: datetime | None
-    #: Endpoints that failed last time, and those that were paused because of it.
+    #: Numbers of endpoints that failed last time, and that were paused because of failures.
     failing: int
     paused: int
 
 
 def backlog(*, session: Session) -> Backlog:
-    """Return what waits in all."""
+    """Return the state of the queue of all endpoints."""
     deliveries, oldest = session.execute(
         select(func.count(), func.min(DeliveryRow.queued_at)).where(_IS_WAITING)
     ).one()
@@ -412,11 +423,11 @@ def backlog(*, session: Session) -> Backlog:
 def give_up_old(
     *, session: Session, now: datetime, between: Between, most: int = MOST_WAITING
 ) -> int:
-    """Give up deliveries that waited too long, and the oldest of too many; return how many.
+    """Give up deliveries that waited too long, and the oldest above the maximum.
 
-    An endpoint that is down or paused does not try each of them.
+    Return their number. An endpoint that is down or paused does not attempt each of them.
     """
-    # A while after the last attempt that can be due.
+    # This leaves time for the last attempt that can be due.
     before = now - GIVE_UP_AFTER - timedelta(hours=4)
     total = _give_up(DeliveryRow.queued_at < before, _TOO_LONG, session, between)
     for _, surplus in WEBHOOKS.surplus(most, _IS_WAITING, session=session):
@@ -447,7 +458,7 @@ def _give_up(
 def prune_log(
     *, before: datetime, session: Session, between: Between, most: int = MOST_KEPT
 ) -> int:
-    """Remove deliveries that are done and old, the oldest of too many, and those of no endpoint."""
+    """Remove old and excess finished deliveries, and deliveries of deleted endpoints."""
 
     def remove(condition: ColumnElement[bool]) -> int:
         return WEBHOOKS.remove_entries(condition, session=session, between=between)
@@ -460,9 +471,9 @@ def prune_log(
 
 
 def queue_webhook_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
-    """Store the messages that are due and not stored yet, and return their number.
+    """Queue the notices that are due, and return the number of new emails.
 
-    One when an endpoint has failed for a day, and one when it was paused because of failures.
+    A notice is due when an endpoint has failed for a day, and when it was paused after failures.
     """
     messages = []
     troubled = troubled_endpoints(session=session, keyring=sign.keyring, now=now)

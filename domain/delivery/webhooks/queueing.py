@@ -1,10 +1,10 @@
-"""Queues messages about alerts and incidents for the endpoints that want them.
+"""Queues messages about alerts and incidents for endpoints that subscribe to them.
 
-A message says what happened, and shows the alert or incident as it is then. It has no names of
-users, so that deleting an account leaves nothing in logs of others.
+A message contains the event, and the current alert or incident. It contains no names of users, so
+that deleting an account leaves nothing in the logs of receivers.
 
-A trigger stores each change of an incident in its own transaction. It is deleted in the transaction
-that queues the messages, so none is lost and none is queued twice.
+A trigger stores each change of an incident in the same transaction. The change is deleted in the
+transaction that queues the messages, so each change is queued exactly once.
 """
 
 from collections import defaultdict
@@ -31,7 +31,7 @@ from domain.delivery.webhooks.types import DeliveryState, WebhookEvent, takes
 from models import Alert, Incident, IncidentAlert, Project, WebhookDelivery, WebhookEndpoint
 from models import WebhookIncidentChange as _Change
 
-#: More labels, and more of a value, are left out.
+#: Maximum number of labels, and maximum length of a label's value. The rest is left out.
 _MOST_LABELS = 64
 _LONGEST_LABEL = 1_000
 
@@ -41,7 +41,7 @@ _MOST_ALERTS, _LONGEST_DESCRIPTION = 100, 10_000
 
 
 def body_of(event: str, at: datetime, project: _Json, **about: _Json) -> str:
-    """Return a message as JSON; the project is one of `projects_of`."""
+    """Return a message as JSON; `project` is an entry of `projects_of`."""
     message = {
         "type": event,
         "timestamp": written(at),
@@ -51,7 +51,7 @@ def body_of(event: str, at: datetime, project: _Json, **about: _Json) -> str:
 
 
 def projects_of(ids: Iterable[int], *, base_url: str, session: Session) -> Mapping[int, _Json]:
-    """Return projects by id, as messages name them, without those that are being deleted."""
+    """Return projects by id in the format of messages, without deleted ones."""
     rows = session.execute(
         select(Project.id, Project.name, Project.path).where(
             Project.id.in_(set(ids)), Project.deleted_at.is_(None)
@@ -71,7 +71,7 @@ def projects_of(ids: Iterable[int], *, base_url: str, session: Session) -> Mappi
 def alerts_of(
     labels: Mapping[int, AlertLabels], *, base_url: str, session: Session
 ) -> Mapping[int, _Json]:
-    """Return the alerts that have these labels, by id, as messages show them."""
+    """Return the alerts with these labels by id, in the format of messages."""
     rows = session.execute(ROWS.where(Alert.id.in_(labels))).all()
     return {row[0].id: _alert(row, labels[row[0].id], base_url) for row in rows}
 
@@ -107,9 +107,9 @@ def _bounded(labels: Mapping[str, str]) -> Mapping[str, str]:
 def queue_alert_changes(
     changes: Sequence[Change], *, base_url: str, reading: Reading, session: Session, now: datetime
 ) -> int:
-    """Queue a message for each endpoint that wants a change, and return how many there are.
+    """Queue a message for each endpoint that subscribes to a change, and return their number.
 
-    A message shows the alert as it is now. Alerts and projects that are gone have none.
+    A message contains the current alert. There are no messages for deleted alerts and projects.
     """
     endpoints = active_endpoints({each.project_id for each in changes}, session=session)
     wanted = [each for each in changes if each.project_id in endpoints]
@@ -135,7 +135,7 @@ def queue_alert_changes(
 def active_endpoints(
     project_ids: Iterable[int], *, session: Session
 ) -> Mapping[int, Sequence[tuple[WebhookEndpoint, Conditions]]]:
-    """Return the endpoints of projects that are not paused, by project, with their conditions."""
+    """Return the active endpoints with their conditions, by project id."""
     rows = session.scalars(
         select(WebhookEndpoint)
         .where(
@@ -169,7 +169,7 @@ def new_delivery(
 
 
 def store_deliveries(rows: Sequence[dict[str, Any]], *, session: Session) -> int:
-    """Store deliveries in their order, and return how many there are."""
+    """Store deliveries in their order, and return their number."""
     if rows:
         session.execute(insert(WebhookDelivery), list(rows))
     return len(rows)
@@ -179,7 +179,7 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(_Change.next_try_at.is_(None), _Change.next_try_at <= now)
 
 
-#: Whether a change of an incident waits.
+#: Condition that a change of an incident is due.
 INCIDENT_CHANGES_ARE_DUE = exists().where(_is_due(NOW))
 
 
@@ -199,9 +199,10 @@ def take_incident_changes(*, session: Session, now: datetime, limit: int) -> Seq
 def queue_incident_changes(
     changes: Sequence[_Change], *, base_url: str, session: Session, now: datetime
 ) -> int:
-    """Queue a message for each endpoint that wants a change, and forget the changes.
+    """Queue a message for each endpoint that subscribes to a change, and delete the changes.
 
-    A message shows the incident as it is now. Incidents and projects that are gone have none.
+    A message contains the current incident. There are no messages for deleted incidents and
+    projects.
     """
     endpoints = active_endpoints({each.project_id for each in changes}, session=session)
     projects = projects_of(endpoints, base_url=base_url, session=session)
@@ -225,7 +226,7 @@ def queue_incident_changes(
 
 
 def postpone_incident_change(change_id: int, *, session: Session, now: datetime) -> None:
-    """Leave a change that could not be queued for a while; later ones of its incident wait."""
+    """Postpone a change that could not be queued; later changes of its incident wait as well."""
     session.execute(
         update_rows(_Change).where(_Change.id == change_id).values(next_try_at=now + _AFTER_FAILURE)
     )
@@ -234,7 +235,7 @@ def postpone_incident_change(change_id: int, *, session: Session, now: datetime)
 def _incidents(
     ids: Sequence[int], projects: Mapping[int, _Json], *, session: Session
 ) -> Mapping[int, dict[str, Any]]:
-    """Return incidents of these projects by id, as messages show them."""
+    """Return incidents of these projects by id, in the format of messages."""
     rows = session.scalars(
         select(Incident).where(Incident.id.in_(ids), Incident.project_id.in_(projects))
     ).all()
@@ -245,7 +246,7 @@ def _incidents(
             "iid": row.iid,
             "title": row.title,
             "description": row.description[:_LONGEST_DESCRIPTION],
-            # The urgency grows with the severity.
+            # The number increases with the severity.
             "severity": SEVERITIES[len(SEVERITIES) - 1 - row.urgency].value,
             "status": row.status,
             "alerts": alerts[row.id],

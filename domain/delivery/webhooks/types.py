@@ -1,4 +1,4 @@
-"""Webhooks of projects and their deliveries, as every face takes and shows them."""
+"""API types for webhooks of projects and their deliveries."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ from domain.delivery.outgoing.destinations import DestinationDetails
 
 
 class WebhookEvent(Labelled):
-    """An event; the value is the `type` of its message."""
+    """An event of a webhook. The value is the `type` of its message."""
 
     ALERT_OPENED = "alert.opened", "Alert opened", "A report opened a new alert."
     ALERT_ACKNOWLEDGED = "alert.acknowledged", "Alert acknowledged", "Somebody is working on it."
@@ -58,18 +58,21 @@ class WebhookEvent(Labelled):
 
     @property
     def is_of_alerts(self) -> bool:
-        """Whether it is about an alert, else about an incident."""
+        """Return whether the event is about an alert, as opposed to an incident."""
         return self.startswith("alert.")
 
 
-#: The `type` of a test message, which no endpoint chooses.
+#: Type of a test message. Endpoints cannot subscribe to it.
 TESTED = "webhook.tested"
-#: Stands for all events, also for those of later versions.
+#: Wildcard for all events, including events of later versions.
 ALL = "*"
 
 
 def read_events(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of events in their order, or raise InvalidError; `*` stands for all."""
+    """Return the names of events in a fixed order; `*` stands for all.
+
+    Raise InvalidError for an unknown name or without any.
+    """
     given = set(names)
     if not given:
         raise InvalidError("Choose at least one event.", field="events")
@@ -80,27 +83,30 @@ def read_events(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def takes(chosen: Iterable[str], event: WebhookEvent) -> bool:
-    """Return whether an endpoint that chose these events gets one."""
+    """Return whether an endpoint with these events receives an event."""
     return any(each in (ALL, event.value) for each in chosen)
 
 
 def takes_alerts(chosen: Iterable[str]) -> bool:
-    """Return whether an endpoint that chose these events gets any event of alerts."""
+    """Return whether an endpoint with these events receives any event of alerts."""
     return any(each == ALL or each.startswith("alert.") for each in chosen)
 
 
 class DeliveryState(StrEnum):
-    """State of a delivery to a webhook."""
+    """The state of a delivery to a webhook."""
 
-    #: It waits to be sent, for the first time or again.
+    #: State of a delivery that waits for its first attempt or a retry.
     WAITING = "waiting"
     DELIVERED = "delivered"
-    #: It was given up; a user can send it again.
+    #: State of a delivery that was given up. A user can send it again.
     FAILED = "failed"
 
 
 def read_state(text: str | None) -> DeliveryState | None:
-    """Return the state of that name, None without a name, or raise QueryError."""
+    """Return the state with this name, or None without a name.
+
+    Raise QueryError for an unknown name.
+    """
     if not text:
         return None
     try:
@@ -114,21 +120,21 @@ _EVENTS = f"`*` for all, or some of {', '.join(WebhookEvent)}."
 
 
 class PauseReason(StrEnum):
-    """Reason why an endpoint is paused."""
+    """The reason why an endpoint is paused."""
 
-    #: A maintainer paused it.
+    #: A maintainer paused the endpoint.
     USER = "user"
-    #: It took nothing for days.
+    #: The endpoint has accepted nothing for days.
     FAILURES = "failures"
-    #: It answered 410 Gone.
+    #: The endpoint responded with 410 Gone.
     GONE = "gone"
-    #: The access of the application that chose the URL has ended.
+    #: The application that set the URL no longer has access.
     APPLICATION = "application"
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointDetails(DestinationDetails):
-    """What a maintainer decides about an endpoint."""
+    """The properties of an endpoint that a maintainer chooses."""
 
     events: tuple[str, ...]
     conditions: Conditions = field(default_factory=Conditions)
@@ -140,7 +146,7 @@ _Labels = Annotated[Text | list[Text] | dict[Text, Text] | None, Option("--label
 
 
 class WebhookBody(ConditionsBody):
-    """A new webhook. The conditions are about events of alerts."""
+    """A new webhook. The conditions apply to events of alerts."""
 
     url: RequiredText = Field(description="An https or http URL.")
     events: _Events = (ALL,)
@@ -151,7 +157,7 @@ class WebhookBody(ConditionsBody):
 
     @property
     def details(self) -> EndpointDetails:
-        """What is asked for."""
+        """Return the requested properties."""
         return EndpointDetails(url=self.url, events=self.events, conditions=self.conditions())
 
 
@@ -166,7 +172,7 @@ class WebhookChangeBody(ConditionsBody):
     )
 
     def details(self, present: EndpointDetails) -> EndpointDetails:
-        """Return what is asked for, what was left out as it is."""
+        """Return the requested properties; omitted fields are kept."""
         return EndpointDetails(
             url=present.url if self.url is None else self.url,
             events=present.events if self.events is None else self.events,
@@ -175,7 +181,7 @@ class WebhookChangeBody(ConditionsBody):
 
 
 class Webhook(Destination, ConditionsResource):
-    """A webhook, and the state of its delivery."""
+    """A webhook with the state of its delivery."""
 
     events: list[Annotated[str, one_of(ALL, *WebhookEvent)]]
     active: bool
@@ -183,7 +189,7 @@ class Webhook(Destination, ConditionsResource):
 
     @property
     def details(self) -> EndpointDetails:
-        """What a maintainer has decided."""
+        """Return the properties that a maintainer chose."""
         conditions = self.model_dump(include={*ConditionsResource.model_fields})
         return EndpointDetails(
             url=self.url, events=tuple(self.events), conditions=conditions_from(conditions)
@@ -191,26 +197,26 @@ class Webhook(Destination, ConditionsResource):
 
 
 class HookQuery(DestinationQuery, GitLabQuery):
-    """A list of hooks, the oldest first."""
+    """The query of a list of hooks, oldest first."""
 
 
 class Hook(Resource):
-    """A webhook as clients for GitLab read one.
+    """A webhook in the format of GitLab's API.
 
-    It has no fields for events, because no event that GitLab's hooks know is sent.
+    It has no fields for events, because no event of GitLab's hooks is sent.
     """
 
     id: int
     url: str
     project_id: int
     created_at: Time
-    #: Webhooks have no names.
+    #: Always empty: webhooks have no names.
     name: Literal[""] = ""
     description: Literal[""] = ""
     enable_ssl_verification: Literal[True] = True
-    #: `disabled` while it is paused.
+    #: Status of the webhook. `disabled` while it is paused.
     alert_status: Literal["executable", "disabled"]
-    #: After failures: the time of the next attempt.
+    #: Time of the next attempt after failures.
     disabled_until: Time | None
 
 
@@ -227,7 +233,7 @@ class WebhookTest(SentTest):
 
 
 class WebhookDeliveryQuery(KeysetQuery):
-    """Which deliveries of a webhook a list has, the newest first."""
+    """Filters of a list of a webhook's deliveries, newest first."""
 
     state: DeliveryState | None = None
 
@@ -253,7 +259,7 @@ class WebhookDelivery(Resource):
 
 
 class WebhookDeliveryDetail(WebhookDelivery):
-    """A delivery with what was sent and what came back."""
+    """A delivery with its request and response."""
 
     headers: dict[str, str] = Field(
         description="Headers of the last attempt, without its signatures."
@@ -263,5 +269,5 @@ class WebhookDeliveryDetail(WebhookDelivery):
 
     @property
     def pretty_body(self) -> str:
-        """The body with indentation."""
+        """Return the body with indentation."""
         return pretty(self.body.encode())

@@ -1,5 +1,5 @@
-"""Finds in traffic, documents and programs what breaks in a release.
+"""Finds usages in traffic, documents and programs that break in a release.
 
-All of it is pure: a text goes in, findings come out. No value of the text is in a finding or in an
-error.
+All functions are pure: they take a text and return findings. Neither findings nor errors contain
+values of the text.
 """

@@ -1,4 +1,4 @@
-"""Reads access logs, common, combined or JSON, and finds callers above the rates of a release."""
+"""Reads access logs in common, combined or JSON format, and finds callers above rate limits."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from domain.releases.checker.names import names_in_text
 from domain.releases.checker.requests import API, Request, api_path, concerns_of, judge
 from domain.releases.matching import Concern
 
-#: Requests in a time, by the path of the schedule: the rates of an instance that sets no others.
+#: Rate limits by path: the number of requests in a period, with the default settings.
 RATES = {
     f"{API}/users": (300, timedelta(minutes=1)),
     f"{API}/users/:id": (300, timedelta(minutes=1)),
@@ -23,15 +23,15 @@ RATES = {
     f"{API}/groups/:id": (400, timedelta(minutes=1)),
     f"{API}/groups/:id/projects": (600, timedelta(minutes=1)),
 }
-#: `host ident user [time] "METHOD /path HTTP/1.1" …`, also with words before.
+#: Pattern of `host ident user [time] "METHOD /path HTTP/1.1" …`, with an optional prefix.
 _COMMON = re.compile(
     r'(?:^|\s)(\S+) \S+ (\S+) \[([^\]]{10,40})\] "([A-Z]{3,7}) (\S+)(?: HTTP/[0-9.]+)?"'
 )
-#: Longer lines are no lines of an access log.
+#: Maximum length of a line of an access log in characters. Longer lines are skipped.
 _LONGEST = 64 * 1024
 _TIME = "%d/%b/%Y:%H:%M:%S %z"
 _REQUEST_LINE = re.compile(r"([A-Z]{3,7}) (\S+)(?: HTTP/[0-9.]+)?")
-#: Names of members of a JSON line, in small letters without `_` and `-`.
+#: Names of members of a JSON line, in lower case without `_` and `-`.
 _METHODS = ("method", "requestmethod", "httpmethod", "verb", "reqmethod")
 _PATHS = ("requesturi", "uri", "url", "requesturl", "originalurl", "path", "requestpath", "target")
 _REQUESTS = ("request", "req", "http", "httprequest", "requestline", "message")
@@ -41,14 +41,14 @@ _CALLERS = ("remoteaddr", "clientip", "clienthost", "remoteip", "userid", "remot
 
 
 class Rates:
-    """Counts requests by caller and operation."""
+    """A counter of requests by caller and operation."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Initialize without any requests."""
         self._seen: dict[tuple[str, str], deque[datetime]] = {}
 
     def count(self, request: Request, caller: str, moment: datetime | None) -> Iterator[Found]:
-        """Count a request; yield the limit that it is above."""
+        """Count a request; yield the rate limit that it exceeds."""
         path = api_path(request.parts.path)
         if moment is None or path is None or request.method not in {"GET", "HEAD"}:
             return
@@ -63,7 +63,7 @@ class Rates:
         is_above = len(seen) == most and timedelta() <= moment - seen[0] < window
         seen.append(moment)
         if is_above:
-            seen.clear()  # said once for a run of requests
+            seen.clear()  # Report only once for a series of requests.
         return is_above
 
 
@@ -81,13 +81,16 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def looks_like_log(line: str) -> bool:
-    """Return whether a line is one of an access log."""
+    """Return whether a line belongs to an access log."""
     line = line[:_LONGEST]
     return bool(_COMMON.search(line)) or _json_request(line, 1) is not None
 
 
 def check_access_log(text: str) -> Iterator[Found]:
-    """Yield what changes for the requests of an access log; raise UnreadableContentError."""
+    """Yield the changes that affect the requests of an access log.
+
+    Raise UnreadableContentError if no line belongs to an access log.
+    """
     rates, is_read = Rates(), False
     for number, line in numbered_lines(text):
         if len(line) > _LONGEST:
@@ -145,7 +148,7 @@ def _json_request(line: str, number: int) -> _Read | None:
 
 
 def _members(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members by plain names, with those of the object that describes the request."""
+    """Return the members by normalized names, including members of a nested request object."""
     found = {_plain(name): value for name, value in given.items()}
     for name in _REQUESTS:
         if isinstance(found.get(name), dict):
@@ -177,7 +180,7 @@ def _with_query(url: str, query: Any) -> str:
 
 
 def _listed(query: Any) -> dict[str, str]:
-    """Return parameters that a log has as an object, or as a list of `key` and `value`."""
+    """Return parameters that a log stores as an object, or as a list of `key` and `value`."""
     if isinstance(query, dict):
         return {str(name): str(value) for name, value in query.items()}
     if not isinstance(query, list):

@@ -1,4 +1,4 @@
-"""The calls of a program, and which variables hold what a request returned, or an address."""
+"""The calls of a program, and its variables that contain responses or addresses."""
 
 import re
 from collections import deque
@@ -13,17 +13,17 @@ from domain.releases.checker.requests import UNKNOWN, Known
 from domain.releases.checker.tokens import NAME, NUMBER, SIGN, TEXT, Token
 
 _OPENING = {"(": ")", "[": "]", "{": "}"}
-#: Steps back from a parenthesis to the beginning of what is called.
+#: Maximum number of steps back from a parenthesis to the start of the called expression.
 _LONGEST_CHAIN = 16
-#: Arguments are read up to so many tokens.
+#: Maximum number of tokens that are read as arguments.
 _LONGEST_ARGUMENTS = 300
 _SHORTEST_BUDGET = 10_000
-#: Arguments that may be segments of a path are looked for in so many tokens.
+#: Maximum number of tokens that are searched for segments of a path.
 _LONGEST_SEGMENTS = 40
 _SEGMENT = re.compile(r"[a-z][a-z_]*+")
 _SKIPPED = frozenset({"await", "new", "yield", "return", "async"})
 _SETS = frozenset({"=", ":", "=>", ":="})
-#: Names of arguments that hold parameters.
+#: Names of arguments that contain parameters.
 _CONTAINERS = frozenset(
     [
         "params",
@@ -44,7 +44,7 @@ _CONTAINERS = frozenset(
     ]
 )
 _DOTS = frozenset({".", "?.", "::", "->"})
-#: Functions that call another one with each item.
+#: Functions that call another function with each item.
 _EACH = frozenset(
     [
         "map",
@@ -61,17 +61,17 @@ _EACH = frozenset(
         "any",
     ]
 )
-#: What python-gitlab's managers are asked to do: `package.pipelines.list()` is no field.
+#: Methods of python-gitlab's managers: in `package.pipelines.list()`, `pipelines` is not a field.
 _MANAGED = frozenset({"list", "get", "create", "delete", "update"})
 #: Functions that return their first argument with values filled in.
 _FORMATTING = frozenset({"sprintf", "format"})
-#: An address is what a variable holds for so many lines.
+#: Number of lines after which the address in a variable is discarded.
 _LINES = 40
 _LONGEST_ACCESS = 12
 _LONGEST_COMPREHENSION = 120
 _LONGEST_WORDS = 12
 Fields = Mapping[str, Change]
-#: Names of arguments and variables that hold no parameters.
+#: Names of arguments and variables that do not contain parameters.
 _NO_PARAMETERS = frozenset(
     [
         "this",
@@ -106,9 +106,9 @@ _NO_PARAMETERS = frozenset(
 
 @dataclass(frozen=True)
 class Call:
-    """A call in a program, by positions of its tokens."""
+    """A call in a program, by the positions of its tokens."""
 
-    #: The words of what is called, in small letters with `_`.
+    #: Names in the called expression, in snake case.
     chain: tuple[str, ...]
     start: int
     opening: int
@@ -124,14 +124,14 @@ class Segments(NamedTuple):
 
 
 class Program:
-    """The tokens of a program, with its parentheses paired."""
+    """The tokens of a program, with matched brackets."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        """Pair parentheses; what is open at the end is closed there."""
+        """Match the brackets; brackets that are never closed end with the program."""
         self.tokens = tokens
-        #: The other one, by position.
+        #: Positions of the matching brackets.
         self.pairs: dict[int, int] = {}
-        #: The innermost opening one around each token, or -1.
+        #: Position of the innermost bracket around each token, or -1.
         self.around: list[int] = []
         self._pair()
 
@@ -150,24 +150,24 @@ class Program:
             self.pairs[opening] = len(self.tokens)
 
     def text(self, at: int) -> str:
-        """Return the token at a position if it is a sign or name, else nothing."""
+        """Return the token at a position if it is a sign or a name, or an empty string."""
         if 0 <= at < len(self.tokens) and self.tokens[at].kind in {SIGN, NAME}:
             return self.tokens[at].text
         return ""
 
     def kind(self, at: int) -> str:
-        """Return the kind of the token at a position; of none it is empty."""
+        """Return the kind of the token at a position, or an empty string outside of the program."""
         return self.tokens[at].kind if 0 <= at < len(self.tokens) else ""
 
     def call_at(self, opening: int) -> Call:
-        """Return the call of an opening parenthesis; its chain is empty if nothing is called."""
+        """Return the call with an opening parenthesis; its chain is empty if nothing is called."""
         chain, start = self.chain_before(opening)
         return Call(chain, start, opening, self.pairs.get(opening, len(self.tokens)))
 
     def chain_before(self, end: int) -> tuple[tuple[str, ...], int]:
-        """Return the words that lead to a position, such as `gl.users.list`, and where they begin.
+        """Return the names before a position, such as `gl.users.list`, and where they start.
 
-        Arguments and indexes between them are left out.
+        Arguments and indexes between the names are left out.
         """
         words: list[str] = []
         at = end - 1
@@ -184,7 +184,7 @@ class Program:
         return tuple(reversed(words)), at + 1
 
     def calls_around(self, at: int) -> Iterator[Call]:
-        """Yield the calls that a token is an argument of, the innermost first, at most three."""
+        """Yield the calls that have a token as an argument, innermost first."""
         opening = self.around[at]
         for _ in range(6):
             if opening < 0:
@@ -197,20 +197,20 @@ class Program:
 
 
 class Arguments:
-    """Reads what the arguments of calls, and the objects that variables hold, say by name."""
+    """A reader of the named values in arguments of calls and in objects of variables."""
 
     def __init__(self, program: Program) -> None:
-        """Take the program."""
+        """Store the program."""
         self._program = program
-        #: Where the object begins that a variable holds.
+        #: Positions of the objects that variables contain.
         self.objects: dict[str, int] = {}
-        #: Variables that hold a text or number.
+        #: Variables that contain a text or a number.
         self.plain: set[str] = set()
-        #: Tokens that may still be read: calls in calls in calls are not read for each of them.
+        #: Number of tokens that may still be read. It limits repeated reading of nested calls.
         self._budget = _SHORTEST_BUDGET + 2 * len(program.tokens)
 
     def add(self, known: Known, opening: int, closing: int, *, is_nested: bool = False) -> None:
-        """Add the names in arguments or in an object, with values that are written there."""
+        """Add the names in arguments or in an object, with their literal values."""
         end = min(closing, opening + min(_LONGEST_ARGUMENTS, self._budget))
         self._budget -= end - opening
         known.is_open = known.is_open or end < closing
@@ -231,7 +231,7 @@ class Arguments:
             self._bare(known, at, name, is_nested=is_nested)
 
     def _bare(self, known: Known, at: int, name: str, *, is_nested: bool) -> None:
-        """Take a variable that is handed on: an object, or `{page}` for `{page: page}`."""
+        """Handle a variable that is passed on: an object, or `{page}` for `{page: page}`."""
         around = self._program.around[at]
         before = self._program.text(at - 1)
         if self._program.text(around) == "{" and before in {"{", ","}:
@@ -240,7 +240,7 @@ class Arguments:
             self._follow(known, at, is_nested=is_nested)
 
     def _follow(self, known: Known, at: int, *, is_nested: bool) -> None:
-        """Add what the variable at a position holds."""
+        """Add the contents of the variable at a position."""
         if self._program.kind(at) != NAME or self._program.text(at + 1) in _DOTS | {"("}:
             return
         name = snake(self._program.tokens[at].text)
@@ -252,7 +252,7 @@ class Arguments:
             self.add(known, opening, closing, is_nested=True)
 
     def _value(self, at: int) -> str | None:
-        """Return a text or number that is the whole value, or None."""
+        """Return a text or number that is the complete value, or None."""
         if self._program.kind(at) not in {TEXT, NUMBER}:
             return None
         if self._program.text(at + 1) not in {",", ")", "}", "]", ";", ""}:
@@ -263,7 +263,7 @@ class Arguments:
         return token.text
 
     def note(self, at: int) -> None:
-        """Note the object that the assignment at a position, of its sign, gives to a variable."""
+        """Record the object that a variable gets; `at` is the position of the assignment sign."""
         name = snake(self._program.tokens[at - 1].text)
         value = at + 1
         if self._program.text(value) == "dict" and self._program.text(value + 1) == "(":
@@ -279,14 +279,17 @@ class Arguments:
 
 
 def unskipped(program: Program, at: int) -> int:
-    """Return the position behind words such as `await`."""
+    """Return the position after words such as `await`."""
     while program.text(at) in _SKIPPED:
         at += 1
     return at
 
 
 def literal(program: Program, at: int) -> tuple[str, int]:
-    """Return a text with what is added to it by `+`, UNKNOWN for values, and where it ends."""
+    """Return a text with everything that `+` appends to it, and the position of its end.
+
+    UNKNOWN stands for appended values.
+    """
     parts = [program.tokens[at].text]
     for _ in range(20):
         if program.text(at + 1) not in {"+", "."} or program.kind(at + 1) != SIGN:
@@ -304,11 +307,11 @@ def literal(program: Program, at: int) -> tuple[str, int]:
 
 
 def _end_of_added(program: Program, sign: int) -> int | None:
-    """Return where a value ends that `+` or `.` adds to a text, or None for a member of it."""
+    """Return the end of a value that `+` or `.` appends to a text, or None for a member access."""
     if program.kind(sign + 1) != NAME:
         return None
     end = _end_of_value(program, sign + 1)
-    # In PHP a dot adds: `'projects/' . $id . '/runners'`.
+    # In PHP, a dot appends: `'projects/' . $id . '/runners'`.
     is_added = program.text(sign) == "+" or (
         program.text(end + 1) == "." and program.kind(end + 2) == TEXT
     )
@@ -316,9 +319,9 @@ def _end_of_added(program: Program, sign: int) -> int | None:
 
 
 def joined_segments(program: Program, call: Call) -> Segments | None:
-    """Return the path that the texts of a call are segments of, or None.
+    """Return the path whose segments are the arguments of a call, or None.
 
-    So gitlab4j writes it: `post(status, form, "projects", id, "runners")`.
+    For example, gitlab4j uses `post(status, form, "projects", id, "runners")`.
     """
     parts: list[str] = []
     first = last = -1
@@ -335,12 +338,12 @@ def joined_segments(program: Program, call: Call) -> Segments | None:
 
 
 def is_segment(text: str) -> bool:
-    """Return whether a text is one segment of a path of the API."""
+    """Return whether a text is a single segment of an API path."""
     return _SEGMENT.fullmatch(text) is not None
 
 
 def _arguments(program: Program, call: Call) -> Iterator[int]:
-    """Yield where the first arguments of a call begin."""
+    """Yield the positions of the first arguments of a call."""
     at = call.opening + 1
     for _ in range(_LONGEST_SEGMENTS):
         if at >= call.closing:
@@ -363,10 +366,10 @@ def _end_of_value(program: Program, at: int) -> int:
 
 
 class Bindings:
-    """What variables hold, as far as the program was read."""
+    """The values of variables at the current position in a program."""
 
     def __init__(self, program: Program) -> None:
-        """Begin with nothing."""
+        """Initialize without any values."""
         self._program = program
         self._fields: dict[str, Fields] = {}
         self._chains: dict[str, tuple[str, ...]] = {}
@@ -374,15 +377,15 @@ class Bindings:
 
     @property
     def has_fields(self) -> bool:
-        """Return whether a variable holds what a request returned."""
+        """Return whether any variable contains a response."""
         return bool(self._fields)
 
     def expanded(self, chain: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a chain with what its first variable came from before it."""
+        """Return a chain, prefixed with the chain that its first variable was assigned from."""
         return (*self._chains.get(chain[0], ()), *chain)[-_LONGEST_WORDS:]
 
     def assign(self, at: int) -> None:
-        """Note what the assignment at the position of its sign gives to a variable."""
+        """Record the value that a variable gets; `at` is the position of the assignment sign."""
         name = snake(self._program.tokens[at - 1].text)
         value = unskipped(self._program, at + 1)
         words = self._words(value)
@@ -391,11 +394,11 @@ class Bindings:
         self._keep(name, self._fields.get(first, {}), words)
 
     def declare(self, at: int) -> None:
-        """Forget what a variable held, at the position of the `let` of a new one."""
+        """Forget the value of a variable at the position of the `let` that declares a new one."""
         self._texts.pop(snake(self._program.text(at + 1)), None)
 
     def _note_text(self, name: str, at: int) -> None:
-        """Note a text, also one behind a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
+        """Record a text, including one after a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
         at = self._formatted(at)
         is_added = self._program.text(at + 1) == "+"
         at = next(
@@ -408,7 +411,7 @@ class Bindings:
         self._texts.setdefault(name, deque(maxlen=4)).append((text, line))
 
     def _formatted(self, at: int) -> int:
-        """Return where the text begins that a function formats, or the position itself."""
+        """Return the start of a text that a function formats, or the position itself."""
         function = at
         while self._program.text(function + 1) in _DOTS:
             function += 2
@@ -427,7 +430,7 @@ class Bindings:
             self._chains.pop(name, None)
 
     def _words(self, at: int) -> list[str]:
-        """Return the words of a value such as `project.releases.list(…)`."""
+        """Return the names of a value such as `project.releases.list(…)`."""
         words: list[str] = []
         while self._program.kind(at) == NAME and len(words) < _LONGEST_WORDS:
             words.append(snake(self._program.tokens[at].text))
@@ -440,7 +443,7 @@ class Bindings:
         return words
 
     def loop(self, at: int) -> Iterator[Found]:
-        """Note the variable of a loop at the position of its `in` or `of`."""
+        """Record the variable of a loop at the position of its `in` or `of`."""
         name = self._program.text(at - 1)
         words = self._words(unskipped(self._program, at + 1))
         if not name or not words:
@@ -449,7 +452,7 @@ class Bindings:
         yield from self._comprehension(at, name)
 
     def _comprehension(self, at: int, name: str) -> Iterator[Found]:
-        """Yield the fields in what stands before a loop inside of brackets."""
+        """Yield the fields that a comprehension reads before its loop."""
         opening = self._program.around[at]
         if opening < 0 or snake(name) not in self._fields or self._program.text(at - 2) != "for":
             return
@@ -457,7 +460,7 @@ class Bindings:
             yield from self.fields_after(each)
 
     def callback(self, call: Call) -> None:
-        """Note the argument of a function that is called with what a variable holds."""
+        """Record the argument of a function that is called with the contents of a variable."""
         if call.chain[-1] not in _EACH or call.chain[0] not in self._fields:
             return
         at = call.opening + 1
@@ -468,7 +471,7 @@ class Bindings:
             self._keep(name, self._fields[call.chain[0]], call.chain)
 
     def bind(self, call: Call, fields: Fields) -> Iterator[Found]:
-        """Note where the result of a call goes; yield the fields that are read at once."""
+        """Record the variable of a call's result; yield the fields that are read directly."""
         before = call.start - 1
         while self._program.text(before) in {"await", "new", "(", "list"}:
             before -= 1
@@ -482,7 +485,7 @@ class Bindings:
             yield from self._accessed(call.closing + 1, fields)
 
     def texts_in(self, call: Call) -> Iterator[str]:
-        """Yield the texts of variables that are handed to a call, each once."""
+        """Yield the texts of variables that are passed to a call."""
         line = self._program.tokens[call.opening].line
         for at in range(call.opening + 1, min(call.closing, call.opening + 8)):
             if self._program.kind(at) != NAME or self._program.text(at + 1) not in {",", ")", ""}:
@@ -492,14 +495,14 @@ class Bindings:
                     yield text
 
     def fields_after(self, at: int) -> Iterator[Found]:
-        """Yield the fields that are read or set of the variable at a position."""
+        """Yield the fields that are read or set on the variable at a position."""
         name = self._program.text(at) if self._fields else ""
         fields = self._fields.get(snake(name)) if name else None
         if fields and self._program.text(at - 1) not in _DOTS:
             yield from self._accessed(at + 1, fields)
 
     def _accessed(self, at: int, fields: Fields) -> Iterator[Found]:
-        """Yield the fields among the members that follow a value."""
+        """Yield the fields among the members that are accessed after a value."""
         for _ in range(_LONGEST_ACCESS):
             sign = self._program.text(at)
             if sign in _DOTS:

@@ -1,8 +1,8 @@
-"""Reads a text that a consumer hands in, and reports what breaks.
+"""Checks a text submitted by a consumer, and reports usages that break.
 
-CI files are read with the lines of their values, by PyYAML's events. Events are what the parser
-meets one after the other. An alias is an event as well, and is not replaced by what it stands for,
-so that no file gets larger than it is.
+CI files are read with the line numbers of their values by means of PyYAML's events. Events are
+emitted in parsing order. An alias is a single event and is not expanded. So the amount of work does
+not exceed the size of the file.
 """
 
 import re
@@ -38,9 +38,9 @@ from domain.releases.checker.tokens import Comments
 from domain.releases.schedule import BY_ID, SCHEDULE
 from domain.releases.version import Release
 
-#: Of keys and lists. The scanner's time grows with the square of the depth.
+#: Maximum nesting depth of keys and lists. The scanner's time is quadratic in the depth.
 _DEPTH = 100
-#: In C where it was built with libyaml, as the wheels are.
+#: YAML loader, which is implemented in C if PyYAML was built with libyaml, as its wheels are.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OFF = frozenset({"false", "no", "off", "", "null", "~"})
 _QUOTED = frozenset({"'", '"'})
@@ -61,7 +61,7 @@ _KEYWORDS = _keywords()
 
 
 class _Place:
-    """Where in the document the parser is: the keys from the top."""
+    """The position of the parser in the document: the keys from the top."""
 
     def __init__(self) -> None:
         self._stack: list[str | None] = []
@@ -70,11 +70,14 @@ class _Place:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Return the keys that lead here."""
+        """Return the keys on the path to this position."""
         return tuple(each for each in self._stack if each is not None)
 
     def open(self, *, is_mapping: bool, line: int) -> None:
-        """Enter a mapping or list; raise UnreadableContentError if it is too deep."""
+        """Enter a mapping or list.
+
+        Raise UnreadableContentError if it is nested too deeply.
+        """
         if len(self._stack) >= _DEPTH:
             raise UnreadableContentError("The YAML is nested too deeply", line=line)
         self._stack.append(None)
@@ -82,13 +85,13 @@ class _Place:
         self._expects_key.append(is_mapping)
 
     def close(self) -> None:
-        """Leave it."""
+        """Leave the mapping or list."""
         for each in (self._stack, self._is_mapping, self._expects_key):
             each.pop()
         self.value_ends()
 
     def takes_key(self, name: str) -> bool:
-        """Take a scalar as key; return whether it is one."""
+        """Use a scalar as a key if one is expected; return whether it was."""
         if not self._expects_key or not self._expects_key[-1]:
             return False
         self._stack[-1] = name
@@ -96,13 +99,16 @@ class _Place:
         return True
 
     def value_ends(self) -> None:
-        """Expect the next key."""
+        """Expect a key after the value."""
         if self._expects_key and self._is_mapping[-1]:
             self._expects_key[-1] = not self._expects_key[-1]
 
 
 def check_ci_file(text: str) -> Iterator[Found]:
-    """Yield what changes for a CI file; raise UnreadableContentError."""
+    """Yield the changes that affect a CI file.
+
+    Raise UnreadableContentError if it is not valid YAML.
+    """
     place = _Place()
     try:
         for event in paced(yaml.parse(text, Loader=_LOADER)):
@@ -130,14 +136,14 @@ def _of_scalar(event: Any, place: _Place, text: str, line: int) -> Iterator[Foun
         yield from check_shell(event.value, line)
         return
     yield from _of_keyword(event.value, place.path, line)
-    # Only the text itself has the lines of a value as they are in the file.
+    # The value has its original lines only in the text.
     raw = text[event.start_mark.index : event.end_mark.index]
     yield from check_shell(event.value if event.style in _QUOTED else _unmarked(raw), line)
     place.value_ends()
 
 
 def _unmarked(raw: str) -> str:
-    """Return a block without its `|` or `>`."""
+    """Return a block scalar without its `|` or `>`."""
     return raw if raw[:1] not in {"|", ">"} else " " + raw[1:].lstrip("+-0123456789")
 
 
@@ -155,12 +161,12 @@ def _is_runner(path: tuple[str, ...]) -> bool:
 
 
 _ADDRESS = re.compile(r"(?:https?://[^\s/\"'<>`]{1,300})?/(?:api/v4/|-/jwks)[^\s\"'<>`)]*")
-#: Lines are read up to so many characters.
+#: Maximum number of characters that are read of a line.
 _LONGEST = 64 * 1024
 
 
 def check_plain_text(text: str) -> Iterator[Found]:
-    """Yield what changes for addresses, taken as those of GET requests, and for names."""
+    """Yield the changes that affect addresses, read as GET requests, and names."""
     for number, line in numbered_lines(text):
         for found in _ADDRESS.finditer(line[:_LONGEST]):
             url = found[0].rstrip(".,;:")
@@ -168,9 +174,9 @@ def check_plain_text(text: str) -> Iterator[Found]:
         yield from names_in_text(line[:_LONGEST], number, is_client=False)
 
 
-#: The release of the last changes that are announced.
+#: Release of the latest announced changes.
 NEWEST = max(change.removal for change in SCHEDULE)
-#: Lines from which a text is recognised.
+#: Number of lines from which the kind of a text is detected.
 _FIRST_LINES = 20
 _LONGEST_LINE = 4_000
 _LONGEST_NAME = 1_000
@@ -179,7 +185,7 @@ Reader = Callable[[str], Iterator[Found]]
 
 
 class _Kind(NamedTuple):
-    """A kind of text, with its name for people."""
+    """A kind of text, with its display name."""
 
     label: str
     read: Reader
@@ -221,7 +227,7 @@ _BY_ENDING = {
     **dict.fromkeys(("c", "cc", "cpp", "h", "m", "gradle", "jenkinsfile"), _SLASHED),
     "php": _source("Source", Comments.BOTH),
     "tf": _Kind("Source", check_terraform),
-    # Prose, whatever its lines look like.
+    # These files are prose, regardless of their lines.
     **dict.fromkeys(("md", "markdown", "mdx", "rst", "adoc", "asciidoc", "html"), _PLAIN),
     **dict.fromkeys(("css", "scss", "svg", "lock", "po", "tex"), _PLAIN),
     "ps1": _HASHED,
@@ -249,35 +255,35 @@ _LOOKS_LIKE_CI = re.compile(
     r"^(?:stages|include|variables|image|default|workflow|[\w.-]+):\s*$", re.MULTILINE
 )
 _LOOKS_LIKE_CODE = re.compile(r"\w\.\w+\(|\w\]? = \S|[;{]$", re.MULTILINE)
-#: Not `[[ -f …`, as in shells.
+#: Pattern of JSON, as opposed to `[[ -f …` in shells.
 _LOOKS_LIKE_JSON = re.compile(r'\s*(?!\[\[ )[\[{]\s*(?:["\[{\]}]|-?[0-9]|(?:true|false|null)\b|\Z)')
 _LOOKS_LIKE_HAR = re.compile(r'\s*\{\s*"log"\s*:')
 
 
 def check(name: str, content: bytes, release: Release = NEWEST) -> Report:
-    """As `check_text`, for the bytes of a file."""
+    """Return the report of `check_text` for the bytes of a file."""
     return check_text(name, decoded(content), release)
 
 
 def check_text(name: str, text: str, release: Release = NEWEST, *, seconds: float = inf) -> Report:
-    """Return what of a text breaks in a release or before it.
+    """Return the usages in a text that break in a release or before it.
 
-    Raises UnreadableContentError for what is not what its name says, and TakesTooLongError if
-    reading it takes more than so many seconds of the thread's processor time.
+    Raise UnreadableContentError if the content does not match the name. Raise TakesTooLongError if
+    reading takes more than `seconds` of the thread's processor time.
     """
-    # What no encoding has, such as half a pair of UTF-16, is replaced.
+    # Characters that cannot be encoded, such as lone surrogates, are replaced.
     text = text.encode("utf-8", errors="replace").decode().removeprefix("\ufeff")
     with deadline(seconds):
         kind = _recognise(name[-_LONGEST_NAME:], text)
-        # A file without content breaks nothing, whatever its name says.
+        # An empty file breaks nothing, regardless of its name.
         found = kind.read(text) if text.strip() else iter(())
         return report(kind.label, found, release)
 
 
 def decoded(content: bytes) -> str:
-    """Return the text of UTF-8, or of UTF-16 with a mark; other bytes are replaced.
+    """Return the text of UTF-8, or of UTF-16 with a byte order mark; invalid bytes are replaced.
 
-    Raises UnreadableContentError for what is no text.
+    Raise UnreadableContentError for binary content.
     """
     if content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         return content.decode("utf-16", errors="replace")
@@ -312,7 +318,7 @@ def _first_lines(text: str) -> list[str]:
 
 
 def _by_lines(text: str) -> _Kind | None:
-    """Return the kind of text whose first lines tell what it is."""
+    """Return the kind of a text that can be detected from its first lines, or None."""
     lines = [line for line in _first_lines(text) if line.strip()]
     if any(looks_like_log(line) for line in lines):
         return _LOG
@@ -342,7 +348,7 @@ def _by_look(text: str) -> _Kind:
 
 
 def _is_yaml(text: str) -> bool:
-    """Return whether a text is YAML: a line of prose may end in a colon as well."""
+    """Return whether a text is valid YAML: a line of prose may end in a colon as well."""
     try:
         for _ in paced(yaml.parse(text, Loader=_LOADER)):
             pass
@@ -352,5 +358,5 @@ def _is_yaml(text: str) -> bool:
 
 
 def _is_document(text: str) -> bool:
-    """Return whether a text in braces is GraphQL and no JSON."""
+    """Return whether a text in braces is GraphQL, as opposed to JSON."""
     return re.match(r"\s*\{\s*[A-Za-z_]", text) is not None

@@ -1,6 +1,6 @@
-"""Which requests the calls of known clients send: python-gitlab's managers, gitbeaker's resources.
+"""Requests sent by known clients: managers of python-gitlab and resources of gitbeaker.
 
-Both name their objects as the paths of the API do; names are compared in small letters with `_`.
+Both name their objects after the paths of the API. Names are compared in snake case.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _ANY: frozenset[str] = frozenset()
 _MERGE_REQUESTS = frozenset(
     {"mr", "merge_request", "mergerequest", "mergerequests", "merge_requests"}
 )
-#: Methods by what an object is asked to do.
+#: HTTP methods by client method.
 _VERBS = {
     "list": "GET",
     "all": "GET",
@@ -51,7 +51,7 @@ _VERBS = {
     "remove": "DELETE",
     "delete": "DELETE",
 }
-#: Of these a single object is asked for.
+#: Client methods that apply to a single object.
 _OF_ONE = frozenset({"get", "show", "edit", "update", "remove", "delete"})
 
 
@@ -59,7 +59,7 @@ class _Resource(NamedTuple):
     """An object of a client with the path of its collection."""
 
     name: str
-    #: One of these has to be before it; empty for any.
+    #: Objects, one of which must come before this object. Empty for any.
     of: frozenset[str]
     path: str
 
@@ -98,7 +98,7 @@ _RESOURCES = (
     _Resource("merge_request_notes", _ANY, f"{_PROJECT}/merge_requests/1/notes"),
     _Resource("issue_notes", _ANY, f"{_PROJECT}/issues/1/notes"),
 )
-#: Whole calls, by the last two words.
+#: Requests by the last two names of a call.
 _CALLS = {
     ("runners", "reset_registration_token"): ("POST", f"{API}/runners/reset_registration_token"),
     ("container_registry", "all_tags"): ("GET", f"{_PROJECT}/registry/repositories/1/tags"),
@@ -114,7 +114,7 @@ _SINGLE = frozenset({f"{API}/application/settings", f"{_PROJECT}/ci/lint"})
 
 
 def request_of(chain: Sequence[str]) -> tuple[str, str] | None:
-    """Return method and path of the request that a call such as `gl.users.list` sends, or None."""
+    """Return the method and path that a call such as `gl.users.list` requests, or None."""
     if len(chain) < len(("users", "list")):
         return None
     resource, verb = chain[-2], chain[-1]

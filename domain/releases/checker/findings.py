@@ -1,7 +1,7 @@
-"""What the checker finds, and errors of texts that it cannot read or that take too long.
+"""Findings of the checker, and errors for texts that are unreadable or take too long.
 
-Somebody may have written a text for that purpose: readers go through what they read by `paced`. The
-time is that of the thread's processor: a busy machine makes nothing too long.
+A text may be malicious, so readers iterate through `paced`. The time limit is processor time of the
+thread, so that a busy machine does not cause timeouts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,29 +16,32 @@ from domain.core.errors import InvalidError
 from domain.releases.changes import Certainty, Change, Kind
 from domain.releases.version import Release
 
-#: Findings of one text; the report says if there are more.
+#: Maximum number of findings of one text. The report indicates whether there are more.
 MOST_FINDINGS = 1_000
-#: Items between two looks at the clock, which takes as long as an item.
+#: Number of items between two checks of the clock. A check takes as long as an item.
 _STEPS = 64
-#: In seconds of the thread's processor time. Readers call each other at every depth, so that an
-#: argument would be one of all their functions.
+#: Deadline in seconds of the thread's processor time. It is a context variable, because readers
+#: call each other at every level and would all need an argument.
 _end: ContextVar[float] = ContextVar("end of reading", default=inf)
 
 
 class UnreadableContentError(InvalidError):
-    """The content is not what its name or its beginning says; the message names the line."""
+    """The content does not match its name or its first lines.
+
+    The message contains the line number.
+    """
 
     def __init__(self, message: str, *, line: int | None = None) -> None:
-        """Take what is wrong, without any part of the content."""
+        """Build the message with the problem, which must not contain any of the content."""
         where = "" if line is None else f" (line {line})"
         super().__init__(f"{message}{where}.", field="content")
 
 
 class TakesTooLongError(InvalidError):
-    """Reading the content takes longer than one text may."""
+    """Reading the content takes longer than the limit for one text."""
 
     def __init__(self) -> None:
-        """Say what to do instead."""
+        """Use a message with alternatives."""
         message = (
             "Reading the content takes too long here. Send it in parts, or check it with the "
             "command gatebell releases check."
@@ -47,35 +50,39 @@ class TakesTooLongError(InvalidError):
 
 
 class Found(NamedTuple):
-    """A change that a reader met at a line, counted from 1."""
+    """A change that a reader found at a line, counted from 1."""
 
     change: Change
     line: int
     reason: str
-    #: Whether the call itself was read, with all that decides, and not only a name that stands for
-    #: it or a call whose parameters are known when it runs.
+    #: Whether the call was read with everything that determines the result. False if only a name
+    #: was found, or if parameters are known only at run time.
     is_certain: bool = True
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that breaks."""
+    """A usage that breaks."""
 
     change: Change
-    #: From 1.
+    #: Line number, counted from 1.
     line: int
-    #: What was met, without any value of the content.
+    #: Description without any value of the content.
     reason: str
-    #: Whether the call was read with all that decides.
+    #: Whether the call was read with everything that determines the result.
     is_certain: bool
 
     @property
     def certainty(self) -> Certainty:
-        """Return whether this surely breaks.
+        """Return whether the usage definitely breaks.
 
-        It is only possible if a name was met and not its call, if what decides is known when the
-        program runs, and if only some of such requests fail or mean something else. Parameters
-        that decide are read with the call.
+        It is only possible in three cases:
+
+        - Only a name was found, and not its call.
+        - Decisive values are known only at run time.
+        - Only some of these requests fail or change their meaning.
+
+        Decisive parameters are read with the call.
         """
         depends = self.change.kind in {Kind.DEFAULT_CHANGED, Kind.LIMIT_APPLIED}
         is_partial = depends and not self.change.is_decided_by_values
@@ -84,18 +91,18 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What was found in a text."""
+    """The findings of a text."""
 
-    #: What the text was taken for, in words.
+    #: Display name of the detected kind of text.
     kind: str
-    #: In order of the lines.
+    #: Findings in the order of their lines.
     findings: Sequence[Finding]
-    #: Whether there are more findings than these.
+    #: Whether some findings were left out.
     is_cut: bool
 
 
 def report(kind: str, found: Iterator[Found], release: Release) -> Report:
-    """Return what concerns a release or one before it, each change once a line."""
+    """Return the findings for a release and earlier ones, each change once per line."""
     kept: dict[tuple[str, int], Finding] = {}
     is_cut = False
     for each in found:
@@ -119,7 +126,7 @@ Item = TypeVar("Item")
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """End what is read within after so many seconds of processor time."""
+    """Limit the processor time of the block to a number of seconds."""
     before = _end.set(thread_time() + seconds)
     try:
         yield
@@ -128,13 +135,19 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 def go_on() -> None:
-    """Raise TakesTooLongError if the time is over."""
+    """Check the time limit.
+
+    Raise TakesTooLongError after it.
+    """
     if thread_time() > _end.get():
         raise TakesTooLongError
 
 
 def paced(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items; raise TakesTooLongError once the time is over."""
+    """Yield the items within the time limit.
+
+    Raise TakesTooLongError after it.
+    """
     for number, item in enumerate(items):
         if number % _STEPS == 0:
             go_on()
@@ -142,7 +155,7 @@ def paced(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines with their numbers, from 1, without a copy of the whole text."""
+    """Yield the lines with their numbers, from 1, without copying the whole text."""
     yield from paced(_lines(text))
 
 

@@ -1,7 +1,7 @@
-"""Checks GraphQL documents, by `graphql_reader`, and requests to a GraphQL endpoint.
+"""Checks GraphQL documents, with `graphql_reader`, and requests to a GraphQL endpoint.
 
-graphql-core is loaded with the first document: it takes 12 MiB and a tenth of a second, which every
-web process and every command would pay for at its start.
+graphql-core takes 12 MiB and a tenth of a second. It is loaded with the first document, so that it
+does not slow down the start of every web process and command.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,19 +14,22 @@ from domain.releases.checker.requests import json_value
 def check_graphql(
     text: str, variables: Mapping[str, Any] | None = None, line: int = 1
 ) -> Iterator[Found]:
-    """Yield what changes for a document that begins at a line; raise UnreadableContentError."""
+    """Yield the changes that affect a document that starts at a line.
+
+    Raise UnreadableContentError if it is not valid.
+    """
     from domain.releases.checker import graphql_reader  # noqa: PLC0415 - see above
 
     go_on()
     yield from graphql_reader.check(text, variables, line)
 
 
-#: Queries of one request.
+#: Maximum number of queries in one request.
 _MOST = 100
 
 
 def check_graphql_request(body: str) -> Iterator[Found]:
-    """Yield what changes for a request; what is no document is passed over."""
+    """Yield the changes that affect a request; queries that are not valid are skipped."""
     given = json_value(body)
     for each in (given if isinstance(given, list) else [given])[:_MOST]:
         if not isinstance(each, dict) or not isinstance(each.get("query"), str):

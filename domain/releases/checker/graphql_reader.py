@@ -1,6 +1,6 @@
 """Reads GraphQL documents with graphql-core.
 
-There is no schema at hand: the type of a field is known by its name and that of what it is in.
+There is no schema: the type of a field is derived from its name and from the type that contains it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,12 +28,12 @@ from domain.releases.changes import Change, Interface, Names, Where
 from domain.releases.checker.findings import Found, UnreadableContentError
 from domain.releases.schedule import SCHEDULE
 
-#: Of a document; graphql-core takes about a second for five times as many.
+#: Maximum number of tokens in a document. graphql-core takes about a second for five times as many.
 MOST_TOKENS = 50_000
 _NOT_VALID = "The content is not a valid GraphQL document, or too large for one"
-#: Fields that lead to what a connection is of.
+#: Fields between a connection and its items.
 _PASSING = frozenset({"nodes", "edges", "node"})
-#: The types of fields, by the type that they are in and their name; "" is any type.
+#: Types of fields by containing type and name. An empty type stands for any type.
 _TYPES = {
     ("", "runner"): "CiRunner",
     ("", "runners"): "CiRunner",
@@ -44,7 +44,7 @@ _TYPES = {
     ("", "releaseAssetLinkDelete"): "ReleaseAssetLinkPayload",
     ("ReleaseAssetLinkPayload", "link"): "ReleaseAssetLink",
 }
-#: Arguments whose values have a type that the schedule names.
+#: Types of arguments whose values occur in the schedule.
 _ARGUMENT_TYPES = {
     ("runners", "status"): "CiRunnerStatus",
     ("runners", "statuses"): "CiRunnerStatus",
@@ -53,7 +53,7 @@ _ARGUMENT_TYPES = {
 
 @dataclass(frozen=True)
 class _Entry:
-    """Names of the schedule, with their change."""
+    """Names of the schedule with their change."""
 
     change: Change
     names: Names
@@ -76,7 +76,10 @@ _VALUES = _entries(Where.GRAPHQL_VALUE)
 
 
 def parse_document(text: str) -> DocumentNode:
-    """Return the document of a text; raise UnreadableContentError."""
+    """Return the parsed document of a text.
+
+    Raise UnreadableContentError if it is not valid.
+    """
     try:
         return parse(text, max_tokens=MOST_TOKENS)
     except GraphQLError as error:
@@ -87,7 +90,10 @@ def parse_document(text: str) -> DocumentNode:
 
 
 def check(text: str, variables: Mapping[str, Any] | None, line: int) -> Iterator[Found]:
-    """Yield what changes for a document that begins at a line; raise UnreadableContentError."""
+    """Yield the changes that affect a document that starts at a line.
+
+    Raise UnreadableContentError if it is not valid.
+    """
     document = parse_document(text)
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):
@@ -99,7 +105,7 @@ def check(text: str, variables: Mapping[str, Any] | None, line: int) -> Iterator
 
 
 def _variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
-    """Return the names of the types of variables, without list and non-null."""
+    """Return the type names of variables, without list and non-null."""
     found = {}
     for each in operation.variable_definitions or ():
         kind: Any = each.type
@@ -111,7 +117,7 @@ def _variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
 
 @dataclass
 class _Reader:
-    """Looks at the fields of one operation or fragment."""
+    """A reader of one operation or fragment."""
 
     lines_before: int
     variables: Mapping[str, Any]
@@ -119,7 +125,7 @@ class _Reader:
     stack: list[tuple[SelectionNode, str]] = field(default_factory=list)
 
     def read(self, definition: Any, type_name: str) -> Iterator[Found]:
-        """Yield what changes for all fields, without recursion."""
+        """Yield the changes that affect any field, without recursion."""
         self._push(definition, type_name)
         while self.stack:
             selection, inside = self.stack.pop()
@@ -159,7 +165,7 @@ class _Reader:
                 yield self._found(entry, argument, f"A value of {kind}")
 
     def _members(self, value: ValueNode) -> list[tuple[str, Node]]:
-        """Return the members of an input object, written here or in the variables."""
+        """Return the members of an input object, given literally or as a variable."""
         if isinstance(value, ObjectValueNode):
             return [(each.name.value, each) for each in value.fields]
         if isinstance(value, VariableNode):

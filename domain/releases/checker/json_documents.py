@@ -1,9 +1,14 @@
-"""Reads JSON with the lines of its values, in one pass and without recursion.
+"""Reads JSON with the line numbers of its values, in one pass and without recursion.
 
-HAR files, in which browsers and proxies keep requests (HTTP Archive 1.2), are traffic. Of other
-JSON what says of itself that it is sent: a request of GraphQL, an object with a method and a URL as
-collections of requests have, the flat body of a request, and a command in a text. All else is data,
-such as recorded responses, and nobody sends it.
+HAR files, in which browsers and proxies store requests (HTTP Archive 1.2), are traffic. In other
+JSON, the following counts as a request:
+
+- a GraphQL request
+- an object with a method and a URL, as in collections of requests
+- the flat body of a request
+- a command in a text
+
+Everything else is data that is not sent, such as recorded responses.
 """
 
 import json
@@ -23,7 +28,7 @@ from domain.releases.checker.requests import METHODS, Request, judge
 from domain.releases.checker.shell import check_shell
 
 DEPTH = 200
-#: A whole token; strings of a HAR hold whole pages.
+#: Pattern of a complete token. Strings in a HAR file can contain whole pages.
 _TOKEN = re.compile(
     r'[ \t\r\n]*+("(?:[^"\\\x00-\x1f]|\\.|(?!))*+"|[{}\[\]:,]|-?[0-9][0-9.eE+-]*+|true|false|null)'
 )
@@ -31,20 +36,20 @@ _SPACES = re.compile(r"[ \t\r\n]*+")
 _NO_JSON = "The content is not valid JSON"
 _URLS = ("url", "uri", "path", "requestUrl", "urlPath")
 _BODIES = ("body", "data", "json", "requestBody")
-#: Members that hold what a server answered.
+#: Members that contain responses.
 _ANSWERS = frozenset({"response", "responses", "httpResponse"})
-#: What the objects of responses have, and the bodies of requests have not.
+#: Members of response objects that request bodies do not have.
 _OF_RESPONSES = frozenset({"id", "iid", "web_url", "created_at", "updated_at", "_links"})
-#: What takes most of a file and says nothing about what a consumer sends.
+#: Members that make up most of a file and contain nothing about requests.
 _UNWANTED = frozenset(
     {"response", "timings", "cache", "cookies", "pages", "_initiator", "initiator"}
 )
-#: A host with one of these in the path of a URL is the service.
+#: Parts of paths that identify the host of a URL as this service.
 _OWN_PATHS = ("/api/v4/", "/api/graphql", "/-/", "/oauth/token")
 
 
 class Json(NamedTuple):
-    """A value, and the line that it begins in."""
+    """A value, and the line in which it starts."""
 
     value: Any
     line: int
@@ -55,26 +60,26 @@ class Json(NamedTuple):
 
     @property
     def items(self) -> list["Json"]:
-        """Return the items of a list; of anything else none."""
+        """Return the items of a list, or an empty list for other values."""
         return self.value if isinstance(self.value, list) else []
 
     @property
     def text(self) -> str:
-        """Return the value if it is a text, else an empty one."""
+        """Return the value if it is a text, or an empty string."""
         return self.value if isinstance(self.value, str) else ""
 
     def text_of(self, name: str) -> str:
-        """Return a member that is a text, or an empty one."""
+        """Return a member that is a text, or an empty string."""
         found = self.get(name)
         return found.text if found else ""
 
 
-#: Says whether the value of a name is needed; others are read over.
+#: Function that returns whether the value of a name is needed. Other values are skipped.
 Wanted = Callable[[str], bool]
 
 
 class _Reader:
-    """Makes values of tokens."""
+    """A parser that builds values from tokens."""
 
     def __init__(self, text: str, wanted: Wanted) -> None:
         self._text = text
@@ -83,7 +88,7 @@ class _Reader:
         self._line = 1
 
     def value(self) -> Json:
-        """Return the one value of the text."""
+        """Return the only value of the text."""
         found = self._nested()
         if self._text[self._at :].strip(" \t\r\n"):
             raise self._error()
@@ -104,7 +109,7 @@ class _Reader:
         return UnreadableContentError(_NO_JSON, line=line)
 
     def _nested(self) -> Json:
-        """Read a value with all that it holds, by a stack of what is open."""
+        """Read a value with all its contents, with a stack of open containers."""
         stack: list[_Open] = []
         steps = paced(count())
         while True:
@@ -149,11 +154,12 @@ class _Reader:
     def _decoded(self, sign: str) -> Any:
         try:
             return json.loads(sign)
-        except ValueError as error:  # a number such as 1.2.3 or of too many digits
+        # For example, a number such as 1.2.3 or one with too many digits.
+        except ValueError as error:
             raise self._error() from error
 
     def _separator(self, stack: list["_Open"]) -> None:
-        """Go on behind a comma, or leave the end of the container to the next step."""
+        """Continue after a comma, or leave the end of the container to the next step."""
         before, line = self._at, self._line
         sign = self._sign()
         if sign == ",":
@@ -181,12 +187,12 @@ class _Open:
         self._is_begun = False
 
     def may_end(self, sign: str) -> bool:
-        """Return whether this sign ends it here."""
+        """Return whether this sign ends the container here."""
         is_own = (sign == "}") == self.is_object
         return is_own and not self._is_behind_comma and (self.is_full or not self._is_begun)
 
     def begin(self, name: str) -> None:
-        """Take the name of the next value."""
+        """Store the name of the next value."""
         self.name = name
         self.expects_name = False
         self._is_begun = True
@@ -203,21 +209,24 @@ class _Open:
             self.container.append(found)
 
     def go_on(self) -> None:
-        """Expect another value behind a comma."""
+        """Expect another value after a comma."""
         self._is_behind_comma = True
         self.expects_name = self.is_object
 
 
 def read_json(text: str, wanted: Wanted = lambda _: True) -> Json:
-    """Return the value of a JSON text; raise UnreadableContentError.
+    """Return the value of a JSON text; values of unwanted members are checked, but left out.
 
-    A member that is not wanted is checked, and left out.
+    Raise UnreadableContentError if the text is not valid.
     """
     return _Reader(text, wanted).value()
 
 
 def check_json(text: str) -> Iterator[Found]:
-    """Yield what changes for a JSON document; raise UnreadableContentError."""
+    """Yield the changes that affect a JSON document.
+
+    Raise UnreadableContentError if it is not valid.
+    """
     document = read_json(text)
     yield from check_graphql_request(text)
     yield from _flat_body(document)
@@ -225,13 +234,13 @@ def check_json(text: str) -> Iterator[Found]:
         if isinstance(each.value, dict):
             yield from _request(each)
         elif looks_like_command(each.text):
-            # The lines of a text are all in one line of the document.
+            # All lines of the text are in a single line of the document.
             for found in check_shell(each.text):
                 yield found._replace(line=each.line)
 
 
 def _values(document: Json) -> Iterator[Json]:
-    """Yield a value with all that it holds, except answers."""
+    """Yield a value with all its contents, except responses."""
     stack = [document]
     while stack:
         each = stack.pop()
@@ -242,7 +251,7 @@ def _values(document: Json) -> Iterator[Json]:
 
 
 def _flat_body(document: Json) -> Iterator[Found]:
-    """Yield the names in what can be the body of a request: plain members, none of a response."""
+    """Yield the names in a possible request body: scalar members, none of them from a response."""
     members = document.value
     if not isinstance(members, dict) or not _OF_RESPONSES.isdisjoint(members):
         return
@@ -253,7 +262,7 @@ def _flat_body(document: Json) -> Iterator[Found]:
 
 
 def _request(given: Json) -> Iterator[Found]:
-    """Yield what changes for an object with a method and a URL."""
+    """Yield the changes that affect an object with a method and a URL."""
     url = next((found for name in _URLS if (found := _url(given.get(name)))), None)
     method = given.text_of("method").upper()
     if url is None or method not in METHODS:
@@ -275,7 +284,7 @@ def _request(given: Json) -> Iterator[Found]:
 
 
 def _url(given: Json | None) -> Json | None:
-    """Return a URL, which Postman has as `raw` of an object."""
+    """Return a URL, which Postman stores as `raw` of an object."""
     found = given.get("raw") if given and isinstance(given.value, dict) else given
     return found if found and found.text else None
 
@@ -288,7 +297,7 @@ def _body(given: Json | None) -> str:
 
 
 def _plain(given: Json) -> Any:
-    """Return a value without the lines of its parts; it is at most as deep as the reader lets."""
+    """Return a value without line numbers; the reader limits the depth of the recursion."""
     if isinstance(given.value, dict):
         return {name: _plain(each) for name, each in given.value.items()}
     return [_plain(each) for each in given.items] if isinstance(given.value, list) else given.value
@@ -303,7 +312,10 @@ def _headers(given: Json | None) -> frozenset[str]:
 
 
 def check_har(text: str) -> Iterator[Found]:
-    """Yield what changes for the requests of a HAR file; raise UnreadableContentError."""
+    """Yield the changes that affect the requests of a HAR file.
+
+    Raise UnreadableContentError if it is not a HAR file.
+    """
     log = read_json(text, wanted=lambda name: name not in _UNWANTED).get("log")
     entries = log.get("entries") if log else None
     if entries is None or not isinstance(entries.value, list):

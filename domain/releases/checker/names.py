@@ -1,7 +1,7 @@
-"""Finds names of the schedule that are unlike any others: attributes, fields and variables.
+"""Finds distinctive names of the schedule: attributes, fields and variables.
 
-`operations_access_level` means one thing wherever it stands; `external` and `version` need the call
-that they belong to (`domain/releases/checker/sources.py`).
+`operations_access_level` has a single meaning everywhere. In contrast, `external` and `version` are
+found only with their calls (`domain/releases/checker/sources.py`).
 """
 
 import re
@@ -12,15 +12,16 @@ from domain.releases.changes import Call, Change, Interface, Names, Where
 from domain.releases.checker.findings import Found, paced
 from domain.releases.schedule import SCHEDULE
 
-#: A name of so many words is unlike others.
+#: Minimum number of words in a distinctive name.
 _WORDS = 3
-#: Such names that are common all the same: they count in clients of the service alone.
+#: Names with this number of words that are common nevertheless. They count only in clients of the
+#: service.
 _COMMON = frozenset({"sign_in_text", "add_on_purchase", "dependency_proxy"})
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NAME = re.compile(r"(?<![\w-])[A-Za-z]\w{7,60}+")
-#: What stands before or behind a name in JSON, a query, a variable of a shell, or a list.
+#: Characters before and after a name in JSON, a query, a shell variable or a list.
 _BEFORE, _BEHIND = frozenset("$?&{\"'[,/.%"), frozenset("=\"'&]:},")
-#: The text that says that a program speaks to this service or one with the same API.
+#: Pattern of a program that is a client of this service or of one with the same API.
 _CLIENT = re.compile(
     r"gitlab|gitbeaker|api/v4|private[-_]token|job[-_]token|CI_API_V4_URL|CI_SERVER_URL|"
     r"glpat-|gatebell|platform[-_]release|api/graphql|"
@@ -29,23 +30,23 @@ _CLIENT = re.compile(
 )
 _TLS = re.compile(r"(?<![\w.])(?:PROTOCOL_)?TLS ?v1(?:[._][01])?(?:_method)?(?![\w.])")
 _TLS_OPTION = re.compile(r"--tls-max[ =]1\.[01]\b")
-#: Versions as a lower end let newer ones in.
+#: Pattern before a minimum version, which also allows newer versions.
 _LOWER_END = re.compile(r"min|lower|no_|disable|exclude|!|-", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
 def snake(name: str) -> str:
-    """Return a name in small letters with `_`, as the API writes it."""
+    """Return a name in snake case, as used by the API."""
     return _HUMP.sub("_", name).replace("-", "_").lower()
 
 
 def speaks_to_service(text: str) -> bool:
-    """Return whether a program is a client of this service or one with the same API."""
+    """Return whether a program is a client of this service or of one with the same API."""
     return _CLIENT.search(text) is not None
 
 
 def names_of(change: Change) -> Iterator[str]:
-    """Yield the names of a change that could be unlike others."""
+    """Yield the names of a change that may be distinctive."""
     for match in change.matches:
         if isinstance(match, Call):
             yield from (each.rpartition(".")[2] for each in match.fields)
@@ -63,7 +64,7 @@ def _distinct() -> Mapping[str, tuple[Change, ...]]:
     return {name: tuple(changes.values()) for name, changes in found.items()}
 
 
-#: By the name in small letters.
+#: Changes by distinctive name in snake case.
 DISTINCT = _distinct()
 _TLS_CHANGES = tuple(each for each in SCHEDULE if each.interface is Interface.TLS)
 _KEY_SET_CHANGES = tuple(each for each in SCHEDULE if each.id == "jwks-alias")
@@ -77,7 +78,7 @@ _PROXY_CHANGES = tuple(
 
 @lru_cache(maxsize=4096)
 def changes_named(name: str, *, is_client: bool) -> tuple[Change, ...]:
-    """Return the changes that a name stands for."""
+    """Return the changes that a name indicates."""
     plain = snake(name)
     if plain in _COMMON and not is_client:
         return ()
@@ -87,7 +88,7 @@ def changes_named(name: str, *, is_client: bool) -> tuple[Change, ...]:
 def names_in_text(
     text: str, line: int, *, is_client: bool = True, only: str | None = None
 ) -> Iterator[Found]:
-    """Yield the names in a text that is no prose, such as JSON, a query or a command."""
+    """Yield the names in a text other than prose, such as JSON, a query or a command."""
     if only is None:
         yield from _named(text, line, is_client=is_client)
         yield from _proxied(text, line)
@@ -106,13 +107,13 @@ def _named(text: str, line: int, *, is_client: bool) -> Iterator[Found]:
 
 
 def _written(name: str, change: Change) -> str:
-    """Return the name as the schedule writes it: what is handed in is not repeated."""
+    """Return the name as spelled in the schedule, because submitted text is not repeated."""
     known = {snake(each): each for each in names_of(change)}
     return known.get(snake(name), change.id)
 
 
 def _stands_alone(text: str, found: re.Match[str]) -> bool:
-    """Return whether a name is no word of a sentence."""
+    """Return whether a name is not part of a sentence."""
     before = text[found.start() - 1 : found.start()]
     behind = text[found.end() : found.end() + 8].lstrip(" \\")[:1]
     return (not before and not behind) or before in _BEFORE or behind in _BEHIND

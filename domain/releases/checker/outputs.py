@@ -1,4 +1,4 @@
-"""Writes reports for people, for programs, and as SARIF for code hosts and editors."""
+"""Formats reports as text, as JSON, and as SARIF for code hosts and editors."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -8,20 +8,20 @@ from domain.releases.changes import Certainty, Change
 from domain.releases.checker.findings import Finding, Report
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-#: The URL of the page of a change.
+#: Function that returns the URL of the page of a change.
 PageOf = Callable[[Change], str]
 
 
 class Checked(NamedTuple):
     """A file with its report."""
 
-    #: As the caller named it.
+    #: Name as given by the caller.
     name: str
     report: Report
 
 
 def as_text(checked: Sequence[Checked]) -> str:
-    """Return a line for each finding, as compilers write them: an error, or only a warning."""
+    """Return one line per finding in the format of compilers, with the level error or warning."""
     return "".join(
         f"{each.name}:{found.line}: {_level(found)}: {found.change.message}\n"
         for each in checked
@@ -30,7 +30,7 @@ def as_text(checked: Sequence[Checked]) -> str:
 
 
 def as_json(checked: Sequence[Checked], page_of: PageOf) -> dict[str, Any]:
-    """Return the findings of all files, as the API has them, with the name of the file."""
+    """Return the findings of all files in the format of the API, with the names of the files."""
     return {
         "findings": [
             {"file": each.name, **_finding(found, page_of)}
@@ -56,7 +56,7 @@ def _finding(found: Finding, page_of: PageOf) -> dict[str, Any]:
 
 
 def as_sarif(checked: Sequence[Checked], page_of: PageOf) -> dict[str, Any]:
-    """Return a log of SARIF 2.1.0: a rule for each change that was found, a result a finding."""
+    """Return a SARIF 2.1.0 log with a rule for each change and a result for each finding."""
     changes = {found.change.id: found.change for each in checked for found in each.report.findings}
     places = {name: at for at, name in enumerate(changes)}
     driver = {

@@ -1,4 +1,4 @@
-"""Reads lists of requests: a method and a URL a line, with headers and bodies as in .http files."""
+"""Reads lists of requests: a method and a URL per line, with headers and bodies in .http files."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _REQUEST = re.compile(
 )
 _HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):\s")
 _COMMAND = re.compile(r"\s*(?:\$ )?(?:curl|wget|https?|glab) ")
-#: Bodies are read up to so many characters.
+#: Maximum number of characters that are read of a body.
 _LONGEST_BODY = 1024 * 1024
 
 
@@ -30,7 +30,10 @@ def looks_like_command(line: str) -> bool:
 
 
 def check_requests(text: str) -> Iterator[Found]:
-    """Yield what changes for requests; raise UnreadableContentError if there are none."""
+    """Yield the changes that affect requests.
+
+    Raise UnreadableContentError if there are none.
+    """
     is_read, has_commands, block = False, False, _Block()
     for number, line in numbered_lines(text):
         if looks_like_command(line):
@@ -61,7 +64,7 @@ class _Block:
         self._is_body = False
 
     def add_rest(self, text: str) -> None:
-        """Add what stands behind the URL: parameters, or JSON."""
+        """Add the text after the URL: parameters or JSON."""
         if "=" in text or text.startswith("{"):
             plain = text if text.startswith("{") else re.sub(r"\s+", "&", text.strip())
             self._add(plain)
@@ -84,7 +87,7 @@ class _Block:
             self._body.append(text)
 
     def take(self) -> Iterator[Found]:
-        """Yield what changes for the request, and end it."""
+        """Yield the changes that affect the request, and reset it."""
         if not self._method:
             return
         body = "\n".join(self._body)

@@ -1,7 +1,7 @@
-"""Judges a request over HTTP, as traffic, a list or a command line has it.
+"""Checks HTTP requests from traffic, lists or command lines.
 
-The entries of the schedule for a path are found in time that does not grow with the schedule.
-Legacy URLs of pages have no entry for each: they are told by their form.
+The entries of the schedule for a path are found in a time that is independent of its size. Legacy
+URLs of pages have no separate entries and are recognized by their form.
 """
 
 import json
@@ -29,7 +29,7 @@ from domain.releases.matching import Concern
 from domain.releases.schedule import BY_ID, SCHEDULE
 
 API = "/api/v4"
-#: What stands in a path for a part that is known only when the program runs.
+#: Placeholder for the part of a path that is known only at run time.
 UNKNOWN = "\x00"
 _API_VARIABLE = re.compile(
     r"\$(?:env:)?\{?CI_API_V4_URL\}?|\{\{ ?(?:api_url|gitlab_api(?:_url)?) ?\}\}"
@@ -37,20 +37,20 @@ _API_VARIABLE = re.compile(
 _BASE_VARIABLE = re.compile(
     r"^\"?(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\})/(users|projects|groups|runners|jobs|user|application)\b"
 )
-#: Longer paths are no path of the schedule.
+#: Maximum number of segments of a path in the schedule.
 _MOST_SEGMENTS = 40
 
 
 @dataclass
 class _Node:
-    """A segment of the paths of the schedule, with what may follow it."""
+    """A segment of the paths of the schedule, with the segments that can follow it."""
 
     named: dict[str, "_Node"] = field(default_factory=dict)
     variable: "_Node | None" = None
     concerns: list[Concern] = field(default_factory=list)
 
     def next_for(self, segment: str) -> Iterator["_Node"]:
-        """Yield the nodes that a segment leads to."""
+        """Yield the nodes that match a segment."""
         if segment in self.named:
             yield self.named[segment]
         if self.variable is not None and segment:
@@ -62,7 +62,7 @@ def _tree() -> _Node:
     root = _Node()
     for change in SCHEDULE:
         for call in change.calls:
-            # Paths with an open end are those of pages (`domain/releases/checker/requests.py`).
+            # Paths with an open end are pages (`is_legacy_page`).
             if not call.path.endswith("*"):
                 _leaf(root, segments_of(call.path)).concerns.append(Concern(change, call))
     return root
@@ -79,12 +79,12 @@ def _leaf(node: _Node, segments: Sequence[str]) -> _Node:
 
 
 def segments_of(path: str) -> list[str]:
-    """Return the segments of a path, without empty ones at its ends."""
+    """Return the segments of a path, ignoring slashes at its ends."""
     return path.strip("/").split("/", _MOST_SEGMENTS)
 
 
 def concerns_of(path: str) -> list[Concern]:
-    """Return the entries for a path, whatever the method is; more precise ones first."""
+    """Return the entries for a path with any method, more specific ones first."""
     nodes = [_tree()]
     for segment in segments_of(path):
         nodes = [following for node in nodes for following in node.next_for(segment)]
@@ -94,9 +94,9 @@ def concerns_of(path: str) -> list[Concern]:
 
 
 def resolved(url: str) -> str:
-    """Return a URL with /api/v4 in place of the variables that mean its address.
+    """Return a URL with /api/v4 in place of variables that contain its address.
 
-    That is `$CI_API_V4_URL`, and any variable before a path that only the API has.
+    These are `$CI_API_V4_URL`, and any variable before a path that only the API has.
     """
     url = _API_VARIABLE.sub(API, url)
     if API in url:
@@ -105,19 +105,19 @@ def resolved(url: str) -> str:
 
 
 def api_path(path: str) -> str | None:
-    """Return the part of a path from /api/v4 on, or None."""
+    """Return the part of a path that starts with /api/v4, or None."""
     at = path.find(f"{API}/")
     return None if at < 0 else path[at:]
 
 
 def named_segments(call: Call) -> list[str]:
-    """Return the segments of a path of the API that are no variables."""
+    """Return the constant segments of an API path."""
     return [
         each for each in segments_of(call.path.removeprefix(API)) if each and each[0] not in ":*"
     ]
 
 
-#: Pages of a project, whose URLs have `/-/` before this word.
+#: Pages of a project, whose URLs contain `/-/` before this word.
 _PAGES = (
     "activity|alert_management|alerts|artifacts|badges|blame|blob|boards|branches|builds|"
     "ci|clusters|commit|commits|compare|container_registry|cycle_analytics|deploy_keys|"
@@ -128,7 +128,7 @@ _PAGES = (
     "snippets|starrers|tags|terraform|tracing|tree|triggers|usage_quotas|value_stream_analytics|"
     "variables|web_ide|wikis"
 )
-#: First segments of what is no project.
+#: First segments of paths outside of projects.
 _OTHERS = (
     r"-|\.well-known|admin|api|assets|dashboard|explore|files|groups|health_check|healthz|help|"
     "import|invites|jwt|login|metrics|oauth|profile|projects|public|readyz|registry|s|search|"
@@ -139,35 +139,35 @@ _LEGACY = re.compile(
     rf"/(?:{_PAGES})(?:/.*)?",
     re.DOTALL,
 )
-#: Longer ones are no URLs of pages.
+#: Maximum length of the URL of a page in characters.
 _LONGEST = 2_000
 
 
 def is_legacy_page(path: str) -> bool:
-    """Return whether a path is that of a page of a project without `/-/`."""
+    """Return whether a path is a project page without `/-/`."""
     if len(path) > _LONGEST or ".git/" in path or path.endswith(".git"):
         return False
-    # The addresses of receivers are an interface, and stay as they are.
+    # The addresses of receivers are an interface and do not change.
     return "/alerts/notify" not in path and _LEGACY.fullmatch(path) is not None
 
 
-#: How a value begins that is known only when a program runs.
+#: Prefixes of values that are known only at run time.
 _VARIABLES = ("$", "{", "<", "%", "#{", UNKNOWN)
-#: More parameters than a request has.
+#: Maximum number of parameters, which is more than requests have.
 _MOST = 1_000
 
 
 @dataclass
 class Known:
-    """What is known of the parameters of a request."""
+    """The known parameters of a request."""
 
-    #: By name; None for a value that is known only when the program runs.
+    #: Values by name. None for a value that is known only at run time.
     values: dict[str, str | None] = field(default_factory=dict)
-    #: Whether there may be others.
+    #: Whether there may be other parameters.
     is_open: bool = False
 
     def add_query(self, text: str) -> None:
-        """Add the parameters of a query or a form."""
+        """Add the parameters of a query string or a form."""
         try:
             pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST)
         except ValueError:
@@ -193,7 +193,7 @@ class Known:
 
 @singledispatch
 def holds(condition: Condition, known: Known) -> bool:
-    """Return whether a condition surely holds."""
+    """Return whether a condition is definitely met."""
     return not known.is_open and condition(_texts(known))
 
 
@@ -215,7 +215,7 @@ def _(condition: Missing, known: Known) -> bool:
 
 @holds.register
 def _(condition: AboveOne, known: Known) -> bool:
-    """Return whether the number is above 1; one that changes while the program runs gets there."""
+    """Return whether the number is above 1; a number that changes at run time counts as above."""
     if condition.name not in known.values:
         return False
     return known.values[condition.name] is None or condition(_texts(known))
@@ -232,19 +232,19 @@ def _(condition: FilteredUnlikeSorted, known: Known) -> bool:
     order = known.values.get(condition.sort, "")
     is_filtered = not known.values.keys().isdisjoint(condition.filters)
     if order is None or (known.is_open and is_filtered != (order == condition.by)):
-        # What is not known may be the filter, or the order, that is missing.
+        # The missing filter or order may be among the unknown parameters.
         return False
     return is_filtered != (order == condition.by)
 
 
 class Host(Enum):
-    """What the host of a URL says about the service behind it."""
+    """Relation between the host of a URL and this service."""
 
-    #: There is none, or it is a variable, or its name says so.
+    #: There is no host, it is a variable, or its name identifies this service.
     OWN = auto()
-    #: Any server may run there.
+    #: The host may run any service.
     UNKNOWN = auto()
-    #: Another service runs there; its paths only look like those of this one.
+    #: The host runs another service whose paths only look similar.
     OTHER = auto()
 
 
@@ -260,7 +260,7 @@ _KNOWN_HOST = re.compile(r"[\w.-]+")
 
 
 def host_of(parts: SplitResult) -> Host:
-    """Return what the host of a URL says about its service."""
+    """Return the relation between the host of a URL and this service."""
     name = parts.netloc.rpartition("@")[2].partition(":")[0].lower()
     if not name or not _KNOWN_HOST.fullmatch(name):
         return Host.OWN
@@ -272,34 +272,34 @@ def host_of(parts: SplitResult) -> Host:
 METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _GRAPHQL = "/api/graphql"
-#: Headers with types of tokens that GraphQL takes no more.
+#: Headers with token types that GraphQL no longer accepts.
 _OTHER_TOKENS = frozenset({"deploy-token"})
 _PROXY = re.compile(r"/dependency_proxy/containers/")
-#: The address of the service in a variable, before a path.
+#: Pattern of a variable with the address of the service before a path.
 _LEADING_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\}|<\w+>)(?=/)")
 _UNKNOWN_URL = SplitResult("", "", "", "", "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request over HTTP, as far as it is known."""
+    """An HTTP request, as far as it is known."""
 
     method: str
-    #: Path with query; with or without scheme and host.
+    #: Path with query, with or without scheme and host.
     url: str
     line: int
     body: str = ""
-    #: Fields of a form that are known one by one.
+    #: Form fields that are known individually.
     form: Mapping[str, str] = field(default_factory=dict)
-    #: False where only the first line of the request is known.
+    #: Whether the body is known. False if only the request line is known.
     has_body: bool = True
     headers: frozenset[str] = frozenset()
-    #: Whether the host is that of the service.
+    #: Whether the host belongs to the service.
     is_own_host: bool = True
 
     @property
     def parts(self) -> SplitResult:
-        """Return the parts of the URL; all are empty if it is none."""
+        """Return the parts of the URL, which are empty if it is malformed."""
         try:
             return urlsplit(resolved(self.url))
         except ValueError:
@@ -307,7 +307,7 @@ class Request:
 
 
 def judge(request: Request) -> Iterator[Found]:
-    """Yield what changes for a request."""
+    """Yield the changes that affect a request."""
     parts = request.parts
     path = parts.path
     if host_of(parts) is Host.OTHER:
@@ -332,7 +332,7 @@ def _of_api(request: Request, path: str, query: str) -> Iterator[Found]:
 
 
 def known_parameters(request: Request, query: str) -> Known:
-    """Return what is known of the parameters of query and body."""
+    """Return the known parameters of query and body."""
     known = Known()
     known.add_query(query)
     for name, value in request.form.items():
@@ -345,7 +345,7 @@ def known_parameters(request: Request, query: str) -> Known:
 
 
 def add_body(known: Known, body: str) -> None:
-    """Add the parameters of a body, JSON or a form."""
+    """Add the parameters of a body, which is JSON or a form."""
     if body.lstrip()[:1] in {"{", "["}:
         found = json_value(body)
         if isinstance(found, dict):
@@ -365,27 +365,27 @@ def json_value(text: str) -> Any:
 
 
 class Reason(NamedTuple):
-    """Why a request is concerned."""
+    """The reason why a request is affected."""
 
     text: str
-    #: Whether all that decides is known.
+    #: Whether everything that determines the result is known.
     is_certain: bool = True
 
 
 def reason_of(concern: Concern, method: str, known: Known) -> Reason | None:
-    """Return why a request is concerned, or None."""
+    """Return the reason why a request is affected, or None."""
     call = concern.call
     if call.methods and method not in call.methods:
         return None
-    # A method that is none may be anything, and what is handed in is not repeated.
+    # An unknown method may be arbitrary text, and submitted text is not repeated.
     where = f"{method} {call.path}" if method in METHODS else call.path
     if call.when is not None:
         return _by_condition(concern, where, known)
     if call.attributes or call.fields:
-        # Nobody knows whether a caller reads the field of a response.
+        # It is not known whether a caller reads the field of a response.
         sent = [] if method in _READING else sorted(known.values.keys() & {*call.attributes})
         return Reason(f"{where} with {', '.join(sent)}") if sent else None
-    # A limit of requests is found by their times (`domain/releases/checker/access_logs.py`).
+    # Rate limits are detected by the times of requests (`domain/releases/checker/access_logs.py`).
     return None if concern.change.kind is Kind.LIMIT_APPLIED else Reason(where)
 
 
@@ -395,7 +395,7 @@ def _by_condition(concern: Concern, where: str, known: Known) -> Reason | None:
         return None
     if holds(condition, known):
         return Reason(f"{where}: {condition}")
-    # The operation goes, and nothing says that none of its parameters was sent.
+    # The operation is removed, and its parameters may or may not have been sent.
     is_gone = concern.change.kind is Kind.OPERATION_GONE
     return Reason(where, is_certain=False) if is_gone and known.is_open else None
 
@@ -421,7 +421,7 @@ def _of_pages(request: Request, path: str, host: Host) -> Iterator[Found]:
 
 
 def _fixed_paths() -> Mapping[str, tuple[Change, ...]]:
-    """Return the changes of paths without variables outside the API."""
+    """Return the changes by constant path outside of the API."""
     found: dict[str, tuple[Change, ...]] = {}
     for change in SCHEDULE:
         for call in change.calls:

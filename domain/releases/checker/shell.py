@@ -1,7 +1,7 @@
-"""Reads commands of a shell: requests of curl, wget, HTTPie and glab, and variables.
+"""Reads shell commands: requests of curl, wget, HTTPie and glab, and variables.
 
-`gitlab-runner register` with a registration token requests POST /runners. Of a pipe to jq, as in
-`curl … | jq '.assets.links[].external'`, also the fields that it reads.
+`gitlab-runner register` with a registration token requests POST /runners. For a pipe to jq, such as
+`curl … | jq '.assets.links[].external'`, the fields in the filter are read as well.
 """
 
 import re
@@ -16,9 +16,9 @@ from domain.releases.checker.names import names_in_text
 from domain.releases.checker.requests import METHODS, Request, api_path, concerns_of, judge
 from domain.releases.schedule import BY_ID
 
-#: Of one command, each of which is sent the same body.
+#: Maximum number of URLs of one command, all of which get the same body.
 _MOST_URLS = 20
-#: Options of one letter whose value may follow without a space.
+#: Length of a one-letter option, whose value may follow without a space.
 _LETTER = len("-X")
 
 
@@ -30,17 +30,17 @@ class Word(NamedTuple):
 
 
 class _Means(Enum):
-    """What an option or its value says about the request."""
+    """Meaning of an option or its value for the request."""
 
     METHOD = auto()
     DATA = auto()
     HEADER = auto()
     URL = auto()
-    #: The value says nothing about the request.
+    #: The value is irrelevant for the request.
     NOTHING = auto()
-    #: An option without a value: data go into the query.
+    #: An option without a value that moves the data to the query.
     QUERY = auto()
-    #: An option without a value: the method is HEAD.
+    #: An option without a value that sets the method to HEAD.
     HEAD = auto()
 
 
@@ -48,7 +48,7 @@ Options = Mapping[str, _Means]
 
 
 def _options(**names: str) -> Options:
-    """Return the meanings of options, which are separated by spaces."""
+    """Return the meanings of options, which are given as texts separated by spaces."""
     return {name: _Means[means] for means, listed in names.items() for name in listed.split()}
 
 
@@ -84,7 +84,7 @@ _GLAB = _options(
 
 
 class _Given:
-    """What the arguments of a command say about its requests."""
+    """The parts of requests that are given by the arguments of a command."""
 
     def __init__(self) -> None:
         self.method = ""
@@ -94,7 +94,7 @@ class _Given:
         self.is_query = False
 
     def take(self, means: _Means, word: Word) -> None:
-        """Take the value of an option."""
+        """Handle the value of an option."""
         if means is _Means.METHOD:
             self.method = word.text
         elif means is _Means.DATA:
@@ -105,14 +105,14 @@ class _Given:
             self.urls.append(word)
 
     def flag(self, means: _Means) -> None:
-        """Take an option without a value."""
+        """Handle an option without a value."""
         if means is _Means.QUERY:
             self.is_query = True
         elif means is _Means.HEAD:
             self.method = "HEAD"
 
     def requests(self) -> Iterator[Request]:
-        """Yield the requests."""
+        """Yield the requests of the command."""
         body = _body(self.data)
         in_query = self.is_query and bool(body)
         usual = "POST" if self.data and not self.is_query else "GET"
@@ -122,14 +122,14 @@ class _Given:
                 url=_with(url.text, body) if in_query else url.text,
                 line=url.line,
                 body="" if in_query else body,
-                # A file that is not at hand.
+                # The body is in a file that is not available.
                 has_body=not any(each.startswith("@") for each in self.data),
                 headers=frozenset(self.headers),
             )
 
 
 def _body(data: Sequence[str]) -> str:
-    """Return the body: JSON as it is, else a form."""
+    """Return the body: JSON unchanged, or a form."""
     return "&".join(each for each in data if not each.startswith("@"))
 
 
@@ -141,7 +141,7 @@ _FLAGS = frozenset({_Means.QUERY, _Means.HEAD})
 
 
 def _read(words: Sequence[Word], options: Options) -> _Given:
-    """Return what the words of a command say, its own name left out."""
+    """Return the requests in the words of a command after its name."""
     given = _Given()
     rest = iter(words)
     for word in rest:
@@ -158,14 +158,14 @@ def _read(words: Sequence[Word], options: Options) -> _Given:
 
 
 def _option(word: Word, options: Options) -> tuple[str, Word | None]:
-    """Return the name of an option, and the value that is in the same word."""
+    """Return the name of an option, and the value in the same word, if any."""
     text = word.text
     if text.startswith("--"):
         name, equals, value = text.partition("=")
         return name, Word(value, word.line) if equals else None
     if len(text) > _LETTER and options.get(text[:_LETTER]) not in {None, *_FLAGS}:
         return text[:_LETTER], Word(text[_LETTER:].removeprefix("="), word.line)
-    # Flags in one word, such as -sSX: the last one may take a value, and one may change the method.
+    # Flags in one word, such as -sSX. The last one may take a value, and one may change the method.
     letters = [f"-{letter}" for letter in text[1:]]
     known = [each for each in letters if each in options]
     return (known[-1] if known else text), None
@@ -180,7 +180,7 @@ def _wget(words: Sequence[Word]) -> Iterator[Request]:
 
 
 def _glab(words: Sequence[Word]) -> Iterator[Request]:
-    """Read `glab api <path>`, whose paths are below /api/v4."""
+    """Yield the request of `glab api <path>`, whose paths are below /api/v4."""
     if not words or words[0].text != "api":
         return
     given = _read(words[1:], _GLAB)
@@ -197,7 +197,7 @@ _PAIR = re.compile(r"([\w\[\]-]+)(==|:=|=|:)(.*)", re.DOTALL)
 
 
 def _httpie(words: Sequence[Word]) -> Iterator[Request]:
-    """Read `http POST <URL> name=value query==value Header:value`."""
+    """Yield the request of `http POST <URL> name=value query==value Header:value`."""
     given = _Given()
     for word in words:
         if word.text in METHODS:
@@ -219,7 +219,7 @@ def _httpie_word(word: Word, given: _Given) -> None:
         given.data.append(f"{pair[1]}={pair[3]}")
 
 
-#: By the name of the program; takes the words behind it.
+#: Readers by the name of the program. They take the words after the name.
 READERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Request]]] = {
     "curl": _curl,
     "wget": _wget,
@@ -229,21 +229,21 @@ READERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Request]]] = {
 }
 
 
-#: The program, or its image behind `docker run`.
+#: Pattern of the program, or of its image after `docker run`.
 _PROGRAM = re.compile(r"(?:.*/)?gitlab-(?:ci-multi-)?runner(?::[\w.-]+)?")
 _OPTION = "--registration-token"
-#: Means the same behind `register` alone.
+#: Pattern of the option's alternative forms, which have this meaning only after `register`.
 _SHORT = re.compile(r"-r(?:=.*)?|REGISTRATION_TOKEN=.*", re.DOTALL)
 _CHANGE = BY_ID["runner-registration"]
 
 
 def is_registration_option(text: str) -> bool:
-    """Return whether a word is the option of a registration token, with or without its value."""
+    """Return whether a word is the option for a registration token, with or without its value."""
     return text == _OPTION or text.startswith(f"{_OPTION}=")
 
 
 def runner_registration(words: Sequence[Word]) -> Iterator[Found]:
-    """Yield what changes for a command that registers a runner."""
+    """Yield the change that affects a command that registers a runner."""
     registers = any(
         before.text and _PROGRAM.fullmatch(before.text[-200:]) and word.text == "register"
         for before, word in pairwise(words)
@@ -264,21 +264,21 @@ _PART = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-#: What is put before a command, and may be before one that is looked for.
+#: Words before the name of a command.
 _BEFORE = frozenset({"sudo", "time", "$", "-", "exec", "command", "then", "do", "if", "!", "else"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 class Command(NamedTuple):
-    """A command, as its words."""
+    """A command as a list of words."""
 
     words: Sequence[Word]
-    #: Whether it reads what the command before it writes.
+    #: Whether the command reads the output of the previous command.
     is_behind_pipe: bool
 
 
 def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator[Found]:
-    """Yield what changes for the commands of a text that begins at a line."""
+    """Yield the changes that affect the commands of a text that starts at a line."""
     for command in commands(text, line):
         for word in command.words:
             yield from names_in_text(word.text, word.line, is_client=is_client)
@@ -303,7 +303,7 @@ def commands(text: str, line: int) -> Iterator[Command]:
             yield Command(command.words, is_behind_pipe)
             command = _Command()
         if kind == "end":
-            # A line may end behind a pipe.
+            # A line may end after a pipe.
             is_behind_pipe = found[0] == "|" or (found[0] == "\n" and is_behind_pipe)
         line += found[0].count("\n")
     command.end_word()
@@ -340,7 +340,7 @@ def _unquoted(kind: str, text: str) -> str:
 
 
 def _requests(listed: Iterator[Command]) -> Iterator[Found]:
-    """Yield what changes for requests, and for fields of their responses that a filter reads."""
+    """Yield the changes that affect requests, and response fields that a filter reads."""
     sent: list[Request] = []
     for command in listed:
         words = list(command.words)
@@ -355,7 +355,8 @@ def _requests(listed: Iterator[Command]) -> Iterator[Found]:
             yield from _judged(sent)
         else:
             sent = sent if command.is_behind_pipe else []
-            # `"$(curl …)"`, or a program that is handed a command.
+            # A nested command as in `"$(curl …)"`, or a program that takes a command as an
+            # argument.
             yield from _nested(command.words)
 
 
@@ -378,19 +379,22 @@ def _nested(words: Sequence[Word]) -> Iterator[Found]:
 
 
 def _of_readers(listed: Iterator[Command]) -> Iterator[Command]:
-    """Yield the commands that send requests or read responses: a text holds no others for sure."""
+    """Yield the commands that send requests or read responses.
+
+    Other commands cannot be recognized reliably in a text.
+    """
     return (each for each in listed if each.words[0].text in READERS.keys() | FILTERS)
 
 
 FILTERS = frozenset({"jq", "gojq", "jaq"})
-#: `.name`, `."name"`, `["name"]`, and `{name}`.
+#: Pattern of `.name`, `."name"`, `["name"]` and `{name}`.
 _READ = re.compile(r"""[.\[{,]\s*"?([A-Za-z_]\w*+)""")
-#: Longer filters are read up to here.
+#: Maximum number of characters that are read of a filter.
 _LONGEST = 64 * 1024
 
 
 def fields_read(words: Sequence[Word], sent: Sequence[Request]) -> Iterator[Found]:
-    """Yield the fields that a filter reads of the responses to requests."""
+    """Yield the affected response fields that a filter reads."""
     changing = {
         field.rpartition(".")[2]: concern.change
         for request in sent

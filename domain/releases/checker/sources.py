@@ -1,8 +1,12 @@
-"""Finds in the source of a program what breaks: addresses, attributes, fields and variables.
+"""Finds usages in source code that break: addresses, attributes, fields and variables.
 
-Whatever the language is, it looks for texts that are addresses of the API, in calls that send
-requests; for calls of the clients that people use; for fields of what such calls return; for names
-that mean one thing alone; and for GraphQL documents in texts.
+In every language, it searches for
+
+- texts that are API addresses, in calls that send requests
+- calls of known clients
+- fields of the results of such calls
+- distinctive names
+- GraphQL documents in texts
 """
 
 import re
@@ -46,19 +50,20 @@ from domain.releases.checker.tokens import NAME, SIGN, TEXT, Comments, Token, to
 from domain.releases.matching import Concern
 from domain.releases.schedule import BY_ID
 
-#: What stands for a value: in templates of JavaScript, Python, Ruby, shells and printf.
+#: Pattern of a placeholder in templates of JavaScript, Python, Ruby, shells and printf.
 _VALUE = re.compile(
     r"\$\{(?:[^{}]|\{[^{}]*+\}|(?!))*+\}|#\{[^{}]*+\}|\{[^{}/\s]*+\}|%\(\w+\)[sd]|%[sdv]|<\w+>|\$[A-Za-z_]\w*+"
 )
 _COLON_VALUE = re.compile(r"(?<=/):\w+")
 _SCHEME = re.compile(r"^https?://[^/]*+")
 _PLAIN = re.compile(r"[\w./%:?&=\x00~@+,;\[\]$-]++")
-#: Hosts of the product's own texts, whose pages are no projects.
+#: Pattern of a GitLab page, except on hosts of GitLab's own documentation, where paths are not
+#: projects.
 _PAGE = re.compile(
     r"https?://(?!docs\.|about\.|forum\.|handbook\.)[\w.-]*gitlab[\w.:-]*(/[^\s?#\"'<>]*)"
 )
 _LONGEST = 2_000
-#: Segments of a path that are no variables, with which it is one of the API wherever it stands.
+#: Minimum number of constant segments that identify a path as one of the API everywhere.
 _TELLING = 2
 
 
@@ -71,10 +76,10 @@ def legacy_page_in(text: str) -> bool:
 
 
 def path_in(text: str, *, is_client: bool, is_called: bool) -> tuple[str, str] | None:
-    """Return path and query of the request that a text is for, or None.
+    """Return the path and query of the request with this address, or None.
 
-    Without /api/v4 it has to stand in a client of the service, and to be handed to what sends
-    requests (`is_called`), or to be telling by itself.
+    Without /api/v4, the text must be in a client of the service. In addition, it must be passed to
+    a function that sends requests (`is_called`), or be recognizable by itself.
     """
     if len(text) > _LONGEST or "\n" in text.strip():
         return None
@@ -107,10 +112,11 @@ _ENDS = frozenset(_CLOSING.values())
 
 
 def check_closed(tokens: Sequence[Token]) -> None:
-    """Raise UnreadableContentError at the first bracket or quote that nothing closes.
+    """Check that all brackets and quotes are closed.
 
-    Texts with values that hold quotes of their own, `f"{a["b"]}"`, are more than the lexer knows:
-    a program that has some is taken for whole.
+    The lexer cannot read texts with nested quotes, `f"{a["b"]}"`, so a program with such texts is
+    assumed to be complete. Raise UnreadableContentError at the first bracket or quote that is not
+    closed.
     """
     if any(_holds_quotes(each) for each in tokens):
         return
@@ -140,7 +146,7 @@ def _error(message: str, token: Token) -> UnreadableContentError:
     return UnreadableContentError(f"The content is not a whole program: {message}", line=token.line)
 
 
-#: The methods of functions by the last words of their names.
+#: HTTP methods by the last words in the names of functions.
 _VERBS = {
     "get": "GET",
     "list": "GET",
@@ -153,7 +159,7 @@ _VERBS = {
     "delete": "DELETE",
     "del": "DELETE",
 }
-#: Functions that take the method as an argument, with GET as the usual one.
+#: Functions that take the method as an argument, with GET as the default.
 _SENDERS = frozenset(
     [
         "fetch",
@@ -167,31 +173,32 @@ _SENDERS = frozenset(
         "api_fetch",
     ]
 )
-#: Words in the names of functions that make an address of what they are given.
+#: Words in the names of functions that build an address from their arguments.
 _JOINING = frozenset({"join", "urljoin", "url", "uri", "resolve", "concat", "format", "sprintf"})
 _DOCUMENT = re.compile(
     r"\s*(?:(?:query|mutation|subscription|fragment)\b[^{}]{0,2000}\{|\{\s*\w+\s*[({\n])"
 )
 _INTERPOLATION = re.compile(r"\$\{[^{}]*+\}")
-#: Words of a last segment that says by itself that a path is concerned.
+#: Minimum number of words of a last segment that identifies a path by itself.
 _TELLING_WORDS = 3
 _LOOPS, _DECLARATIONS = frozenset({"in", "of"}), frozenset({"let", "var", "const"})
-#: The characters of the shortest name that is unlike others.
+#: Minimum length of a distinctive name in characters.
 _SHORTEST = min(map(len, DISTINCT))
 _ASSIGNED = frozenset({"=", ":="})
 _KEYED = frozenset({":", "=", "=>"})
 
 
 def check_source(text: str, comments: Comments) -> Iterator[Found]:
-    """Yield what changes for a program or a part of one; what cannot be read is passed over."""
+    """Yield the changes that affect a program or a part of one; unreadable parts are skipped."""
     yield from _found(list(tokens(text, comments)), text)
 
 
 def check_python(text: str) -> Iterator[Found]:
-    """Yield what changes for a whole program in Python; raise UnreadableContentError.
+    """Yield the changes that affect a complete Python program.
 
-    In other languages, the lexer is not sure of brackets and quotes: a regular expression holds
-    some that are nothing of the kind.
+    Only Python is checked for completeness. In other languages, a regular expression may contain
+    characters that the lexer takes for brackets or quotes. Raise UnreadableContentError if the
+    program is not complete.
     """
     found = list(tokens(text, Comments.HASH))
     check_closed(found)
@@ -205,7 +212,7 @@ _TOKEN_OF_RUNNER = re.compile(r"^\s*registration_token\s*=", re.MULTILINE)
 
 
 def check_terraform(text: str) -> Iterator[Found]:
-    """Yield what changes for a configuration of Terraform."""
+    """Yield the changes that affect a Terraform configuration."""
     yield from check_source(text, Comments.BOTH)
     for runner in paced(_RUNNER.finditer(text)):
         if given := _TOKEN_OF_RUNNER.search(runner["block"]):
@@ -218,7 +225,7 @@ def _found(lexed: Sequence[Token], text: str) -> Iterator[Found]:
 
 
 class _Source:
-    """Reads a program from its first token to its last."""
+    """A reader that processes a program from its first token to its last."""
 
     def __init__(self, program: Program, *, is_client: bool) -> None:
         self._program = program
@@ -227,7 +234,7 @@ class _Source:
         self._bindings = Bindings(program)
 
     def read(self) -> Iterator[Found]:
-        """Yield what changes."""
+        """Yield the changes that affect the program."""
         consumed = -1
         for at, token in enumerate(paced(self._program.tokens)):
             if token.kind == TEXT:
@@ -294,7 +301,7 @@ class _Source:
             yield Found(BY_ID["graphql-token-types"], token.line, reason)
 
     def _telling(self, at: int, token: Token, whole: str) -> Iterator[Found]:
-        """Yield what a text says wherever it stands."""
+        """Yield the changes that a text indicates regardless of its position."""
         text, line = token.text, token.line
         yield from names_in_text(text, line, is_client=self._is_client)
         if legacy_page_in(whole) and not self._is_of_response(at):
@@ -306,7 +313,7 @@ class _Source:
             yield from _document(text, line)
 
     def _path(self, at: int, whole: str, calls: Sequence[Call]) -> str | None:
-        """Return what a text says of the address of a request, or None for a part of one."""
+        """Return the address of a request that a text contains, or None for a part of one."""
         if not calls or API in whole:
             return whole
         inner = calls[0]
@@ -318,19 +325,19 @@ class _Source:
         return None
 
     def _is_handed_on(self, at: int, calls: Sequence[Call]) -> bool:
-        """Return whether a function adds a text to the address of a request that it begins."""
+        """Return whether a text is only appended to the address of an enclosing request."""
         inner, *outer = calls
         is_first = at == inner.opening + 1
         joins = not _JOINING.isdisjoint(inner.chain[-1].split("_"))
         return not is_first and not joins and any(map(_sends, outer))
 
     def _is_of_response(self, at: int) -> bool:
-        """Return whether a text is the value of a key that responses of the API have."""
+        """Return whether a text is the value of a key that API responses have."""
         is_keyed = at > 1 and self._program.text(at - 1) in _KEYED
         return is_keyed and snake(self._program.tokens[at - 2].text) == "web_url"
 
     def _is_docstring(self, at: int, token: Token) -> bool:
-        """Return whether a text of several lines is a statement of its own."""
+        """Return whether a multi-line text is a statement of its own."""
         if "\n" not in token.text or self._program.around[at] >= 0:
             return False
         return self._program.text(at - 1) in {"", ":", ")"} and not _DOCUMENT.match(token.text)
@@ -346,7 +353,7 @@ class _Source:
     def _request(
         self, text: str, calls: Sequence[Call], line: int, *, is_used: bool
     ) -> Iterator[Found]:
-        """Yield what changes for a text that may be the address of a request."""
+        """Yield the changes that affect a text that may be the address of a request."""
         if "/" not in text and not calls:
             return
         method, call, known = self._sent(calls)
@@ -365,7 +372,7 @@ class _Source:
             yield from self._bind(concerns, method, call)
 
     def _sent(self, calls: Sequence[Call]) -> tuple[str | None, Call | None, Known]:
-        """Return method, call and parameters of the call that sends a request, if one does."""
+        """Return the method, the call and its parameters if one of the calls sends a request."""
         for call in calls:
             known = Known()
             if not _sends(call):
@@ -373,7 +380,7 @@ class _Source:
             verb = _verb(call.chain)
             self._arguments.add(known, call.opening, call.closing)
             segments = joined_segments(self._program, call)
-            # What a call with segments takes before them holds its parameters.
+            # Arguments before the segments may contain the parameters of the call.
             is_told_before = segments is not None and segments.first > call.opening + 1
             known.is_open = known.is_open or is_told_before
             return verb or self._method_in(call, known), call, known
@@ -385,7 +392,7 @@ class _Source:
             is_constant = token.kind == NAME and token.text.startswith("Method")
             word = token.text.removeprefix("Method").upper()
             if (token.kind == TEXT or is_constant) and word in METHODS:
-                return word  # also Go's http.MethodPost
+                return word  # Go's http.MethodPost is a method as well.
         given = known.values.get("method", known.values.get("type", "GET"))
         if given is None or ("method" not in known.values and known.is_open):
             return None
@@ -424,7 +431,7 @@ def _verb(chain: Sequence[str]) -> str | None:
 
 
 def _says_it_itself(concern: Concern) -> bool:
-    """Return whether a path concerns a change whatever is done with it."""
+    """Return whether a path indicates a change regardless of its use."""
     last = segments_of(concern.call.path)[-1]
     return last.count("_") >= _TELLING_WORDS - 1 or not concern.call.methods
 

@@ -1,7 +1,7 @@
-"""Splits a program into words, texts and signs, in one pass whatever the program is.
+"""Splits a program into names, texts, numbers and signs, in one pass for any input.
 
-The lexer only knows how comments and strings look in each language. ADR 43 explains why `ast` and
-`tokenize` do not read Python.
+The lexer knows only the syntax of comments and strings in each language. ADR 43 explains why `ast`
+and `tokenize` do not read Python.
 """
 
 import re
@@ -15,7 +15,7 @@ NAME, TEXT, NUMBER, SIGN = "name", "text", "number", "sign"
 
 
 class Comments(Enum):
-    """How the comments of a language begin."""
+    """Syntax of the comments of a language."""
 
     HASH = "hash"
     SLASHES = "slashes"
@@ -23,21 +23,22 @@ class Comments(Enum):
 
 
 class Token(NamedTuple):
-    """A word, text or sign, and its line."""
+    """A name, text, number or sign, and its line."""
 
     kind: str
-    #: Of a text what is between its quotes.
+    #: Content. For a text, it is the part between the quotes.
     text: str
     line: int
-    #: Whether a text may hold values in braces.
+    #: Whether a text may contain placeholders in braces.
     is_template: bool = False
-    #: Whether nothing closes a text.
+    #: Whether the text has no closing quote.
     is_open: bool = False
 
 
-#: A group that is repeated possessively ends with `|(?!)`, in all patterns of the product. Before
-#: Python 3.11.5, such a group keeps what its last, failed attempt consumed
-#: (https://github.com/python/cpython/issues/106052). An alternative that never matches undoes that.
+#: A possessively repeated group ends with `|(?!)` in all patterns of the product. Before Python
+#: 3.11.5, such a group keeps the input consumed by its last, failed attempt
+#: (https://github.com/python/cpython/issues/106052). An alternative that never matches prevents
+#: this.
 _TEXTS = r"""
     |(?P<prefix>[rbfuRBFU]{1,2}(?=["']))?(?:
         \"\"\"(?P<long>(?:[^"\\]|\\.|"(?!"")|(?!))*+)(?:\"\"\"|\\?\Z)
@@ -63,7 +64,7 @@ _LEXERS: Mapping[Comments, re.Pattern[str]] = {
     kind: re.compile(rf"(?P<skipped>\s++|{comment}){_TEXTS}{_REST}|.", re.VERBOSE | re.DOTALL)
     for kind, comment in _COMMENTS.items()
 }
-#: With the characters of the two quotes.
+#: Groups of texts with the number of characters in both quotes.
 _TEXT_GROUPS = {"long": 6, "other_long": 6, "double": 2, "single": 2, "back": 2}
 _WITH_BRACES = frozenset({"back", "long", "other_long"})
 

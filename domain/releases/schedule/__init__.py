@@ -1,7 +1,7 @@
-"""The release schedule: every change of an interface that the specification announces.
+"""The release schedule: all changes of interfaces that the specification announces.
 
-The order is that of the specification: by release, and there as it lists them. No entry states the
-release of its announcement or the end of support, because the specification states none.
+The order follows the specification: by release, then as listed there. No entry has a release of its
+announcement or end of support, because the specification contains none.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Paths that several entries of the schedule share."""
+"""Paths and calls that several entries of the schedule share."""
 
 from domain.releases.changes import Call
 
@@ -7,7 +7,7 @@ GROUP = f"{API}/groups/:id"
 PROJECT = f"{API}/projects/:id"
 PROJECT_LISTS = (f"{API}/projects", f"{GROUP}/projects", f"{API}/users/:id/projects")
 SETTINGS = f"{API}/application/settings"
-#: What replaces the registration of runners by a registration token.
+#: Replacement for the registration of runners with a registration token.
 REGISTRATION_ENDED = (
     "Create the runner first, and register it with its runner authentication token."
 )

@@ -18,7 +18,7 @@ _rest = partial(_change, interface=Interface.REST)
 
 
 def _reset(of: str, path: str) -> Change:
-    """Return the end of an operation that resets a registration token."""
+    """Return the removal of an operation that resets a registration token."""
     return _rest(
         id=f"{of}-runners-reset-registration-token",
         kind=Kind.OPERATION_GONE,

@@ -1,1 +1,1 @@
-"""Which calls consumers make, and which scheduled changes these will feel."""
+"""Usage of the API: counted calls of consumers, and scheduled changes that affect them."""

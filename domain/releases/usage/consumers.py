@@ -1,4 +1,4 @@
-"""Who made counted calls: tokens, applications, passwords without one, and nobody."""
+"""Consumers of counted calls: tokens, applications, users with a password, anonymous callers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from models import Application, Bot, Group, PersonalAccessToken, Project, User
 
 
 class ConsumerKind(Labelled):
-    """What calls; the value is that of the API."""
+    """Kind of consumer. The value is used in the API."""
 
     PERSONAL_TOKEN = "personal_access_token", "Personal access token"
     RESOURCE_TOKEN = "resource_access_token", "Access token of a project or group"
@@ -29,17 +29,18 @@ class ConsumerView:
     """A consumer of the API."""
 
     kind: ConsumerKind
-    #: Of the application, the newest token of a chain of rotations, or the user; else None.
+    #: Id of the application, of the newest token after rotations, or of the user. None for
+    #: anonymous callers.
     id: int | None
     name: str
-    #: Whose it is: a user name, or the path of a project or group; empty for nobody's.
+    #: Owner: a user name, or the path of a project or group. Empty without an owner.
     owner: str
-    #: The person whose it is, if it is one's.
+    #: Id of the user who owns the consumer, if any.
     owner_id: int | None = None
-    #: The group or project whose token it is.
+    #: Id of the group or project whose token it is.
     group_id: int | None = None
     project_id: int | None = None
-    #: Whether it can still call.
+    #: Whether the consumer can still make calls.
     is_live: bool = True
 
 
@@ -49,7 +50,7 @@ _NOBODY = ConsumerView(
 
 
 class Caller(NamedTuple):
-    """The columns of a count that say who called."""
+    """The columns of a count that identify the caller."""
 
     user_id: int | None
     application_id: int | None
@@ -59,7 +60,7 @@ class Caller(NamedTuple):
 def consumers_of(
     callers: Iterable[Caller], *, session: Session, now: datetime
 ) -> Callable[[Caller], ConsumerView]:
-    """Return what gives the consumer of a caller: the same one after a rotation."""
+    """Return a function from callers to consumers; a rotated token is the same consumer."""
     known = set(callers)
     applications = _applications({each.application_id for each in known}, session)
     tokens = _tokens({each.personal_token_id for each in known}, session, now)
@@ -124,7 +125,7 @@ def _tokens(ids: set[int | None], session: Session, now: datetime) -> Mapping[in
 
 
 def _with_rotations(ids: set[int | None], session: Session) -> set[int]:
-    """Return the ids of tokens and of all that came from the same first token."""
+    """Return the ids of tokens and of all tokens in the same rotations."""
     asked = {each for each in ids if each is not None}
     families = session.scalars(
         select(PersonalAccessToken.family_id).where(

@@ -1,4 +1,4 @@
-"""Mails to those whose own traffic a change will break, in good time before its release."""
+"""Emails to users whose calls a change will break, sent well before its release."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,24 +19,24 @@ from domain.releases.usage.reading import Period, Use, uses_of_instance
 from domain.releases.version import Release
 from models import ChangeNotice, User
 
-#: Calls that are older are of no traffic that goes on; it is longer than a month for monthly jobs.
+#: Maximum age of calls that count as current. It exceeds a month because of monthly jobs.
 RECENT = timedelta(days=35)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalNoticeSettings(Sign):
-    """What messages name, and the time of a message before the release."""
+    """The settings that messages mention, and the time of a message before the release."""
 
     ahead: timedelta
     running: Release
-    #: The days of releases, where they are known.
+    #: Dates of releases, if known.
     dates: Mapping[Release, date]
 
 
 def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now: datetime) -> int:
-    """Store the messages that are due, and return their number.
+    """Queue the messages that are due, and return their number.
 
-    Each person is told once of each change, in one message of all that are due.
+    Each user gets one notice of each change. All changes that are due are in the same message.
     """
     due = {
         release: day
@@ -55,7 +55,7 @@ def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now:
 def _told(
     due: Mapping[Release, date], sign: RemovalNoticeSettings, *, session: Session, now: datetime
 ) -> Iterator[tuple[Maintainer, Sequence[Use]]]:
-    """Yield the people who were not told yet, with what they use."""
+    """Yield the users without a notice, with their affected calls."""
     period = Period(
         since=(now - RECENT).date(), running=sign.running, until=max(due), is_ahead=True
     )
@@ -74,7 +74,7 @@ def _told(
 def _remember(
     recipient: Maintainer, change_ids: set[str], *, session: Session, now: datetime
 ) -> set[str]:
-    """Store that somebody is told of changes, and return those that are new to them."""
+    """Store that a user gets notices of changes, and return the new ones."""
     insert = insert_into(ChangeNotice, session=session).values(
         [
             {"user_id": recipient.id, "change_id": each, "told_at": now}
@@ -85,7 +85,7 @@ def _remember(
 
 
 class _Recipients:
-    """Those who look after a consumer, looked up once for each."""
+    """The recipients of notices for consumers, cached by consumer."""
 
     def __init__(self, *, session: Session, today: date) -> None:
         self._session = session
@@ -93,7 +93,10 @@ class _Recipients:
         self._known: dict[ConsumerView, Sequence[Maintainer]] = {}
 
     def of(self, consumer: ConsumerView) -> Sequence[Maintainer]:
-        """Return the owner, the maintainers, or the administrators; nobody of an open request."""
+        """Return the owner, the maintainers or the administrators of a consumer.
+
+        Anonymous consumers have no recipients.
+        """
         if consumer not in self._known:
             self._known[consumer] = self._look_up(consumer)
         return self._known[consumer]

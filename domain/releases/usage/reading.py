@@ -1,7 +1,7 @@
-"""Reads which scheduled changes the counted calls of consumers will feel.
+"""Reads the scheduled changes that affect the counted calls of consumers.
 
-The schedule is asked when counts are read, so that a change that is announced later is found in
-calls of before. What depends on values was noted with the call.
+The schedule is applied when counts are read, so a change that is announced later is found in
+earlier calls. Matches that depend on values were stored with the call.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,54 +28,56 @@ from domain.releases.version import Release
 from models import Application, Bot, CallCount, CallShape, Project
 
 _GIVEN = "given"
-#: Whoever has fewer calls on a whole day stays below half of the lowest rate of a minute.
+#: Minimum number of calls per day for which a rate limit is relevant. With fewer calls, a consumer
+#: stays below half of the lowest rate per minute.
 NEAR_A_LIMIT = 100
 _IN_ORDER = {change.id: place for place, change in enumerate(SCHEDULE)}
 
 
 @dataclass(kw_only=True)
 class Use:
-    """The calls of a consumer that a change concerns."""
+    """The calls of a consumer that a change affects."""
 
     change: Change
     consumer: ConsumerView
     certainty: Certainty
     calls: int
-    #: No day had more calls.
+    #: Maximum number of calls on any day.
     busiest: int
     first_at: datetime
     last_at: datetime
-    #: The IP address of the last call; None if it is not the viewer's to see.
+    #: IP address of the last call. None if the viewer may not see it.
     last_address: str | None
-    #: `GET /api/v4/users`, the most called first.
+    #: Numbers of calls by operation, such as `GET /api/v4/users`, most called first.
     operations: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_sure(self) -> bool:
-        """Return whether the same calls have another result once the change takes effect."""
+        """Return whether the results of the same calls change when the change takes effect."""
         return self.certainty is Certainty.SURE
 
     @property
     def may_be_felt(self) -> bool:
-        """Return whether there were so many calls that a rate limit can come near."""
+        """Return whether there are enough calls for a rate limit to be relevant."""
         return not self.change.is_rate_limit or self.busiest >= NEAR_A_LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
 class Period:
-    """The calls and changes that are looked at."""
+    """The calls and changes that are evaluated."""
 
-    #: The first day of calls.
+    #: First day of calls.
     since: date
-    #: The running release: what it has changed already concerns only calls that feel it for sure.
+    #: Running release. Its changes, and earlier ones, affect only calls whose results definitely
+    #: change.
     running: Release
-    #: The last release whose changes are looked at; None for all.
+    #: Last release whose changes are included. None for all.
     until: Release | None = None
-    #: Whether changes of the running release and of those before it are left out.
+    #: Whether changes of the running release and earlier ones are excluded.
     is_ahead: bool = False
 
     def has(self, change: Change, certainty: Certainty) -> bool:
-        """Return whether a concern belongs to it."""
+        """Return whether a change with this certainty is included."""
         if self.until is not None and not change.applies_in(self.until):
             return False
         if change.applies_in(self.running):
@@ -84,16 +86,16 @@ class Period:
 
 
 def uses_of_instance(period: Period, *, session: Session, now: datetime) -> Sequence[Use]:
-    """Return what all consumers use, in the order of the schedule, the most calls first."""
+    """Return the usage of all consumers, in the order of the schedule, most calls first."""
     return _uses(period, None, session=session, now=now)
 
 
 def uses_of_person(
     viewer: Viewer, period: Period, *, session: Session, now: datetime
 ) -> Sequence[Use]:
-    """Return what somebody's tokens and applications use, and the tokens of their namespaces.
+    """Return the usage of a user's tokens and applications, and of their namespaces' tokens.
 
-    Of applications the calls of all their users count, whose IP addresses are left out.
+    For applications, the calls of all their users count, and IP addresses are left out.
     """
     found = _uses(period, _is_of(viewer), session=session, now=now)
     for use in found:
@@ -105,7 +107,7 @@ def uses_of_person(
 def changes_used_by(
     viewer: Viewer, period: Period, *, session: Session, now: datetime
 ) -> Mapping[str, Certainty]:
-    """Return the ids of the changes that concern somebody's tokens and applications."""
+    """Return the ids and certainties of the changes that affect a user's consumers."""
     found: dict[str, Certainty] = {}
     for use in uses_of_person(viewer, period, session=session, now=now):
         if use.is_sure or use.change.id not in found:
@@ -114,7 +116,7 @@ def changes_used_by(
 
 
 def _is_of(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for calls of what somebody looks after."""
+    """Return the condition for calls of a user's consumers."""
     own_applications = select(Application.id).where(
         Application.owner_id == viewer.user_id, Application.is_instance_wide.is_(False)
     )
@@ -134,7 +136,7 @@ def _is_of(viewer: Viewer) -> ColumnElement[bool]:
 
 
 class _Row(NamedTuple):
-    """The calls of a shape by a caller."""
+    """The calls with a shape by a caller."""
 
     user_id: int | None
     application_id: int | None
@@ -201,7 +203,7 @@ def _concerns(shape: Shape, period: Period) -> Iterator[tuple[Change, Certainty]
 
 
 def _rows_of(shape_ids: Iterable[int], since: date) -> Select[Any]:
-    """Return the statement for the sums of each caller and shape, with the last of their rows."""
+    """Return the statement for the totals of each caller and shape, with their last row."""
     same = (
         CallCount.user_id,
         CallCount.application_id,
@@ -210,7 +212,7 @@ def _rows_of(shape_ids: Iterable[int], since: date) -> Select[Any]:
     )
     return select(
         *same,
-        # Postgres adds up to a type of its own.
+        # PostgreSQL returns sums with a different type.
         cast(func.sum(CallCount.count).over(partition_by=same), BigInteger),
         func.max(CallCount.count).over(partition_by=same),
         func.min(CallCount.first_at).over(partition_by=same),
@@ -250,7 +252,7 @@ def _operation(shape: Shape) -> str:
 
 @lru_cache(maxsize=10_000)
 def concerns_of(shape: Shape) -> Mapping[str, Certainty]:
-    """Return the ids of the changes that concern calls of a shape."""
+    """Return the ids and certainties of the changes that affect calls with a shape."""
     found = {
         change_id: _noted(BY_ID[change_id], shape)
         for change_id in shape.changes
@@ -265,7 +267,7 @@ def concerns_of(shape: Shape) -> Mapping[str, Certainty]:
 
 
 def _noted(change: Change, shape: Shape) -> Certainty:
-    """Return how sure a change is that was noted with a call, for its method and path."""
+    """Return the certainty of a change that was stored with a call of this method and path."""
     own = [each.call for each in calls_to(shape.method, shape.route) if each.change is change]
     is_open = own and all(
         call.when is None and not call.attributes and not _is_ended(change, call) for call in own
@@ -274,13 +276,13 @@ def _noted(change: Change, shape: Shape) -> Certainty:
 
 
 def _by_names(change: Change, call: Call, names: Mapping[str, str]) -> Certainty | None:
-    """Return how sure a change is as far as names tell, or None."""
+    """Return the certainty of a change that parameter names indicate, or None."""
     if change.interface is Interface.PAGES:
-        return None  # its pattern fits the URLs of APIs as well
+        return None  # Its pattern matches URLs of APIs as well.
     if call.when is not None:
         if not isinstance(call.when, Given | Missing) or not call.when(names):
             return None
-        # A shape that lost its names may have had this one.
+        # A shape without stored names may have had this parameter.
         is_open = isinstance(call.when, Missing) and names.keys() == {UNKNOWN_NAME}
         return Certainty.POSSIBLE if is_open else Certainty.SURE
     if _is_ended(change, call) or not names.keys().isdisjoint(call.attributes):
@@ -289,5 +291,5 @@ def _by_names(change: Change, call: Call, names: Mapping[str, str]) -> Certainty
 
 
 def _is_ended(change: Change, call: Call) -> bool:
-    """Return whether every call has another result."""
+    """Return whether the result of every call changes."""
     return change.kind is Kind.OPERATION_GONE and not call.fields

@@ -1,4 +1,4 @@
-"""The names of parameters that the release schedule knows."""
+"""Parameter names in the release schedule."""
 
 from collections.abc import Iterator
 
@@ -13,5 +13,5 @@ def _names() -> Iterator[str]:
                 yield from call.when.names
 
 
-#: Of all changes.
+#: Parameter names of all changes.
 SCHEDULE_NAMES = frozenset(_names())

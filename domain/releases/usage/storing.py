@@ -1,7 +1,7 @@
-"""Counts calls in memory by consumer and shape, and stores a row for each day, consumer and shape.
+"""Counts calls in memory by consumer and shape, and stores a row per day, consumer and shape.
 
-A call holds no value of a parameter and no token. Counting waits for nothing and takes about a
-microsecond; `web/releases/usage_recording.py` stores the counts now and then.
+A call contains neither parameter values nor tokens. Counting never waits and takes about a
+microsecond. `web/releases/usage_recording.py` stores the counts periodically.
 """
 
 from collections import Counter
@@ -18,63 +18,65 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.core.database.rows import insert_into
 from models import Application, CallCount, CallShape, PersonalAccessToken, User
 
-#: Shapes of one consumer that are kept apart until the next flush; further ones lose their names.
+#: Maximum number of shapes of a consumer until the next flush. Further shapes lose their parameter
+#: names.
 MOST_SHAPES = 100
-#: Counts that are kept until the next flush; calls beyond them are dropped.
+#: Maximum number of counts until the next flush. Further calls are dropped.
 MOST_COUNTS = 5_000
-#: Stands for names that neither an operation nor the schedule knows.
+#: Placeholder for names that neither an operation nor the schedule defines.
 UNKNOWN_NAME = "…"
-#: Shapes of a consumer and day; further ones lose the names of their parameters.
+#: Maximum number of shapes per consumer and day. Further shapes lose their parameter names.
 MOST_SHAPES_A_DAY = 500
-#: Shapes of all consumers; further ones likewise, …
+#: Maximum number of shapes of all consumers. Further shapes lose their parameter names.
 MOST_SHAPES_IN_ALL = 10_000
-#: … but for those of users with fewer: nobody takes the room of all others.
+#: Number of shapes that each user can have even if that maximum is reached. It prevents one user
+#: from using up the space of all.
 OWN_SHAPES = 100
 
 
 class Consumer(NamedTuple):
-    """Who calls: the token or application, not the address."""
+    """The caller: a token or an application, not an address."""
 
     user_id: int | None
     #: client_id of an OAuth application.
     application_uid: str | None
-    #: Of a personal, project or group access token.
+    #: Id of a personal, project or group access token.
     personal_token_id: int | None
 
 
-#: Calls without a token.
+#: Consumer of calls without a token.
 ANONYMOUS = Consumer(None, None, None)
 
 
 class Shape(NamedTuple):
-    """What calls have in common."""
+    """The common properties of calls."""
 
     method: str
-    #: A path with `:name` for each variable.
+    #: Path with `:name` for each variable.
     route: str
     #: Sorted names of parameters.
     parameters: tuple[str, ...]
-    #: Ids of scheduled changes that concern the call, as far as its values tell.
+    #: Ids of scheduled changes that affect the call, as far as its values show.
     changes: tuple[str, ...]
 
     @property
     def without_names(self) -> "Shape":
-        """Return the same with one name that stands for all."""
+        """Return the shape with a placeholder for all parameter names."""
         return self._replace(parameters=(UNKNOWN_NAME,))
 
 
 @dataclass(slots=True)
 class Count:
-    """How often, when and from where calls were made."""
+    """The number, times and last address of calls."""
 
     calls: int
     first_at: datetime
     last_at: datetime
-    #: The IP address of the last one.
+    #: IP address of the last call.
     last_address: str | None
 
     def add(self, other: "Count") -> None:
-        """Add calls of the same shape and consumer, of any time."""
+        """Add calls of the same shape and consumer, in any order of time."""
         self.calls += other.calls
         self.first_at = min(self.first_at, other.first_at)
         if other.last_at >= self.last_at:
@@ -83,7 +85,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The calls of one shape that a consumer made."""
+    """The calls with one shape by a consumer."""
 
     consumer: Consumer
     shape: Shape
@@ -93,11 +95,11 @@ class Counted:
 class CallCounter:
     """The counts of a process.
 
-    It needs no lock: greenlets take turns only where they wait, and it waits nowhere.
+    No lock is needed: greenlets switch only when they wait, and this code never waits.
     """
 
     def __init__(self) -> None:
-        """Start without calls."""
+        """Initialize without calls."""
         self._counts: dict[Consumer, dict[Shape, Count]] = {}
         self._size = 0
         self._dropped = 0
@@ -116,7 +118,7 @@ class CallCounter:
         found.last_address = address
 
     def take(self) -> tuple[list[Counted], int]:
-        """Return what was counted and how many calls were dropped, and begin anew."""
+        """Return and reset the counts and the number of dropped calls."""
         taken, dropped = self._counts, self._dropped
         self._counts, self._size, self._dropped = {}, 0, 0
         calls = [
@@ -127,7 +129,7 @@ class CallCounter:
         return calls, dropped
 
     def give_back(self, calls: Iterable[Counted]) -> None:
-        """Take back counts that could not be stored, as far as there is room."""
+        """Restore counts that could not be stored, as far as there is space."""
         for each in calls:
             self._begin(each.consumer, each.shape, each.count)
 
@@ -169,7 +171,7 @@ class _Row:
 
 
 def store_counted(calls: Sequence[Counted], *, session: Session) -> None:
-    """Add calls to the rows of their days; those of a deleted consumer are forgotten."""
+    """Add calls to the rows of their days, leaving out deleted consumers."""
     rows = _bounded_in_all(list(_rows(calls, session)), session)
     rows = _merged(_bounded(rows, session))
     if not rows:
@@ -186,7 +188,7 @@ def store_counted(calls: Sequence[Counted], *, session: Session) -> None:
             "last_at": row.count.last_at,
             "last_address": row.count.last_address,
         }
-        # In one order, so that processes that store at once do not wait for each other in a circle.
+        # The fixed order prevents deadlocks between processes.
         for row in sorted(rows, key=lambda each: each.digest)
     ]
     insert = insert_into(CallCount, session=session).values(values)
@@ -232,7 +234,7 @@ def _rows(calls: Sequence[Counted], session: Session) -> Iterator[_Row]:
 def _existing(
     key: InstrumentedAttribute[int], ids: Iterable[int | None], session: Session
 ) -> set[int | None]:
-    """Return the ids that exist, and None."""
+    """Return the existing ids, and None."""
     wanted = {each for each in ids if each is not None}
     found: set[int | None] = {None}
     return found.union(session.scalars(select(key).where(key.in_(wanted)))) if wanted else found
@@ -249,7 +251,7 @@ def _application_ids(calls: Sequence[Counted], session: Session) -> dict[str, in
 
 
 def _bounded_in_all(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
-    """Take the names of parameters from new shapes if there are too many.
+    """Remove the parameter names from new shapes if there are too many shapes.
 
     All tokens of a user count together.
     """
@@ -275,7 +277,7 @@ def _bounded_in_all(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
 
 
 def _numbers_of_users(user_ids: set[int | None], session: Session) -> Counter[int | None]:
-    """Return the number of shapes of each user; None stands for calls without a token."""
+    """Return the number of shapes by user; None stands for calls without a token."""
     counted_rows = session.execute(
         select(CallCount.user_id, func.count(CallCount.shape_id.distinct()))
         .where(or_(CallCount.user_id.in_(user_ids - {None}), CallCount.user_id.is_(None)))
@@ -285,7 +287,7 @@ def _numbers_of_users(user_ids: set[int | None], session: Session) -> Counter[in
 
 
 def _bounded(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
-    """Take the names of parameters from new shapes of consumers that have too many of a day."""
+    """Remove the parameter names from new shapes of consumers with too many shapes of a day."""
     digests = [row.digest for row in rows]
     known = set(session.scalars(select(CallCount.digest).where(CallCount.digest.in_(digests))))
     if known.issuperset(digests):
@@ -317,7 +319,7 @@ def _numbers_of_shapes(
 
 
 def _merged(rows: Sequence[_Row]) -> Sequence[_Row]:
-    """Add up rows that became the same."""
+    """Merge rows that became equal."""
     found: dict[bytes, _Row] = {}
     for row in rows:
         if row.digest in found:
@@ -328,7 +330,7 @@ def _merged(rows: Sequence[_Row]) -> Sequence[_Row]:
 
 
 def _store_shapes(rows: Sequence[_Row], session: Session) -> dict[bytes, int]:
-    """Store the shapes that are new, and return the ids of all by their digests."""
+    """Store new shapes, and return the ids of all shapes by digest."""
     shapes = {row.shape_digest: _texts(row.shape) for row in rows}
     names = ("method", "route", "parameters", "changes")
     values: list[dict[str, Any]] = [
