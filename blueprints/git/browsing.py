@@ -1,4 +1,4 @@
-"""What the pages of a repository show, read while no connection of the database is held."""
+"""The data of repository pages, which is read without holding a database connection."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,41 +32,42 @@ from web.extensions import db
 from web.http.public_urls import public_url
 from web.services import git
 
-#: Pages of a web process that may read repositories at once.
+#: Semaphore that limits how many pages of a web process read repositories at the same time.
 _READERS = BoundedSemaphore(4)
 _PATIENCE_SECONDS = 3.0
 _RETRY_AFTER = 5
 
 
 def clone_url(project: ProjectView) -> str:
-    """Return the address that Git clones."""
+    """Return the URL that Git clones."""
     page = url_for("projects.show_namespace", full_path=project.path)
     return public_url(f"{page}.git")
 
 
 def tail_of_request() -> bytes:
-    """Return what follows `/-/tree/`, `/-/blob/` or `/-/commits/` in the URL, as it was sent.
+    """Return the part of the URL after `/-/tree/`, `/-/blob/` or `/-/commits/` as raw bytes.
 
-    Flask decodes paths as UTF-8 and loses other bytes; WSGI has a character for each (PEP 3333).
+    Flask decodes paths as UTF-8 and loses other bytes; WSGI has a character for each byte (PEP
+    3333).
     """
     path = str(request.environ["PATH_INFO"]).encode("latin-1")
     return path.partition(b"/-/")[2].partition(b"/")[2].strip(b"/")
 
 
 def links_of(project: ProjectView, branch: Branch) -> "RepositoryLinks":
-    """Return the pages of a branch; what it returns needs no request."""
+    """Return the links to the pages of a branch. The result can be used without a request."""
     return RepositoryLinks(url_for("projects.show_namespace", full_path=project.path), branch)
 
 
 class RepositoryLinks(NamedTuple):
-    """The pages of one branch of a repository."""
+    """Links to the pages of a branch."""
 
     #: URL of the project's page.
     project_url: str
     branch: Branch
 
     def folder(self, path: bytes = b"") -> str:
-        """Return the URL of a folder, by default of the root."""
+        """Return the URL of a folder, by default the root."""
         return self._url("tree", path)
 
     def file(self, path: bytes) -> str:
@@ -74,11 +75,11 @@ class RepositoryLinks(NamedTuple):
         return self._url("blob", path)
 
     def entry(self, entry: Entry) -> str:
-        """Return the URL of an entry."""
+        """Return the URL of a folder or file."""
         return self._url("tree" if entry.kind == "folder" else "blob", entry.path)
 
     def commits(self) -> str:
-        """Return the URL of the commits."""
+        """Return the URL of the list of commits."""
         return self._url("commits", b"")
 
     def of(self, branch: Branch) -> "RepositoryLinks":
@@ -92,7 +93,7 @@ class RepositoryLinks(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Readme:
-    """A README: HTML that can do no harm, or a text."""
+    """A README, either as sanitized HTML or as plain text."""
 
     name: str
     html: Markup | None
@@ -112,7 +113,7 @@ class FolderPage:
 
     @property
     def parts(self) -> tuple[tuple[str, bytes], ...]:
-        """The folders on the way to this one, each with its path."""
+        """Folders from the root to this folder, each with its path."""
         return _parts(self.path)
 
 
@@ -122,19 +123,19 @@ class FilePage:
 
     links: RepositoryLinks
     entry: Entry
-    #: None for a file that is no text, or too large to show.
+    #: Text of the file, or None if the file is binary or too large to show.
     text: str | None
     is_binary: bool
 
     @property
     def parts(self) -> tuple[tuple[str, bytes], ...]:
-        """The folders on the way to the file and the file itself, each with its path."""
+        """Folders from the root to the file, and the file itself, each with its path."""
         return _parts(self.entry.path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitsPage:
-    """A page of the commits of a branch."""
+    """A page of commits of a branch."""
 
     links: RepositoryLinks
     branches: tuple[Branch, ...]
@@ -147,10 +148,10 @@ def _parts(path: bytes) -> tuple[tuple[str, bytes], ...]:
 
 
 def read_folder(project: ProjectView, tail: bytes) -> FolderPage | None:
-    """Return the folder at `branch/path`, or of the default branch where the tail is empty.
+    """Return the folder at `branch/path`, or the root of the default branch if the tail is empty.
 
-    None stands for a repository without commits, which has no default branch yet. Raises
-    NotFoundError, and the errors of `domain.git.errors`.
+    Return None for a repository without commits, which has no default branch yet. Raise
+    NotFoundError, or an error of `domain.git.errors`.
     """
     with open_reader(project) as reader:
         branches = reader.branches()
@@ -177,7 +178,10 @@ def read_folder(project: ProjectView, tail: bytes) -> FolderPage | None:
 
 
 def read_file(project: ProjectView, tail: bytes) -> FilePage:
-    """Return the file at `branch/path`; raises NotFoundError."""
+    """Return the file at `branch/path`.
+
+    Raise NotFoundError if the branch has no such file.
+    """
     with open_reader(project) as reader:
         branch, path = reader.find(tail)
         entry = reader.entry(branch, path)
@@ -191,7 +195,10 @@ def read_file(project: ProjectView, tail: bytes) -> FilePage:
 
 
 def read_commits(project: ProjectView, tail: bytes, *, skip: int, count: int) -> CommitsPage:
-    """Return a page of the commits of a branch; raises NotFoundError."""
+    """Return a page of commits of a branch.
+
+    Raise NotFoundError if there is no such branch.
+    """
     with open_reader(project) as reader:
         branch, path = reader.find(tail)
         if path:
@@ -205,9 +212,9 @@ def read_commits(project: ProjectView, tail: bytes, *, skip: int, count: int) ->
 
 @contextmanager
 def open_reader(project: ProjectView) -> Iterator[RepositoryReader]:
-    """Open the repository of a project for one of the few readers, without a database connection.
+    """Open a project's repository with one of a few reader slots, without a database connection.
 
-    Raises GitUnavailableError or RepositoryBusyError.
+    Raise GitUnavailableError or RepositoryBusyError if the repository cannot be opened.
     """
     own = git()
     if problem := own.problem():
@@ -239,9 +246,10 @@ def _readme(
 
 
 def overview_of(project: ProjectView) -> dict[str, Any]:
-    """Return what the project's page shows of its repository, for its template.
+    """Return the template variables for the repository part of a project's page.
 
-    What cannot be read now is a sentence in `problem`: the rest of the page works.
+    If the repository cannot be read, `problem` contains the reason and the rest of the page still
+    works.
     """
     found: dict[str, Any] = {"shown": None, "problem": "", "clone_url": clone_url(project)}
     found["may_push"] = may_push(project)

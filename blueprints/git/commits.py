@@ -1,4 +1,4 @@
-"""Reads a commit for the API."""
+"""Commit details for the API."""
 
 from flask import url_for
 
@@ -10,12 +10,15 @@ from domain.projects.views import ProjectView
 from web.extensions import db
 from web.http.public_urls import public_url
 
-#: Digits of a hash that people read.
+#: Number of digits in a short commit id.
 _SHORT = 8
 
 
 def read_commit(project: ProjectView, revision: str, *, with_stats: bool) -> RepositoryCommit:
-    """Return the commit of a hash, branch or tag; raise NotFoundError if it was not pushed."""
+    """Return the commit that a hash, branch or tag refers to.
+
+    Raise NotFoundError if the commit was not pushed.
+    """
     with open_reader(project) as reader:
         commit = reader.find_commit(revision)
         lines = reader.changed_lines(commit) if with_stats else None

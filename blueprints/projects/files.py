@@ -1,4 +1,4 @@
-"""<project>/-/{tree,blob,commits}: the files of a branch, and its commits."""
+"""Pages for the files and commits of a branch."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
@@ -33,7 +33,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 @reads_files
 def folder(project: ProjectView, tail: str) -> ResponseReturnValue:
     """Show a folder of a branch."""
-    del tail  # not as it was sent
+    del tail  # decoded, and so not necessarily what was sent
     return _folder(project, tail_of_request())
 
 
@@ -50,7 +50,7 @@ def _folder(project: ProjectView, tail: bytes) -> ResponseReturnValue:
 @files.get("/<names:project_path>/-/blob/<path:tail>")
 @reads_files
 def file(project: ProjectView, tail: str) -> ResponseReturnValue:
-    """Show a file of a branch, if it is a text."""
+    """Show a file of a branch if it is a text file."""
     del tail
     return render_template(
         "files/file.html",
@@ -63,7 +63,7 @@ def file(project: ProjectView, tail: str) -> ResponseReturnValue:
 @files.get("/<names:project_path>/-/commits/<path:tail>")
 @reads_files
 def commits(project: ProjectView, tail: str) -> ResponseReturnValue:
-    """Show the commits of a branch, the newest first."""
+    """Show the commits of a branch, newest first."""
     del tail
     number = _page_number()
     shown = read_commits(project, tail_of_request(), skip=(number - 1) * _COMMITS, count=_COMMITS)
