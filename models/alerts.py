@@ -61,8 +61,8 @@ class Integration(Numbered):
     monitor_changed_at: Mapped[datetime | None]
     #: Whether senders may give the key as the parameter `key` of the URL.
     accepts_key_in_url: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Time of the first rejected request since the last accepted request. NULL if the last request
-    #: was accepted (`domain.alerts.integrations.rejections`).
+    #: Time of the first rejected request while an integration rejects all its requests. NULL
+    #: otherwise (`domain.alerts.integrations.rejections`).
     rejected_since: Mapped[datetime | None]
     created_at: Mapped[datetime]
 

@@ -77,7 +77,8 @@ class FlapSetting(Base):
     within_minutes: Mapped[int]
     #: Minutes that a flapping alert must be open before it pages.
     hold_minutes: Mapped[int]
-    #: Minutes after its end in which a reopened alert keeps its acknowledgement. 0: never.
+    #: Minutes within which a new opening continues an acknowledged alert. It pages only if it stays
+    #: open for as many minutes. 0: it pages immediately.
     reopen_minutes: Mapped[int]
     #: Whether flapping critical alerts are held back as well.
     holds_critical: Mapped[bool] = mapped_column(default=False, server_default=false())
