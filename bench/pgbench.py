@@ -38,7 +38,7 @@ _READING = Reading(nesting_limit=100, automatic_fingerprint=True)
 _MARK = "NEVER-SENT"
 #: SQL expression for that text, which is unique to this run, connection and moment.
 _NEW = "'{run}-' || CAST(:client_id AS text) || '-' || CAST(:n AS text)"
-#: Statement that inserts the same rows for a hundred alerts at once.
+#: Statement that inserts the same rows for a hundred alerts.
 _BATCH = """
 WITH delivery AS (
   INSERT INTO deliveries (project_id, integration_id, format, is_test, received_at, status_code,

@@ -183,7 +183,7 @@ class Present:
         self.diary.at(end - 5 * _DAY, self._override)
 
     def _override(self) -> None:
-        """Put Chen on call for the Saturday of the next week."""
+        """Put Chen on call for a Saturday that is one to two weeks ahead."""
         saturday = self.machine.now + ((5 - self.machine.now.weekday()) % 7 + 7) * _DAY
         begin = saturday.replace(hour=8, minute=0, second=0, microsecond=0)
         path = f"{at(SHOP)}/on_call/schedules/{self.places.schedule_id}/overrides"

@@ -104,7 +104,7 @@ class PasswordConfirmationForm(Form):
 
 
 class NewPasswordForm(Form):
-    """The form for a new password, entered twice, and for what to revoke with the old one."""
+    """The form for a new password, entered twice, and for the access to revoke."""
 
     new_password = PasswordField(
         "New password", validators=[InputRequired("Enter a new password.")]

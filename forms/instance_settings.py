@@ -48,8 +48,8 @@ class SettingsForm(Form):
     def changes(self) -> Iterator[tuple[str, str]]:
         """Return the edited settings with their new texts.
 
-        Values are compared with the values from when the page was opened, so that a concurrent
-        change to a setting that was not edited here is not reverted.
+        A field counts as edited if it differs from its value when the page was opened. Concurrent
+        changes to other settings are therefore not reverted.
         """
         for name in self.names:
             text = _text_of(self[name])

@@ -1,7 +1,7 @@
-"""Changes of SQLite tables that ALTER TABLE does not support: the table is rebuilt and its rows are
-copied.
+"""Rebuilds SQLite tables for changes that ALTER TABLE does not support.
 
-See https://www.sqlite.org/lang_altertable.html#otheralter.
+A new table is created, and the rows are copied. See
+https://www.sqlite.org/lang_altertable.html#otheralter.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,8 +14,8 @@ def define_anew(definitions: Mapping[str, Callable[[str], str]]) -> None:
     """Change the definitions of tables; rows, indexes, triggers and the last id are kept.
 
     Each function gets the definition of its table. It returns the new definition, or the same one
-    if there is nothing to do. The changes are made in one transaction, after what the migration did
-    before is committed, so the migration can be run again after an interruption.
+    if there is nothing to do. What the migration did before is committed first. The changes are
+    then made in one transaction, so the migration can be run again after an interruption.
     """
     with op.get_context().autocommit_block():
         connection = op.get_bind()

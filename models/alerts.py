@@ -168,8 +168,8 @@ class Alert(Numbered):
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
     integration_id: Mapped[int | None] = refers_to("integrations")
-    #: Last delivery that changed a field of the alert, or else the delivery that opened it, and the
-    #: index of the item in the delivery.
+    #: Last delivery that changed a field of the alert, or else the delivery that opened it. The
+    #: index refers to an item of this delivery.
     delivery_id: Mapped[int | None] = refers_to("deliveries", index=True)
     item_index: Mapped[int] = mapped_column(default=0)
     #: SHA-256 of the fingerprint and the monitor

@@ -125,7 +125,7 @@ class Escalation(Base):
     judge_at: Mapped[datetime | None]
     #: Time at which users paged before the alert reopened are paged again. NULL: never.
     again_at: Mapped[datetime | None]
-    #: Time of the last page, including pages for earlier openings of the same alert.
+    #: Time of the last page, including pages for earlier alerts that this alert continues.
     last_paged_at: Mapped[datetime | None]
     #: Time of the last decision. A time ahead of the clock shows that the clock was wrong.
     decided_at: Mapped[datetime | None]

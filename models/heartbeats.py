@@ -39,7 +39,7 @@ class Heartbeat(Numbered):
     #: Severity of the heartbeat's alerts, as a word.
     severity: Mapped[str] = mapped_column(String(16))
     environment: Mapped[str | None] = mapped_column(String(255))
-    #: State: new, up, down or paused. Whether the job is late is computed from the time.
+    #: State: new, up, down or paused. A late job stays up until its grace time ends.
     state: Mapped[str] = mapped_column(String(8), default="new")
     #: Whether an alert is open that no ping has resolved yet.
     has_alert: Mapped[bool] = mapped_column(default=False)

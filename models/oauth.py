@@ -76,7 +76,7 @@ class Application(Base):
     #: Whether to omit `iss` (RFC 9207) from authorization responses. Applications written for
     #: GitLab treat it as an error.
     omit_iss: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Grant types that an administrator has allowed, of those that need permission, separated by
+    #: Grant types with an administrator's permission, for grants that require it, separated by
     #: spaces.
     allowed_grants: Mapped[str] = mapped_column(Text, default="", server_default="")
     #: Public keys that the application authenticates with (RFC 7523), as a JWK Set.
@@ -120,8 +120,8 @@ class ApplicationSecret(Numbered):
 class Authorization(Numbered):
     """A grant of a user: its authorization code, and the family of tokens issued from it.
 
-    The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE,
-    and the tokens of the grant can be revoked by this row's id.
+    The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE.
+    The tokens of the grant can be revoked by this row's id.
     """
 
     __tablename__ = "authorizations"
@@ -151,9 +151,8 @@ class Authorization(Numbered):
     __table_args__ = (
         # The users of an application are listed and counted in the order of this index.
         Index("ix_authorizations_application_id_user_id", "application_id", "user_id"),
-        # This index finds unredeemed codes to prune. The second condition prevents redemptions,
-        # which look up an unused code by its key, from scanning this index when there are no
-        # statistics.
+        # This index finds unredeemed codes to prune. Redemptions look up an unused code by its key.
+        # The second condition prevents them from scanning this index when there are no statistics.
         partial_index(
             "ix_authorizations_unused_code",
             "code_expires_at",

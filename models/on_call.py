@@ -164,7 +164,7 @@ class OnCallFeed(Numbered):
     created_at: Mapped[datetime]
     #: Time at which the digest was renewed with a newer key. NULL: never.
     keyed_at: Mapped[datetime | None]
-    #: Time of the last request, to the hour.
+    #: Time of the last request, with a precision of an hour.
     last_read_at: Mapped[datetime | None]
     #: Authorization of the application that created the feed. The feed ends with that access.
     authorization_id: Mapped[int | None] = mapped_column(BigId)

@@ -1,8 +1,8 @@
 """Sizes and load times of the main pages: `make bench-pages`.
 
-The benchmark fills a separate demo database, and visits each page in Chromium with an empty cache
-and then with a filled one. It alternates requests for the page and for `/healthz` to time the
-server, and prints a table.
+The benchmark fills a separate demo database. It visits each page in Chromium, first with an empty
+cache and then with a filled one. To time the server, it alternates requests for the page and for
+`/healthz`. The result is a table.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Starts the service of the checkout in the working directory, for `bench.costs.pairs`.
 
-The measuring process runs this file by path, with any interpreter and in any checkout, so the
-imports below come from that checkout. The script prints one line of JSON when the service responds,
-and stops the service when its standard input ends.
+The measuring process runs this file by path, with any interpreter and in any checkout. Therefore
+the imports below come from that checkout. The script prints one line of JSON when the service
+responds, and stops the service when its standard input ends.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Lists the project's functions that a request calls: `python -m bench.costs.request_paths`.
 
-One request of each kind is served in this process, with an empty SQLite database, after earlier
-requests of the same kind have filled the caches.
+One request of each kind is served in this process, with an empty SQLite database. Earlier requests
+of the same kind have filled the caches.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Measures ordinary requests while noisy neighbors are active: `make bench-neighbours`.
 
 Eight connections check tokens and send new alerts, four each, with a pause of twenty milliseconds
-after each response. They run without and with each neighbor in turn, for several rounds, on
-Postgres and on SQLite, with the server that `make run` starts. The benchmark writes
+after each response. They run without and with each neighbor in turn, for several rounds. The
+benchmark uses Postgres and SQLite, and the server that `make run` starts. It writes
 docs/evidence/noisy-neighbors.md.
 
     python -m bench.neighbours.neighbourhood --only passwords,clones --rounds 3

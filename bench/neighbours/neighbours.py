@@ -176,7 +176,7 @@ def exports(place: Place) -> AbstractContextManager[Answers]:
 
 
 def release_checks(place: Place) -> AbstractContextManager[Answers]:
-    """Send 5 MB of source code to the release checker, three times at once."""
+    """Send 5 MB of source code to the release checker, with three clients at a time."""
     line = "curl --silent https://gate.example/api/v4/projects/$ID/issues?private_token=$T\n"
     content = line * (_SOURCE_BYTES // (len(line) + 1))
     body = json.dumps({"name": "deploy.sh", "content": content}).encode()

@@ -4,9 +4,9 @@
 100000` is a short run of a minute; the sizes of other tables depend on the number of alerts.
 `--directory` keeps the database for the next run.
 
-Postgres itself generates the rows that it stores (`large_tables.py`), because generating and
-copying them from this process would occupy one of two processors. Indexes and unique constraints
-are created afterwards, and foreign keys are not checked during the load.
+Postgres itself generates the rows that it stores (`large_tables.py`). Generating and copying them
+from this process would occupy one of two processors. Indexes and unique constraints are created
+afterwards, and foreign keys are not checked during the load.
 """
 
 import json

@@ -42,9 +42,7 @@ _STATUS = """CASE WHEN a % 100 = 0 THEN 'triggered' WHEN a % 500 = 1 THEN 'ackno
 
 
 def _spread(days: int) -> str:
-    """Return an SQL expression for the age of each row in seconds: up to `days` days, decreasing to
-    none.
-    """
+    """Return an SQL expression for the age in seconds, which decreases from `days` days to 0."""
     return f"{days * _DAY}.0 * ({{last}} - n) / {{last}}"
 
 

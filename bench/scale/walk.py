@@ -1,7 +1,7 @@
 """Requests every list of a service on a large database, and examines its queries.
 
-The URLs come from the service's URL map. The query parameters come from the API description, and
-for pages from their own links and forms, so that no list is forgotten.
+The URLs come from the service's URL map. The query parameters come from the API description. For
+pages, they come from their own links and forms. This way, no list is forgotten.
 """
 
 import re

@@ -1,7 +1,7 @@
 """External events of a soak: passing time, killed processes, and checks of stored alerts.
 
-Data is kept for at least a day, but a soak takes an hour. Data that is some minutes old is
-therefore made much older, so that pruning has as much to do as elsewhere in months.
+Data is kept for at least a day, but a soak takes an hour. Therefore data that is some minutes old
+is made much older. Pruning then has as much to do as elsewhere in months.
 """
 
 import os

@@ -89,7 +89,7 @@ class Sight:
     seconds: float
     #: Resources by process id.
     processes: Mapping[int, Use]
-    #: Number of connections to Postgres, including those of the soak itself. 0 on SQLite.
+    #: Number of connections to Postgres, including the connections of the soak. 0 on SQLite.
     connections: int
     rows: Mapping[str, int]
     queues: Mapping[str, int]

@@ -59,7 +59,7 @@ class AlertList(ABC):
     #: Project of the list, or None for the list of all projects.
     project: ProjectView | None = None
     shows_project = False
-    #: Endpoints of the list, its export, and the change of several alerts, and the suffix of the
+    #: Endpoints of the list, its export, and the change of several alerts. The suffix completes the
     #: endpoints that save and delete a filter.
     _index: ClassVar[str]
     _download: ClassVar[str]

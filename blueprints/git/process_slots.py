@@ -84,9 +84,9 @@ class ProcessSlots:
     def take(self, caller: Caller) -> ProcessSlot:
         """Take a slot; wait for a free one if necessary.
 
-        A person gets at most half of the slots, with and without a token combined, so that one user
-        cannot block all others. Without a token, an address gets a quarter, and all anonymous
-        callers together get half. Raise RepositoryBusyError if no slot becomes free in time.
+        One user cannot block all others: a person gets at most half of the slots, with and without
+        a token combined. Without a token, an address gets a quarter, and all anonymous callers
+        together get half. Raise RepositoryBusyError if no slot becomes free in time.
         """
         mark = _Mark.of(caller)
         deadline = monotonic() + self._wait_seconds

@@ -40,8 +40,8 @@ def _public(document: dict[str, Any]) -> Response:
 def _is_ours(path: str) -> None:
     """Raise NotFoundError for a path that is not the issuer's.
 
-    Clients put the name of the document between the host and the path of the issuer (RFC 8414
-    section 3, RFC 9728 section 3.1), or after both. Proxies may forward requests in either form.
+    Clients put the name of the document between the host and the issuer's path, or after both. See
+    RFC 8414 section 3 and RFC 9728 section 3.1. Proxies may forward requests in either form.
     """
     if path and f"/{path}" != path_of(settings().base_url):
         raise NotFoundError("Unknown issuer.")

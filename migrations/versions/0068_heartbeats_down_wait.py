@@ -1,8 +1,8 @@
 """Check heartbeats that are down again.
 
 Earlier releases checked them only at their next ping, so an alert that a user had resolved did not
-reopen. The check is due after the interval and the grace time, at least after a minute, as after
-each resolution from now on. For a cron schedule it is due after an hour and the grace time. By
+reopen. The check is due after the interval and the grace time, at least after a minute. The same
+delay now applies after each resolution. For a cron schedule, the interval counts as an hour. By
 then, no hosts of the former release are running, which would clear the due time again.
 """
 
