@@ -53,7 +53,7 @@ class Form(FlaskForm):
         shown = [field.name for field in self if not isinstance(field, HiddenField)]
         return bool(self.errors) and not (len(shown) == 1 and set(self.errors) == set(shown))
 
-    #: Names of form fields by the domain's names of their values, where the names differ.
+    #: Form field names by the domain's names for the values, where the two differ.
     fields_of: ClassVar[Mapping[str, str]] = {}
 
     def object_to(self, field_name: str, sentence: str) -> None:

@@ -82,7 +82,7 @@ class MemberForm(RoleForm):
         DataRequired("Enter a user name."),
         at_most(320, "A user name or e-mail address"),
     )
-    #: Names of form fields by the domain's names of their values.
+    #: Form field names by the domain's names for the values.
     fields_of: ClassVar[Mapping[str, str]] = {
         "username": "user",
         "access_level": "role",
@@ -105,7 +105,7 @@ class ShareForm(Form):
 
     group = Line("Group", DataRequired("Enter the full path of a group."))
     most = SelectField("Highest role", default=_value(Role.DEVELOPER, None))
-    #: Names of form fields by the domain's names of their values.
+    #: Form field names by the domain's names for the values.
     fields_of: ClassVar[Mapping[str, str]] = {
         "group_id": "group",
         "group_access": "most",

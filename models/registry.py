@@ -40,7 +40,7 @@ class RegistryRepository(Numbered):
     created_at: Mapped[datetime]
     #: Time of the last push to the repository.
     pushed_at: Mapped[datetime]
-    #: Time until which all pushes are removed. None if the repository was never removed.
+    #: Time of the last removal, which covers all earlier pushes. None if it was never removed.
     removed_at: Mapped[datetime | None]
 
     __table_args__ = (Index(None, "project_id", "id"),)

@@ -2,9 +2,9 @@
 
     python -m bench.durable_intake --intakes intakes.json --fault "./kill-and-restart" --faults 5
 
-The command sends alerts to the intakes that a file describes, and runs a shell command several times
-in the meantime. The shell command kills processes of the service with SIGKILL and starts them
-again. docs/evidence/performance.md has an example of the file. Without a file,
+The command sends alerts to the intakes that a file describes. In the meantime, it runs a shell
+command several times, which kills processes of the service with SIGKILL and starts them again.
+docs/evidence/performance.md has an example of the file. Without a file,
 `bench.durable_intake.on_gatebell` starts Gatebell with a separate Postgres and kills both.
 """
 

@@ -113,7 +113,7 @@ def _measure(place: Place, name: str, options: Options) -> Iterator[Finding]:
     alone: dict[Work, list[Sample]] = {work: [] for work in WORKS}
     beside: dict[Work, list[Sample]] = {work: [] for work in WORKS}
     answers = Answers()
-    if name != PAGES:  # whose messages would have to be waited for
+    if name != PAGES:  # its messages would have to be sent first
         with at_work(place):  # load what is loaded only once
             sleep(_WARM_SECONDS)
     for _ in range(options.rounds):

@@ -237,7 +237,7 @@ INSERT INTO alert_changes (follower, project_id, alert_id, kind, created_at, tri
 SELECT f.follower, NEW.project_id, NEW.id, {kind}, {now}, 0
 FROM alert_followers AS f WHERE f.project_id = NEW.project_id
 """
-#: A report may raise the severity of an open alert (a lower rank). Other changes are not passed on.
+#: Without a change of status, only a higher severity (a lower rank) is passed on.
 _KIND_OF_ALERT_CHANGE = """
 CASE WHEN OLD.status = NEW.status THEN 'raised'
   WHEN NEW.status = 'triggered' THEN 'reopened' ELSE NEW.status END
