@@ -1,4 +1,4 @@
-"""Measurements of the same load on one host or split over several, and the processor use meanwhile.
+"""Measurements of the same load on one host or split over several, with processor use.
 """
 
 import resource

@@ -1,4 +1,4 @@
-"""Measures requests while the database stands still for some seconds."""
+"""Measures requests while the database is frozen for some seconds."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ class Waits:
     """The results of the clients for one kind of request."""
 
     what: str
-    #: Number of correct and of other responses while the database stood still.
+    #: Number of correct and of other responses while the database was frozen.
     served: int = 0
     refused: int = 0
     #: Longest time in seconds for a response to a request that started during this period.

@@ -1,4 +1,4 @@
-"""Compares request times with small and large databases, over HTTP, with one client in turns."""
+"""Compares request times over HTTP between small and large databases, with alternating requests."""
 
 import json
 from base64 import b64encode

@@ -47,9 +47,7 @@ class Sizes:
 
     @property
     def grants(self) -> int:
-        """Number of authorizations. Each has two token pairs, and every second one a personal
-        access token.
-        """
+        """Number of authorizations, each with two token pairs; half have a personal token."""
         return self.tokens * 2 // 5
 
     def numbers(self) -> dict[str, int]:

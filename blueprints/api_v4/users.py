@@ -54,7 +54,10 @@ def rename_current(bearer: Bearer, body: NameBody) -> Response:
 @users.get("/user/keys")
 @operation("users.ssh_keys", query=SshKeyQuery, returns=SshKey)
 def ssh_keys(query: SshKeyQuery) -> Found[SshKey]:
-    """List the SSH keys of the user. The list is empty because Git requires HTTP."""
+    """List the SSH keys of the user.
+
+    The list is always empty because Git requires HTTP.
+    """
     del query
     return Found(items=[], total=0)
 

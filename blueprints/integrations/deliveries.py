@@ -81,7 +81,7 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
 
 
 def _proposals(words: Iterable[str], integration: IntegrationView) -> tuple[tuple[str, str], ...]:
-    """Return the unknown severity words that are not mapped, with proposed severities."""
+    """Return the unmapped severity words with their proposed severities."""
     known = integration.mapping.rules.severity_words
     return tuple((word, proposed_severity(word).value) for word in words if word not in known)
 
