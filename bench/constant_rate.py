@@ -43,8 +43,7 @@ def open_connection(url: str, *, timeout: float = ANSWER_SECONDS) -> HTTPConnect
 
 @dataclass
 class Latencies:
-    """The latencies of correct responses to requests of one kind in milliseconds, and the failures.
-    """
+    """The latencies of correct responses of one kind in milliseconds, and the failures."""
 
     right: "array[float]" = field(default_factory=lambda: array("f"))
     #: Number of other responses by status, and of requests without a response.
@@ -54,8 +53,7 @@ class Latencies:
     _lock: Lock = field(default_factory=Lock)
 
     def note(self, due: float, sent: float, failure: str) -> None:
-        """Record a request whose response was just read; an empty failure means a correct response.
-        """
+        """Record a request with a response; an empty failure means a correct response."""
         took = (monotonic() - due) * 1000
         with self._lock:
             self.latest = max(self.latest, (sent - due) * 1000)

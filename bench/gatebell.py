@@ -54,8 +54,7 @@ def running_gatebell(
     history: int = 0,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[RunningGatebell]:
-    """Seed a database and run the service; `history` is the number of additional alerts and tokens.
-    """
+    """Seed a database and run the service; `history` adds alerts and tokens."""
     directory.mkdir(parents=True)
     live = LiveGatebell(
         instance_path=directory,

@@ -181,8 +181,7 @@ def _run(script: Path, directory: Path, project: PgbenchProject, run: Run) -> No
 
 
 def _latencies(directory: Path) -> Sequence[float]:
-    """Return the durations of the transactions in milliseconds; the third column has microseconds.
-    """
+    """Return the durations of the transactions in milliseconds, from the third column."""
     lines = (
         line
         for file in directory.glob("latencies*")

@@ -84,8 +84,7 @@ class Shot:
         return self.values.take(CHAINS if chains else self.values_a_second * seconds)
 
     def parts(self, host: str, sample: str) -> Sequence[str]:
-        """Return the request split at its placeholders; all values have the length of the sample.
-        """
+        """Return the request split at its placeholders; values are as long as the sample."""
         length = len(self.body.replace(HOLE, sample).encode())
         lines = [f"{self.method} {self.path} HTTP/1.1", f"Host: {host}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]

@@ -1,5 +1,4 @@
-"""Applications in several states: trusted, approved by some users, with a renewed secret, and
-unused.
+"""Applications in several states: trusted, approved, with a renewed secret, and unused.
 
 One application registers itself. Another runs on a television, which users connect with its code.
 """

@@ -119,8 +119,7 @@ class EscalationPolicyForm(Form):
         )
 
     def changed(self, action: str) -> "EscalationPolicyForm":
-        """Return the form after `add_step`, `remove_step:1` or `add_target:1`; steps count from 0.
-        """
+        """Return the form after `add_step`, `remove_step:1` or `add_target:1`; steps start at 0."""
         kind, _, number = action.partition(":")
         values = {**self.data}
         steps = [
@@ -195,8 +194,7 @@ class AlertRouteForm(Form):
     policy = SelectField("Escalation policy", validators=[InputRequired("Choose a policy.")])
 
     def offer(self, policies: Sequence[EscalationPolicy]) -> "AlertRouteForm":
-        """Set the policies to choose from, and return the form; a group's policies show its path.
-        """
+        """Set the policies to choose from, and return the form; group policies show their path."""
         self.policy.choices = [
             *(
                 (str(each.id), f"{each.name} (of {each.group})" if each.group else each.name)

@@ -86,8 +86,7 @@ class HeartbeatForm(Form):
         return self.read(HeartbeatChange, **self._chosen())
 
     def _chosen(self) -> dict[str, str]:
-        """Return the values of the selected kind of schedule, and texts with normalized line ends.
-        """
+        """Return the values of the selected schedule, and texts with normalized line ends."""
         return {
             **({"every": ""} if self._is_cron else {"cron": ""}),
             "time_zone": self.time_zone.data or "UTC",

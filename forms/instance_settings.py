@@ -15,7 +15,9 @@ _LONGEST, _LONGEST_OF_SEVERAL_LINES = 1_000, 10_000
 
 
 class _Setting(Protocol):
-    """The attributes of a setting that the form uses. See `SettingView` in `web/admin/settings.py`.
+    """The attributes of a setting that the form uses.
+
+    `SettingView` in `web/admin/settings.py` has them and their descriptions.
     """
 
     @property

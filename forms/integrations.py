@@ -115,8 +115,7 @@ class SampleForm(Form):
 
 
 class EndKeyForm(Form):
-    """The form for a key, with the id that the page showed. Another user may have replaced the key.
-    """
+    """The form for a key, with the displayed id, since another user may replace the key."""
 
     seen = HiddenField()
 

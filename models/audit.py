@@ -78,8 +78,7 @@ class AuditSeal(Base):
 
 
 class AuditKey(Base):
-    """The key of all seals, encrypted with SECRET_KEY. It stays the same when SECRET_KEY changes.
-    """
+    """The key of all seals, encrypted with SECRET_KEY. It outlives changes of SECRET_KEY."""
 
     __tablename__ = "audit_keys"
 

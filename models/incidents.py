@@ -20,8 +20,7 @@ from models.base import Base, Numbered, belongs_to, refers_to
 
 
 class IncidentCounter(Base):
-    """The last incident number of a project. Transactions that change its incidents lock this row.
-    """
+    """The last incident number of a project, locked by transactions that change incidents."""
 
     __tablename__ = "incident_counters"
 

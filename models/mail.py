@@ -19,8 +19,8 @@ class Mail(Numbered):
     recipient: Mapped[str] = mapped_column(String(255))
     subject: Mapped[str] = mapped_column(String(255))
     #: Text encrypted with SECRET_KEY, because it may contain a link that signs a user in. Such
-    #: links are removed when the message is sent or fails permanently. NULL until a worker encrypts a
-    #: message that a host of an older release queued.
+    #: links are removed when the message is sent or fails permanently. NULL until a worker encrypts
+    #: a message that a host of an older release queued.
     text_ciphertext: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(index=True)
     #: Time of the next attempt. NULL once the message was sent or has failed permanently.

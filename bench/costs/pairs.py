@@ -110,8 +110,7 @@ class Side:
 
 
 def burst(sides: Sequence[Side], work: Work, requests: int) -> Sequence[Burst]:
-    """Send requests to the sides in turn, and return the processor time of a request on each side.
-    """
+    """Send requests to the sides in turn, and return the processor time per request."""
     with ExitStack() as stack:
         for side in sides:
             stack.enter_context(side.connected())

@@ -55,8 +55,7 @@ class _Moments:
 
 
 def stand_still(place: Place, seconds: float) -> Stillness:
-    """Stop the database for `seconds` seconds while clients send requests, and for some time after.
-    """
+    """Freeze the database for `seconds` seconds while clients send requests."""
     how = "Postgres is stopped (SIGSTOP)" if place.postgres else "another program holds the lock"
     result = Stillness(database=place.database, how=how, seconds=seconds)
     end, moments = Event(), _Moments()

@@ -151,8 +151,7 @@ def _own_mib(pid: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The parameters of a measurement: a size in MiB or a number of objects, and concurrent clones.
-    """
+    """The parameters: a size in MiB or a number of objects, and concurrent clones."""
 
     mebibytes: int
     objects: int

@@ -249,8 +249,7 @@ def _by_rule(asked: Sequence[Asked]) -> Mapping[str, list[Asked]]:
 
 
 def _plain(plan: str) -> str:
-    """Return a plan without code formatting, since its names are generated and appear in no file.
-    """
+    """Return a plan without code formatting, since its names appear in no file."""
     return plan.replace("`", "")
 
 

@@ -50,8 +50,7 @@ _AFTERWARDS = (
 
 
 def filled_sqlite(place: Path, sizes: Sizes) -> LargeDatabase:
-    """Return the database of these sizes in a directory, and fill it unless it is already filled.
-    """
+    """Return the database of these sizes, and fill it unless it is already filled."""
     file = place / f"sqlite-{sizes.alerts}.db"
     return filled(place, sizes, url=lambda: f"sqlite:///{file}", fill=_fill)
 

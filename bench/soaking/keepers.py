@@ -86,8 +86,7 @@ def clerk(ground: Ground, titles: Titles, seconds: float) -> Callable[[], None]:
 
 
 def look_for(ground: Ground, titles: Titles, *, older_than: float) -> None:
-    """Compare the alerts that were accepted at least `older_than` seconds ago with the stored ones.
-    """
+    """Compare alerts that were accepted `older_than` seconds ago with the stored ones."""
     waiting = titles.waiting(older_than=older_than)
     for first in range(0, len(waiting), _TITLES_AT_ONCE):
         some = waiting[first : first + _TITLES_AT_ONCE]

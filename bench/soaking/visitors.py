@@ -268,8 +268,7 @@ class Operator:
 
 
 class Stranger:
-    """A hostile client: wrong passwords, wrong tokens, malformed data, and requests that never end.
-    """
+    """A hostile client that sends wrong credentials, malformed data and endless requests."""
 
     _LARGE = b"x" * 300_000
 

@@ -118,8 +118,7 @@ def look_at(ground: Ground, seconds: float, *, counts: bool) -> Sight:
 
 @contextmanager
 def looking_at(live: LiveGatebell) -> Iterator[Session]:
-    """Open the database for reading; on SQLite, a write transaction would block all other writers.
-    """
+    """Open the database for reading; on SQLite, a write transaction would block writers."""
     engine = live.engine().execution_options(begin_mode="DEFERRED")
     with Session(engine) as session, session.begin():
         yield session

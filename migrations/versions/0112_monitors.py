@@ -50,8 +50,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Downgrade the schema. Alerts of other monitors no longer get reports of their integrations.
-    """
+    """Downgrade the schema. Alerts of other monitors get no reports of their integrations."""
     op.drop_table("alert_reporters")
     op.drop_column("alerts", "monitor_id")
     op.drop_index("ix_integrations_monitor_pending", table_name="integrations")
