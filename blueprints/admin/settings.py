@@ -1,4 +1,4 @@
-"""The page /admin/settings: all settings, and changes to those that apply without a restart."""
+"""The page /admin/settings: all settings, and forms for the live settings."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
